@@ -20,9 +20,8 @@ Tied = tuple[np.ndarray, np.ndarray]
 
 def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | None = None) -> np.ndarray:
     """Largest |current| in the biconnected component of each element (m,), A, and in those that are ``tied`` to it."""
-    label = _blocks(arrays.first.tobytes(), arrays.second.tobytes())
-    if tied is not None:
-        label = _joined(label, tied)
+    ends = arrays.first.tobytes(), arrays.second.tobytes()
+    label = _blocks(*ends) if tied is None else _joined(*ends, *(elements.tobytes() for elements in tied))
     largest = np.zeros(label.max(initial=-1) + 2)
     np.maximum.at(largest, label[label >= 0], np.abs(carried)[label >= 0])
     return largest[label]
@@ -47,16 +46,20 @@ def _blocks(first: bytes, second: bytes) -> np.ndarray:
     return label
 
 
-def _joined(label: np.ndarray, tied: Tied) -> np.ndarray:
-    """Labels of components (m,) that are equal where elements are tied."""
+@lru_cache(maxsize=4)
+def _joined(first: bytes, second: bytes, tied: bytes, controls: bytes) -> np.ndarray:
+    """Labels of components (m,) that are equal where elements are tied; kept as `_blocks` are."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    count, (one, other) = int(label.max(initial=-1)) + 1, (label[elements] for elements in tied)
+    label = _blocks(first, second)
+    count, (one, other) = int(label.max(initial=-1)) + 1, (label[np.frombuffer(k, np.int64)] for k in (tied, controls))
     inside = (one >= 0) & (other >= 0)
     links = csr_array((np.ones(inside.sum()), (one[inside], other[inside])), shape=(count, count))
     groups = np.append(connected_components(links, directed=False)[1], -1)
-    return np.asarray(groups[label])
+    found = np.asarray(groups[label], dtype=np.int64)
+    found.setflags(write=False)
+    return found
 
 
 class LoopViolations(NamedTuple):

@@ -8,6 +8,7 @@ to the last bit (nothing is contracted; a test compares).
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -30,8 +31,12 @@ INTERPRETED = 300_000
 OFTEN = 100_000
 """Items of small calls of one kernel after which loading its compiled form is cheaper than interpreting."""
 
+SOON = 4_000
+"""The same where numba is loaded already."""
+
 _patience = INTERPRETED
 _items: Counter[Callable[..., Any]] = Counter()
+_loaded: set[Callable[..., Any]] = set()
 
 
 def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False) -> Callable[..., Any]:
@@ -46,8 +51,10 @@ def kernel(function: Callable[..., Any], size: int, bitwise_stable: bool = False
     _items[function] += size
     if not compiles:
         return function
-    compiled = _compiled(function)
-    return compiled if _items[function] > _patience or _at_hand(function) else function
+    if not (_items[function] > _patience or _at_hand(function)):
+        return function
+    _loaded.add(function)
+    return _compiled(function)
 
 
 def compile_all() -> None:
@@ -58,12 +65,12 @@ def compile_all() -> None:
 
 def wanted(function: Callable[..., Any], size: int) -> bool:
     """Whether `kernel` looks for the compiled form of a kernel that is ``bitwise_stable``."""
-    return size > COMPILED or loaded() or _items[function] + size > OFTEN
+    return size > COMPILED or loaded() or _items[function] + size > (SOON if "numba" in sys.modules else OFTEN)
 
 
 def loaded() -> bool:
     """Whether this process has compiled kernels, so that the next one comes at once."""
-    return _compiled.cache_info().currsize > 0
+    return bool(_loaded)
 
 
 @cache

@@ -9,24 +9,22 @@ from functools import cached_property
 import numpy as np
 
 from circuitsim.analysis.branch_warnings import jump, listed, same_point, several, some
+from circuitsim.analysis.controlled_point import measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
-from circuitsim.analysis.solution_warnings import floating
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.columns import checked_value
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.controlled.block_plan import swept
 from circuitsim.controlled.blocks import Block, port_values
-from circuitsim.controlled.certificate import certify_controlled
-from circuitsim.controlled.equations import Equations, least_conductance, right_side
-from circuitsim.controlled.law_arrays import LawArrays, demanded_of_currents, law_arrays
+from circuitsim.controlled.equations import Equations, right_side
+from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import FINE, Pair
 from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
-from circuitsim.controlled.ties import of_one_potential
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
@@ -247,7 +245,7 @@ def _point(
             except ArithmeticError:
                 return None
         for share in (0.0, NOISE):
-            point = _measured(system, circuit, x, conducting, (tolerance, share))
+            point = measured(system, circuit, x, conducting, (tolerance, share))
             if point.certificate.certified:
                 point.solver["blocks"] = len(system.raw)
                 return point
@@ -272,7 +270,7 @@ def _swept(
         found = swept(system.plan, right, guess, fine)
         if found is None:
             return None
-        point = _measured(system, circuit, *found, (tolerance, share))
+        point = measured(system, circuit, *found, (tolerance, share))
         if point.certificate.certified:
             point.solver |= {"blocks": len(system.raw), "linear": "small blocks", "name": "block-sweep"}
             point.uniqueness = Uniqueness.UNIQUE
@@ -300,7 +298,7 @@ def _changed(
     else:
         return None
     for share in (0.0, NOISE):
-        point = _measured(system, circuit, x, conducting, (tolerance, share))
+        point = measured(system, circuit, x, conducting, (tolerance, share))
         if point.certificate.certified:
             break
     return point
@@ -323,54 +321,6 @@ def _loaded(system: ControlledSystem, right: np.ndarray, choice: Choice) -> Pair
     shifted = right.copy()
     shifted[eq.own[eq.diode]] = z
     return system.factor(None).solve(shifted)
-
-
-def _measured(
-    system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, limits: tuple[float, float]
-) -> OperatingPoint:
-    """Potentials, currents and drops with their certificate; ``limits`` are its tolerance and the share of noise."""
-    tolerance, noise = limits
-    kind, first, second, value, n = circuit.arrays()
-    eq = system.eq
-    voltages, low = np.zeros(n), np.zeros(n)
-    voltages[1:], low[1:] = x.high[: n - 1], x.low[: n - 1]
-    if noise:
-        grid = noise * np.exp2(np.ceil(np.log2(max(np.abs(voltages).max(), 1e-300))))
-        low = np.round(low / grid) * grid
-        voltages[np.abs(voltages) < grid] = 0.0
-    on = eq.diode[conducting]
-    same = of_one_potential(circuit.arrays(), on)
-    voltages, low = voltages[same], low[same]
-    drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
-    inside = eq.own >= 0
-    currents = np.zeros(kind.size)
-    currents[inside] = x.high[eq.own[inside]]
-    nodal = (kind == RESISTOR) & ~inside
-    currents[nodal] = drops[nodal] / value[nodal]
-    currents[kind == CURRENT] = value[kind == CURRENT]
-    held = kind == VOLTAGE
-    drops[held] = value[held]
-    drops[on] = 0.0
-    currents[eq.diode[~conducting]] = 0.0
-    if noise:
-        least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * least_conductance(circuit.arrays()))
-        currents[np.abs(currents) < least] = 0.0
-    ohmic = (kind == RESISTOR) & inside
-    drops[ohmic] = value[ohmic] * currents[ohmic]
-    transfer = system.laws.of_currents()
-    drops[system.laws.element[transfer]] = demanded_of_currents(system.laws, value, currents)[transfer]
-    certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)
-    info: dict[str, object] = {
-        "name": "complementary-pivoting", "why": "controlled sources have no energy function",
-        "iterations": 1, "linear": "LU",
-    }  # fmt: skip
-    pinned = [floating([circuit.node_names[k]]) for k in eq.pinned.tolist()]
-    warnings = (*circuit.notes, *pinned)
-    point = OperatingPoint(
-        circuit, voltages, currents, {}, np.ones(kind.size, dtype=bool), certificate, info, warnings, drops
-    )
-    point.low = low
-    return point
 
 
 def _judged(

@@ -3,40 +3,76 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.branch_warnings import listed, some
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.elements import CURRENT, RESISTOR
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.block_plan import BlockPlan, block_plan
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
 from circuitsim.controlled.equations import Equations, equations, of_resistances
 from circuitsim.controlled.law_arrays import LawArrays
-from circuitsim.controlled.linear import Factor, Pattern
+from circuitsim.controlled.linear import Factor, Pattern, Terms
 from circuitsim.controlled.regular import all_monotone, all_regular
-from circuitsim.controlled.ties import MoreTerms, Ties
+from circuitsim.controlled.ties import Ties
 from circuitsim.errors import NoOperatingPointError
 
 KEPT = 8
 """Factors that are kept, one for each set of conducting diodes."""
 
 
+class Roles(NamedTuple):
+    """Places of elements (k,), but of ``transfer``, which are places of laws.
+
+    Attributes
+    ----------
+    inside : int array
+        Whose current is an unknown.
+    nodal, ohmic : int arrays
+        Resistors whose current follows from their drop, and whose drop follows from their current.
+    held, given : int arrays
+        Sources of voltage, of current.
+    transfer : int array
+        Laws of voltages that currents alone control.
+    """
+
+    inside: np.ndarray
+    nodal: np.ndarray
+    ohmic: np.ndarray
+    held: np.ndarray
+    given: np.ndarray
+    transfer: np.ndarray
+
+
 class ControlledSystem:
-    """Equations and blocks of a circuit, for one set of values other than those of sources."""
+    """Equations and blocks of a circuit, for one set of values other than those of sources; ``varying`` resistances:
+    see `circuitsim.controlled.equations.equations`."""
 
     def __init__(
-        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, before: ControlledSystem | None = None
+        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, before: ControlledSystem | None = None,
+        varying: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         self.circuit, self.arrays, self.laws = circuit, arrays, laws
-        known = None if before is None else of_resistances(before.eq, arrays, before.arrays.value, laws)
-        self.eq: Equations = equations(arrays, circuit.laws) if known is None else known
+        known = None
+        if before is not None:
+            known = of_resistances(before.eq, arrays, before.arrays.value, circuit.laws, varying)
+        self.eq: Equations = equations(arrays, circuit.laws, None, varying) if known is None else known
         same = None if known is None else before
         self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)
         self.ties: Ties = Ties(arrays, laws, self.eq) if same is None else same.ties
         self._raw: list[RawBlock] | None = None if same is None else same._raw
         self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Which elements get their currents and drops how."""
+        kind, inside = self.arrays.kind, self.eq.own >= 0
+        resistor, places = kind == RESISTOR, np.flatnonzero
+        return Roles(places(inside), places(resistor & ~inside), places(resistor & inside), places(kind == VOLTAGE),
+                     places(kind == CURRENT), places(self.laws.of_currents()))  # fmt: skip
 
     @property
     def raw(self) -> list[RawBlock]:
@@ -91,21 +127,26 @@ class ControlledSystem:
 
     def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
         """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""
-        return self._kept(conducting, quick, None)
+        return self._kept(conducting, quick, False)
 
     def tied(self, conducting: np.ndarray, quick: bool = False) -> Factor:
         """`factor`, of what these diodes leave open too; see `circuitsim.controlled.ties`."""
-        return self._kept(conducting, quick, self.ties.terms(conducting))
+        return self._kept(conducting, quick, self.ties.terms(conducting) is not None)
 
-    def _kept(self, conducting: np.ndarray | None, quick: bool, more: MoreTerms | None) -> Factor:
-        key = b"" if conducting is None else conducting.tobytes(), quick, more is not None
+    def tied_terms(self, conducting: np.ndarray) -> Terms:
+        """The terms of that matrix."""
+        terms, more = self.pattern.terms(conducting), self.ties.terms(conducting)
+        if more is None:
+            return terms
+        unit = float(np.exp2(np.round(np.log2(self.eq.load.mean()))))
+        return terms.plus(more.row, more.column, more.sign * np.where(more.current, unit, 1.0 / unit))
+
+    def _kept(self, conducting: np.ndarray | None, quick: bool, tied: bool) -> Factor:
+        key = b"" if conducting is None else conducting.tobytes(), quick, tied
         if key not in self.factors:
             if len(self.factors) >= KEPT:
                 self.factors.pop(next(iter(self.factors)))
-            terms = self.pattern.terms(conducting)
-            if more is not None:
-                unit = float(np.exp2(np.round(np.log2(self.eq.load.mean()))))
-                terms = terms.plus(more.row, more.column, more.sign * np.where(more.current, unit, 1.0 / unit))
+            terms = self.tied_terms(conducting) if conducting is not None and tied else self.pattern.terms(conducting)
             self.factors[key] = Factor(terms, quick)
         return self.factors[key]
 

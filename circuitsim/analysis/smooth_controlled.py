@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 
 import numpy as np
 
 from circuitsim.analysis.branch_warnings import several, some
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports
-from circuitsim.analysis.expanded import from_tangents
-from circuitsim.analysis.newton import FALLBACKS, NOTHING, OPEN, Found, Smooth, Start, Way, project
+from circuitsim.analysis.expanded import assembled, from_tangents
+from circuitsim.analysis.newton import FALLBACKS, NOTHING, OPEN, Found, Smooth, Start, Way, iterate, project
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.smooth_controlled_proof import proof
 from circuitsim.analysis.smooth_ports import MOST, Waves
+from circuitsim.analysis.tangent_steps import TangentSteps, seen_resistances
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
 from circuitsim.models.smooth import SmoothDevice
@@ -38,9 +40,6 @@ LONG = 100
 PATIENCE = 25
 """Most steps of Newton's method from a start that is near an operating point if there is one."""
 
-COLUMNS = 256
-"""Right-hand sides that are solved at a time."""
-
 HALVINGS = 4
 """How often the way from a start to new values is halved where it seems to jump."""
 
@@ -50,9 +49,6 @@ APART = 1e-6
 TIED, WEAKEST = 1e-15, 1e-14
 """Least conductance of a tangent, of the largest of the circuit, and never above so much, S: smaller ones do not tell
 the potential of a part that junctions alone tie to others."""
-
-FIXED = 1e-9
-"""Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +68,7 @@ class SmoothControlled:
     inner: PreparedControlled
     tolerance: float
     _proven: dict[bytes, bool] = field(default_factory=dict)
+    _steps: list[TangentSteps] = field(default_factory=list)
 
     def solve(
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None
@@ -115,7 +112,15 @@ class SmoothControlled:
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None = None
     ) -> OperatingPoint:
         """A certified operating point without a verdict, the one that a start leads to; see `solve`."""
-        return _Search(self, circuit, smooth).first(column, start)
+        search = _Search(self, circuit, smooth)
+        found = None if start is None else search.beside(column, start)
+        return search.first(column, start) if found is None else found
+
+    def steps(self, smooth: Smooth) -> TangentSteps:
+        """The steps of Newton's method for stages, kept for the next one."""
+        if not self._steps or self._steps[0].smooth is not smooth:
+            self._steps[:] = [TangentSteps(self.expansion.circuit, self.inner.laws, smooth)]
+        return self._steps[0]
 
     def _one(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> bool:
         """Whether it is proven that there is at most one operating point, whatever sources and laws are."""
@@ -199,10 +204,39 @@ class _Search:
             with np.errstate(over="ignore", invalid="ignore"):
                 return from_tangents(
                     self.circuit, ready.expansion, self.smooth, self._step, column.copy(), start,
-                    ready.tolerance, Way(self._resistances, steps, least=least), self._proof,
+                    ready.tolerance, Way(self._resistances, steps, least=least), self._proof_of_point,
                 )  # fmt: skip
         except (ConvergenceError, NoSteadyStateError):
             return None  # of the circuit of tangents: it says nothing about the circuit itself
+
+    def beside(self, column: np.ndarray, start: OperatingPoint) -> OperatingPoint | None:
+        """Newton's method from a start in steps of which only the last one is held against the laws; None where it
+        does not lead to a certified operating point. Where noise is held against noise, it counts as zero.
+        """
+        ready, arrays = self.ready, self.ready.expansion.circuit.arrays()
+        steps, value, near = ready.steps(self.smooth), column.copy(), self._start(start)
+        way = Way(steps.resistances, PATIENCE)
+        with np.errstate(all="ignore"):
+            if not steps.begin(value):
+                return None
+            for noise in (0.0, NOISE):
+                solve = partial(steps.solve, noise=noise)
+                try:
+                    found = iterate(
+                        solve, ready.expansion.circuit, self.smooth, value, near, ready.tolerance, way
+                    )  # fmt: skip
+                except (ConvergenceError, NoSteadyStateError):
+                    return None
+                certificate = self._proof(found, arrays._replace(value=value), self.smooth)
+                if certificate.certified:
+                    break
+                near = Start(found.point, found.voltage, found.current)
+            else:
+                return None
+            found = found._replace(point=steps.point(found.point, value, certificate))
+            return assembled(
+                self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate
+            )  # fmt: skip
 
     def _step(self, column: np.ndarray, before: OperatingPoint | None) -> OperatingPoint:
         """The circuit of tangents; no search where `FALLBACKS` limit resistances first."""
@@ -215,41 +249,11 @@ class _Search:
         return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
 
     def _proof(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
-        """The certificate with each device as a source of its own current at its own voltage, and its distance from
-        its curve; nothing of its tangent is left in it. As in the steps, noise counts as zero where nothing else does.
-        """
-        made = self._held(found, arrays, smooth)
-        if made.certified:
-            return made
-        v, i = found.voltage, found.current
-        quiet = (np.abs(v) <= NOISE * np.abs(found.point.drops).max()) | (
-            np.abs(i) <= NOISE * np.abs(found.point.currents).max()
-        )
-        zero = np.where(quiet, 0.0, v), np.where(quiet, 0.0, i)
-        near = project(smooth, *zero, np.ones(v.size), np.zeros(v.size))
-        exact = quiet & (near.points[0] == 0.0) & (near.points[1] == 0.0)
-        v[exact], i[exact], found.distance[exact] = 0.0, 0.0, 0.0
-        found.state.points[:2, exact] = 0.0
-        return self._held(found, arrays, smooth)
+        """See `circuitsim.analysis.smooth_controlled_proof`; ``arrays`` with the values of the last step."""
+        return proof(found, arrays, smooth, self.ready.inner.laws, self.ready.tolerance)
 
-    def _held(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
-        """The laws of all elements, and Kirchhoff's, with the devices as sources."""
-        point, column = found.point, found.point.circuit.arrays().value.copy()
-        voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
-        low = np.zeros(voltages.size) if point.low is None else point.low.copy()
-        slope, touch, rest = smooth.slope, smooth.touch, smooth.rest
-        inside, outside = arrays.second[slope], arrays.first[slope]
-        voltages[inside], low[inside] = voltages[outside], low[outside]
-        drops[slope], currents[slope] = 0.0, 0.0
-        drops[touch], currents[touch], column[touch] = found.voltage, 0.0, found.voltage
-        drops[rest], currents[rest], column[rest] = found.voltage, found.current, found.current
-        made = certify_controlled(
-            arrays._replace(value=column), self.ready.inner.laws, voltages, currents, drops,
-            self.ready.tolerance, low,
-        )  # fmt: skip
-        gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
-        return made._replace(relative={**made.relative, "devices": float(found.distance.max())},
-                             device_gap=float(gap.sum()))  # fmt: skip
+    def _proof_of_point(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
+        return self._proof(found, arrays._replace(value=found.point.circuit.arrays().value), smooth)
 
     def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """An operating point: from ``start``, else from zero volts, else from currents through the devices.
@@ -368,25 +372,13 @@ class _Search:
         inner, smooth = self.ready.inner, self.smooth
         arrays = inner.circuit.with_column(column).arrays()
         system = inner.system(arrays)
-        first, second = (ends[smooth.rest] - 1 for ends in (arrays.first, arrays.second))
+        ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1
         with np.errstate(all="ignore"):
             try:
                 factor = system.factor(point.currents[system.eq.diode] > 0.0, quick=True)
             except ArithmeticError:
                 return np.asarray(1.0 / conductance)
-            total = np.empty(first.size)
-            for begin in range(0, first.size, COLUMNS):
-                part = np.arange(begin, min(begin + COLUMNS, first.size))
-                a, b, at = first[part], second[part], np.arange(part.size)
-                injected = np.zeros((system.eq.size + 1, part.size))  # the last row is ground's
-                injected[a, at] += 1.0
-                injected[b, at] -= 1.0
-                injected[system.eq.pinned - 1] = 0.0
-                answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, part.size))])
-                total[part] = answer[a, at] - answer[b, at]
-            rest = 1.0 / total - conductance
-            seen = 1.0 / np.maximum(rest, FIXED * conductance)
-        return np.where((rest > -FIXED * conductance) & np.isfinite(seen), seen, 1.0 / conductance)
+            return seen_resistances(factor, ends, system.eq.pinned, conductance)
 
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:

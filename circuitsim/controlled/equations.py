@@ -59,6 +59,8 @@ class Equations(NamedTuple):
         The resistances ρ, Ω.
     pinned : (k,) int array
         Reference nodes of parts without ground, at 0 V.
+    laws : int
+        Where the triplets of the rows of controlled elements begin.
     """
 
     size: int
@@ -73,6 +75,7 @@ class Equations(NamedTuple):
     minus: np.ndarray
     load: np.ndarray
     pinned: np.ndarray
+    laws: int
 
 
 class _Triplets:
@@ -108,12 +111,19 @@ def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
     return lowest[label[lowest] != label[GROUND]]
 
 
-def equations(arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray | None = None) -> Equations:
-    """The equations of a circuit without devices and amplifiers; ``pinned`` nodes (`references`) are at 0 V."""
+def equations(
+    arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray | None = None,
+    varying: np.ndarray | None = None,
+) -> Equations:  # fmt: skip
+    """The equations of a circuit without devices and amplifiers; ``pinned`` nodes (`references`) are at 0 V.
+
+    Resistors whose resistances are ``varying`` (k,), and others at their ends, have currents that are unknowns of their
+    own, so that the unknowns are the same for all their values.
+    """
     kind, first, second, value, n = arrays
     if kind.size == 0:
         raise ValueError("no elements")
-    nodal, branch = _roles(arrays)
+    nodal, branch = _roles(arrays, varying)
     own = np.full(kind.size, -1, dtype=np.int64)
     own[branch] = n - 1 + np.arange(branch.size)
     a, b = first - 1, second - 1  # unknowns; −1 is ground
@@ -141,23 +151,23 @@ def equations(arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray
     diode = np.flatnonzero(kind == DIODE)
     loads = _loads(arrays, diode.size)
     rows, columns, values, ohms, resistors = triplets
+    begin = int(np.isin(rows, own[list(laws)]).argmax()) if laws else 0
     return Equations(
-        size, rows, columns, values, ohms, resistors, own, diode, a[diode], b[diode], loads, pinned
+        size, rows, columns, values, ohms, resistors, own, diode, a[diode], b[diode], loads, pinned, begin
     )  # fmt: skip
 
 
 def of_resistances(
-    eq: Equations, arrays: CircuitArrays, before: np.ndarray, laws: LawArrays
+    eq: Equations, arrays: CircuitArrays, before: np.ndarray, laws: Mapping[int, Law], varying: np.ndarray | None = None
 ) -> Equations | None:  # fmt: skip
-    """The equations ``eq`` of the values ``before`` with other resistances; None where more than these differs, or
-    other currents would be unknowns of their own.
+    """The equations ``eq`` of the values ``before`` with other resistances and gains; None where zeros are elsewhere,
+    or other currents would be unknowns of their own.
     """
     kind, value = arrays.kind, arrays.value
-    fixed = (kind == RESISTOR) & ((value == 0.0) | (before == 0.0)) | (kind >= FIRST_CONTROLLED)
-    fixed[laws.control] |= kind[laws.control] == RESISTOR
-    if not np.array_equal(value[fixed], before[fixed], equal_nan=True):
+    fixed = ((kind == RESISTOR) | (kind >= FIRST_CONTROLLED)) & ((value == 0.0) | (before == 0.0))
+    if not np.array_equal(value[fixed], before[fixed]):
         return None
-    branch, inside = _roles(arrays)[1], eq.own >= 0
+    branch, inside = _roles(arrays, varying)[1], eq.own >= 0
     if branch.size != int(inside.sum()) or not inside[branch].all():
         return None
     entry, ohm = eq.value.copy(), eq.ohm.copy()
@@ -166,6 +176,9 @@ def of_resistances(
     ohm[nodal] = value[eq.resistor[nodal]]
     entry[nodal] = np.copysign(1.0 / ohm[nodal], eq.value[nodal])
     entry[own] = -value[eq.resistor[own]]
+    row, column, share, _ = (np.array(part) for part in _controlled(arrays, eq.own, laws))
+    share = share[(row >= 0) & (column >= 0)]
+    entry[eq.laws : eq.laws + share.size] = share
     return eq._replace(value=entry, ohm=ohm, load=_loads(arrays, eq.diode.size))
 
 
@@ -191,12 +204,14 @@ def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndar
     return right
 
 
-def _roles(arrays: CircuitArrays) -> tuple[np.ndarray, np.ndarray]:
-    """Resistors that stand as conductances, and elements whose current is an unknown."""
+def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Resistors that stand as conductances, and elements whose current is an unknown; see `equations`."""
     kind, first, second, value, n = arrays
     resistor = kind == RESISTOR
     largest = np.zeros(n)
     ohms = np.where(resistor, value, 0.0)
+    if varying is not None:
+        ohms[varying] = np.inf
     np.maximum.at(largest, first, ohms)
     np.maximum.at(largest, second, ohms)
     small = resistor & (value <= SMALL * np.maximum(largest[first], largest[second]))

@@ -1,7 +1,7 @@
 """One linear circuit: sparse unsymmetric factors, and refinement to pairs of doubles.
 
-Residuals are sums of exact products (Dekker's splitting, `math.fsum`), so that solutions are right to about 30 digits
-as long as the factors have a few: small currents beside large ones keep their own digits.
+Residuals are sums of exact products (`circuitsim.controlled.corrections`), so that solutions are right to about 30
+digits as long as the factors have a few: small currents beside large ones keep their own digits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.controlled.corrections import corrected_by_arrays
 from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.kernels import controlled_kernel
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,10 +32,11 @@ CORRECTIONS = 12
 FINE = 2.0**-90
 """A correction below this share of every unknown ends the refinement."""
 
+SHARE = 4
+"""How much faster operations on arrays are than loops interpreted: so much less the work counts."""
+
 POOR = 1e-3
 """A first correction above this share of the solution: the matrix is singular to working precision."""
-
-_SPLIT = 134217729.0  # 2^27 + 1
 
 
 class Pattern:
@@ -114,19 +117,6 @@ class Terms(NamedTuple):
         size = self.ends.size - 1
         return np.bincount(self.row * size + self.column, self.value, size * size).reshape(size, size)
 
-    def residual(self, x: Pair, right: np.ndarray) -> np.ndarray:
-        """right − matrix · x, each entry a correctly rounded sum."""
-        a, u = self.value, x.high[self.column]
-        product = a * u
-        a1, u1 = a * _SPLIT, u * _SPLIT
-        ah, uh = a1 - (a1 - a), u1 - (u1 - u)
-        al, ul = a - ah, u - uh
-        error = ((ah * uh - product) + ah * ul + al * uh) + al * ul
-        terms = np.stack([product, error, a * x.low[self.column]], axis=1).ravel().tolist()
-        ends = (3 * self.ends).tolist()
-        rows = zip(right.tolist(), ends, ends[1:])
-        return np.array([-math.fsum([-b, *terms[start:end]]) for b, start, end in rows])
-
 
 class Pair(NamedTuple):
     """A vector as an unevaluated sum of doubles."""
@@ -187,6 +177,8 @@ class Factor:
     quick : bool
         Whether a matrix of up to `DENSE` unknowns is factored as a dense one: quicker, but zero pivots are hidden by
         rounding, so that a solution is no proof that the matrix is regular.
+    matrix : (size, size) float array, optional
+        The sums of the terms, where they are known; for a dense one.
 
     Raises
     ------
@@ -194,21 +186,22 @@ class Factor:
         It is singular.
     """
 
-    def __init__(self, terms: Terms, quick: bool = False) -> None:
+    def __init__(self, terms: Terms, quick: bool = False, matrix: np.ndarray | None = None) -> None:
         self.terms = terms
         if quick and terms.ends.size - 1 <= DENSE:
-            self._dense(terms.dense())
+            self._dense(terms.dense() if matrix is None else matrix)
         else:
             self._sparse(terms.matrix())
 
     def _dense(self, matrix: np.ndarray) -> None:
-        size = np.abs(matrix)
-        left, right = np.ones(size.shape[0]), np.ones(size.shape[0])
+        size, left, right = np.abs(matrix), np.ones(matrix.shape[0]), np.ones(matrix.shape[0])
         for _ in range(3):
-            high = (size * left[:, None] * right).max(axis=1, initial=0.0)
-            left /= np.sqrt(np.where(high > 0.0, high, 1.0))
-            high = (size * left[:, None] * right).max(axis=0, initial=0.0)
-            right /= np.sqrt(np.where(high > 0.0, high, 1.0))
+            high = size.max(axis=1, initial=0.0)
+            high = np.sqrt(np.where(high > 0.0, high, 1.0))
+            left, size = left / high, size / high[:, None]
+            high = size.max(axis=0, initial=0.0)
+            high = np.sqrt(np.where(high > 0.0, high, 1.0))
+            right, size = right / high, size / high
         self.left, self.right = np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
         scaled = matrix * self.left[:, None] * self.right
         if not np.isfinite(scaled).all():
@@ -253,22 +246,26 @@ class Factor:
         ArithmeticError
             The matrix is singular to working precision.
         """
-        high, low = self.rough(right), np.zeros(right.size)
-        if not np.isfinite(high).all():
-            raise ArithmeticError("singular")
-        before = math.inf
-        for turn in range(CORRECTIONS):
-            change = self.rough(self.terms.residual(Pair(high, low), right))
-            size, most = np.abs(change), np.abs(high)
-            if turn == 0 and (size > POOR * most.max(initial=0.0)).any():
+        terms, high, low, residual = self.terms, np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
+        correct = controlled_kernel("corrected", right.size // SHARE + 1)
+        if correct is controlled_kernel.plain("corrected"):
+            correct = corrected_by_arrays
+        change, before = self.rough(right), math.inf
+        for turn in range(CORRECTIONS + 1):
+            if not np.isfinite(change).all():
                 raise ArithmeticError("singular")
-            high, low = _added(high, low, change)
-            share = float((size[size > 0.0] / np.maximum(most[size > 0.0], 1e-300)).max(initial=0.0))
-            if share <= FINE or (turn > 3 and share >= before):
+            share, largest, most = correct(
+                terms.value, terms.column, terms.ends, right, change, high, low, residual
+            )  # fmt: skip
+            if turn == 1:
+                first = share
+                if largest > POOR * most:
+                    raise ArithmeticError("singular")
+            if turn > 0 and (share <= FINE or share * first <= FINE or (turn > 4 and share >= before)):
                 break
-            before = share
+            before = share if turn > 0 else math.inf
+            change = self.rough(residual)
         return Pair(high, low)
-
 
     def determined(self, x: np.ndarray) -> bool:
         """Whether the rounding of the matrix's own entries moves a solution ``x`` by less than `POOR` of its largest.
@@ -279,12 +276,3 @@ class Factor:
         signs = np.sign(np.random.default_rng(0).standard_normal((x.size, 3)))
         moved = self.rough(rounding[:, None] * signs)
         return bool(np.abs(moved).max(initial=0.0) <= POOR * np.abs(x).max(initial=0.0))
-
-
-def _added(high: np.ndarray, low: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """high + low + change as a pair."""
-    total = high + change
-    part = total - high
-    error = (high - (total - part)) + (change - part) + low
-    result = total + error
-    return result, error - (result - total)

@@ -1,0 +1,65 @@
+"""The certificate of smooth devices beside controlled sources: each is a source of its own current at its own voltage,
+and nothing of its tangent is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.analysis.controlled import NOISE
+from circuitsim.analysis.newton import Found, Smooth, project
+from circuitsim.certificate import Certificate
+from circuitsim.circuit import CircuitArrays
+from circuitsim.controlled.certificate import certify_controlled
+from circuitsim.controlled.law_arrays import LawArrays
+
+
+def proof(
+    found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float
+) -> Certificate:
+    """The certificate of the last step; as in the steps, noise counts as zero where nothing else does.
+
+    Parameters
+    ----------
+    found : Found
+        Its devices' voltages and currents are changed where these are noise.
+    arrays : CircuitArrays
+        Of the elementary elements, with the values of the last step.
+    laws : LawArrays
+    tolerance : float
+    """
+    made = _held(found, arrays, smooth, laws, tolerance)
+    if made.certified:
+        return made
+    v, i = found.voltage, found.current
+    quiet = (np.abs(v) <= NOISE * np.abs(found.point.drops).max()) | (
+        np.abs(i) <= NOISE * np.abs(found.point.currents).max()
+    )
+    zero = np.where(quiet, 0.0, v), np.where(quiet, 0.0, i)
+    near = project(smooth, *zero, np.ones(v.size), np.zeros(v.size))
+    exact = quiet & (near.points[0] == 0.0) & (near.points[1] == 0.0)
+    v[exact], i[exact], found.distance[exact] = 0.0, 0.0, 0.0
+    found.state.points[:2, exact] = 0.0
+    return _held(found, arrays, smooth, laws, tolerance)
+
+
+def _held(
+    found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float
+) -> Certificate:
+    """The laws of all elements, and Kirchhoff's, with the devices as sources, and their distance from their curves."""
+    point, column = found.point, arrays.value.copy()
+    voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
+    low = np.zeros(voltages.size) if point.low is None else point.low.copy()
+    slope, touch, rest = smooth.slope, smooth.touch, smooth.rest
+    inside, outside = arrays.second[slope], arrays.first[slope]
+    voltages[inside], low[inside] = voltages[outside], low[outside]
+    drops[slope], currents[slope] = 0.0, 0.0
+    drops[touch], currents[touch], column[touch] = found.voltage, 0.0, found.voltage
+    drops[rest], currents[rest], column[rest] = found.voltage, found.current, found.current
+    made = certify_controlled(arrays._replace(value=column), laws, voltages, currents, drops, tolerance, low)
+    gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
+    relative = {**made.relative, "devices": float(found.distance.max())}
+    return made._replace(relative=relative, device_gap=float(gap.sum()))
+
+
+__all__ = ["proof"]

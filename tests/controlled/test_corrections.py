@@ -1,0 +1,83 @@
+"""Corrections of solutions: residuals against rational arithmetic, and the same bits in every form."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from circuitsim.controlled.corrections import BEYOND, SHORT, add_exactly, corrected, corrected_by_arrays, rounded
+from circuitsim.controlled.kernels import controlled_kernel
+
+Arguments = tuple[np.ndarray, ...]
+
+
+def system(seed: int, size: int = 12) -> Arguments:
+    """Rows of terms of very different sizes, some of them integers, so that sums cancel or lie between two doubles."""
+    rng = np.random.default_rng(seed)
+    ends = np.concatenate([[0], np.cumsum(rng.integers(0, 9, size))])
+    value = rng.normal(size=ends[-1]) * 10.0 ** rng.uniform(-15.0, 3.0, ends[-1])
+    high = rng.normal(size=size) * 10.0 ** rng.uniform(-9.0, 3.0, size)
+    low, right = high * 1e-17 * rng.normal(size=size), rng.normal(size=size)
+    change = high * 1e-9 * rng.normal(size=size)
+    for numbers in (value, high, right, change):
+        whole = rng.random(numbers.size) < 0.4
+        numbers[whole] = rng.integers(-2, 3, whole.sum())
+    return value, rng.integers(0, size, ends[-1]), ends, right, change, high, low, np.empty(size)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_forms_have_the_same_bits(seed: int) -> None:
+    made = system(seed)
+    if seed == 0:
+        made[0][:] *= 1e299  # beyond the range of doubles
+    found = []
+    for form in (corrected, controlled_kernel.compiled("corrected"), corrected_by_arrays):
+        own = [array.copy() for array in made]
+        with np.errstate(all="ignore"):
+            found.append((form(*own), [array.tobytes() for array in own[5:]]))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_residuals_are_right(seed: int) -> None:
+    """To the rounding of the result, and of the products with the low parts."""
+    value, column, ends, right, change, high, low, residual = system(seed)
+    before = [Fraction(h) + Fraction(rest) + Fraction(c) for h, rest, c in zip(high, low, change)]
+    share, largest, most = corrected(value, column, ends, right, change, high, low, residual)
+    x = [Fraction(h) + Fraction(rest) for h, rest in zip(high, low)]
+    assert all(abs(own - new) <= 2**-104 * max(abs(own), abs(new)) for own, new in zip(before, x) if own)
+    for r in range(right.size):
+        terms = range(int(ends[r]), int(ends[r + 1]))
+        exact = Fraction(right[r]) - sum(Fraction(value[t]) * x[column[t]] for t in terms)
+        small = sum(abs(value[t] * low[column[t]]) for t in terms)
+        assert abs(float(Fraction(residual[r]) - exact)) <= 2.0**-53 * (abs(float(exact)) + small)
+    assert largest == np.abs(change).max() and most >= 0.0 and share > 0.0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sums_as_those_of_the_standard_library(seed: int) -> None:
+    rng, parts = np.random.default_rng(seed), np.empty(SHORT)
+    terms = rng.integers(-4, 5, 60) * 2.0 ** rng.integers(-900 if seed % 2 else -60, 900 if seed % 2 else 60, 60)
+    terms = np.concatenate([terms, -rng.permutation(terms)[: 30 if seed % 3 else 60]])
+    count = 0
+    for term in terms.tolist():
+        count = add_exactly(parts, count, term)
+    assert rounded(parts, count) == math.fsum(terms.tolist())
+
+
+def test_half_of_the_last_digit_goes_where_the_rest_points() -> None:
+    for rest in (-(2.0**-200), 0.0, 2.0**-200):
+        parts, count = np.empty(SHORT), 0
+        for term in (1.0, 2.0**-53, rest):
+            count = add_exactly(parts, count, term)
+        assert rounded(parts, count) == (1.0 + 2.0**-52 if rest > 0.0 else 1.0)
+
+
+def test_what_is_out_of_range_has_no_residual() -> None:
+    made = (np.array([BEYOND, 1.0]), np.array([0, 0]), np.array([0, 1, 2]), np.ones(2), np.ones(2), np.ones(2),
+            np.zeros(2), np.empty(2))  # fmt: skip
+    corrected(*made)
+    assert math.isnan(made[7][0]) and made[7][1] == -1.0
