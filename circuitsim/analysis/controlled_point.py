@@ -47,7 +47,8 @@ def branches(
         currents[np.abs(currents) < least] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
-        drops[system.laws.element[roles.transfer]] = demanded_of_currents(system.laws, value, currents)[roles.transfer]
+        demanded = demanded_of_currents(system.laws, roles.owners, value, currents)
+        drops[system.laws.element[roles.transfer]] = demanded[roles.transfer]
     return voltages, low, currents, drops
 
 

@@ -25,7 +25,7 @@ KEPT = 8
 
 
 class Roles(NamedTuple):
-    """Places of elements (k,), but of ``transfer``, which are places of laws.
+    """Places of elements (k,), but of ``transfer`` and ``owners``, which are places of laws.
 
     Attributes
     ----------
@@ -37,6 +37,8 @@ class Roles(NamedTuple):
         Sources of voltage, of current.
     transfer : int array
         Laws of voltages that currents alone control.
+    owners : int array
+        The law of each controlling current.
     """
 
     inside: np.ndarray
@@ -45,6 +47,7 @@ class Roles(NamedTuple):
     held: np.ndarray
     given: np.ndarray
     transfer: np.ndarray
+    owners: np.ndarray
 
 
 class ControlledSystem:
@@ -72,7 +75,7 @@ class ControlledSystem:
         kind, inside = self.arrays.kind, self.eq.own >= 0
         resistor, places = kind == RESISTOR, np.flatnonzero
         return Roles(places(inside), places(resistor & ~inside), places(resistor & inside), places(kind == VOLTAGE),
-                     places(kind == CURRENT), places(self.laws.of_currents()))  # fmt: skip
+                     places(kind == CURRENT), places(self.laws.of_currents()), self.laws.owners())  # fmt: skip
 
     @property
     def raw(self) -> list[RawBlock]:

@@ -21,7 +21,7 @@ from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.controlled.blocks import port_values
 from circuitsim.controlled.equations import right_side
 from circuitsim.controlled.law_arrays import LawArrays
-from circuitsim.controlled.linear import DENSE, Factor, Terms
+from circuitsim.controlled.linear import DENSE, Factor, Scaled, Terms
 from circuitsim.errors import ConvergenceError
 
 CHANGES = 8
@@ -52,11 +52,11 @@ class Stepped(NamedTuple):
 
 
 class _Matrix(NamedTuple):
-    """The matrix without the tangents' resistances: its terms, their sums, and where these resistances are in both."""
+    """The matrix for tangents of 1 Ω: its terms, where these resistances are among them, and their sums, scaled."""
 
     terms: Terms
-    sums: np.ndarray
     place: np.ndarray
+    scaled: Scaled
 
 
 class TangentSteps:
@@ -137,10 +137,16 @@ class TangentSteps:
         if made is None:
             terms = self._system.tied_terms(conducting)
             place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
-            made = self._matrices[key] = _Matrix(terms, terms.dense(), place)
-        value, sums = made.terms.value.copy(), made.sums.copy()
-        value[made.place] = sums[own, own] = -ohms
-        return Factor(made.terms._replace(value=value), True, sums)
+            made = self._matrices[key] = _Matrix(terms, place, Scaled.of(terms.dense()))
+        value, (matrix, left, right) = made.terms.value.copy(), made.scaled
+        value[made.place] = -ohms
+        # A larger resistance makes its current smaller.
+        less = np.exp2(-np.round(np.log2(np.maximum(ohms, 1.0))))
+        matrix, right = matrix.copy(), right.copy()
+        matrix[:, own] *= less
+        right[own] *= less
+        matrix[own, own] = -ohms * left[own] * right[own]
+        return Factor(made.terms._replace(value=value), True, Scaled(matrix, left, right))
 
     def resistances(self, column: np.ndarray, point: Solved, conductance: np.ndarray) -> np.ndarray:
         """Of the rest of the circuit as each device sees it, Ω (s,); see `circuitsim.analysis.newton.Seen`."""

@@ -195,7 +195,7 @@ def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndar
     wanted = laws.constant.copy()
     given = np.flatnonzero(kind[laws.control] == CURRENT)
     if given.size:
-        of = np.repeat(np.arange(wanted.size), np.diff(laws.current_ends))[given]
+        of = laws.owners()[given]
         gain = value[laws.element[of]]
         terms = laws.current_share[given] * value[laws.control[given]]
         np.add.at(wanted, of, np.where(np.isnan(gain), 1.0, gain) * terms)

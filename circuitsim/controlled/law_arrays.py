@@ -43,14 +43,21 @@ class LawArrays(NamedTuple):
     current_share: np.ndarray
     control: np.ndarray
 
+    def owners(self) -> np.ndarray:
+        """The law of each controlling current."""
+        return np.repeat(np.arange(self.element.size), np.diff(self.current_ends))
+
     def of_currents(self) -> np.ndarray:
         """Laws (l,) of voltages that currents alone control."""
         return ~self.current & ~self.nullor & (np.diff(self.voltage_ends) == 0)
 
 
-def demanded_of_currents(laws: LawArrays, value: np.ndarray, currents: np.ndarray) -> np.ndarray:
-    """What the currents (m,) demand of each law with its constant, V or A (l,); ``value`` (m,) holds the gains."""
-    of, gain = np.repeat(np.arange(laws.element.size), np.diff(laws.current_ends)), value[laws.element]
+def demanded_of_currents(
+    laws: LawArrays, owners: np.ndarray, value: np.ndarray, currents: np.ndarray
+) -> np.ndarray:
+    """What the currents (m,) demand of each law with its constant, V or A (l,); ``value`` (m,) holds the gains,
+    ``owners`` are those of the laws."""
+    of, gain = owners, value[laws.element]
     terms = np.where(np.isnan(gain), 1.0, gain)[of] * laws.current_share * currents[laws.control]
     return np.asarray(laws.constant + np.bincount(of, terms, laws.element.size))
 

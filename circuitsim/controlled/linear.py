@@ -143,6 +143,28 @@ def scales(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     return np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
 
 
+class Scaled(NamedTuple):
+    """A dense matrix (size, size) whose rows and columns are multiplied by powers of two (size,)."""
+
+    matrix: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> Scaled:
+        """With largest entries near one."""
+        size, left, right = np.abs(matrix), np.ones(matrix.shape[0]), np.ones(matrix.shape[0])
+        for _ in range(3):
+            high = size.max(axis=1, initial=0.0)
+            high = np.sqrt(np.where(high > 0.0, high, 1.0))
+            left, size = left / high, size / high[:, None]
+            high = size.max(axis=0, initial=0.0)
+            high = np.sqrt(np.where(high > 0.0, high, 1.0))
+            right, size = right / high, size / high
+        left, right = np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
+        return cls(matrix * left[:, None] * right, left, right)
+
+
 class _DenseLU:
     """Factors of a dense matrix, with the calls of `scipy.sparse.linalg.SuperLU`."""
 
@@ -177,8 +199,8 @@ class Factor:
     quick : bool
         Whether a matrix of up to `DENSE` unknowns is factored as a dense one: quicker, but zero pivots are hidden by
         rounding, so that a solution is no proof that the matrix is regular.
-    matrix : (size, size) float array, optional
-        The sums of the terms, where they are known; for a dense one.
+    scaled : Scaled, optional
+        The matrix, where its scales are known; for a dense one. It is overwritten.
 
     Raises
     ------
@@ -186,27 +208,16 @@ class Factor:
         It is singular.
     """
 
-    def __init__(self, terms: Terms, quick: bool = False, matrix: np.ndarray | None = None) -> None:
+    def __init__(self, terms: Terms, quick: bool = False, scaled: Scaled | None = None) -> None:
         self.terms = terms
+        self.lu: SuperLU | _DenseLU
         if quick and terms.ends.size - 1 <= DENSE:
-            self._dense(terms.dense() if matrix is None else matrix)
+            matrix, self.left, self.right = Scaled.of(terms.dense()) if scaled is None else scaled
+            if not np.isfinite(matrix).all():
+                raise ArithmeticError("beyond the range of doubles")
+            self.lu = _DenseLU(matrix)
         else:
             self._sparse(terms.matrix())
-
-    def _dense(self, matrix: np.ndarray) -> None:
-        size, left, right = np.abs(matrix), np.ones(matrix.shape[0]), np.ones(matrix.shape[0])
-        for _ in range(3):
-            high = size.max(axis=1, initial=0.0)
-            high = np.sqrt(np.where(high > 0.0, high, 1.0))
-            left, size = left / high, size / high[:, None]
-            high = size.max(axis=0, initial=0.0)
-            high = np.sqrt(np.where(high > 0.0, high, 1.0))
-            right, size = right / high, size / high
-        self.left, self.right = np.exp2(np.round(np.log2(left))), np.exp2(np.round(np.log2(right)))
-        scaled = matrix * self.left[:, None] * self.right
-        if not np.isfinite(scaled).all():
-            raise ArithmeticError("beyond the range of doubles")
-        self.lu: SuperLU | _DenseLU = _DenseLU(scaled)
 
     def _sparse(self, matrix: csr_matrix) -> None:
         from scipy.sparse import diags

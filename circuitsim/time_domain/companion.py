@@ -77,7 +77,9 @@ class Companion:
     size : (q,) float array
         Largest voltage and current so far, V, A: what rounding counts against.
     large : bool
-        Whether a stage costs much less beside one nearby.
+        Whether stages correct the node potentials of one nearby.
+    follows : bool
+        Whether a stage costs much less beside one nearby, even across an event.
     """
 
     def __init__(self, circuit: Circuit, couplings: Mapping[tuple[str, str], float], tolerance: float) -> None:
@@ -103,6 +105,7 @@ class Companion:
         self._prepared = _for_stages(prepared(self.circuit, tolerance=tolerance))
         own = getattr(self._prepared, "inner", self._prepared)
         self.large = isinstance(own, LargeStages) and own.suits
+        self.follows = self.large or getattr(self._prepared, "controlled", None) is not None
         expansion = getattr(self._prepared, "expansion", None)
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)

@@ -215,7 +215,7 @@ class Implicit:
                 self._chatter(now, after, time)
             fresh = after is not None or (corner and time >= target)
             if fresh and time < end:
-                now, near, at = after or now, at.solved if self.companion.large else None, None
+                now, near, at = after or now, at.solved if self.companion.follows else None, None
             else:
                 self.stretches.append(Stretch(time, x, at.slope, now, False, aim))
                 error = 0.0

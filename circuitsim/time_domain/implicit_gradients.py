@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
 from circuitsim.time_domain.implicit import Stretch
@@ -51,6 +52,7 @@ class ImplicitSweep:
         self.result, self.run, self.functionals, self.weights = result, result.run, functionals, weights
         self.stages, self.values = StageGradients(result.run), np.zeros(len(functionals))
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
+        self._near: OperatingPoint | None = None
         none = self.stages.none()
         self.of = [(none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)
                    for f in functionals]  # fmt: skip
@@ -98,8 +100,9 @@ class ImplicitSweep:
         moving, companion = self.run.moving(own.conduction.switches), self.run.companion
         if self.result.beside(n, time):
             short = self.result.short(n, time)
-            return euler_step(companion, moving, own.time + short, own.x, short, None)
-        return third_order_step(companion, moving, (begin, own.x, own.slope, None), time - begin, time)
+            return self._kept(euler_step(companion, moving, own.time + short, own.x, short, self._near))
+        beginning = begin, own.x, own.slope, self._near
+        return self._kept(third_order_step(companion, moving, beginning, time - begin, time))
 
     def _whole(self, n: int) -> Step:
         """Step ``n``; before an event, if one ends it."""
@@ -109,14 +112,21 @@ class ImplicitSweep:
             length -= after.late
             end = begin + length
         moving = self.run.moving(own.conduction.switches)
-        return third_order_step(self.run.companion, moving, (begin, own.x, own.slope, None), length, end)
+        beginning = begin, own.x, own.slope, self._near
+        return self._kept(third_order_step(self.run.companion, moving, beginning, length, end))
+
+    def _kept(self, step: Step) -> Step:
+        """A step, of which the next one finds a stage nearby."""
+        if self.run.companion.follows:
+            self._near = step.stages[0].solved
+        return step
 
     def _first(self, n: int) -> list[tuple[Step, Step, Conduction]]:
         """The short steps at the beginning of step ``n``, where something changes."""
         own, found = self.stretches[n], []
         for x, switches in own.jumps:
             moving = self.run.moving(switches)
-            jump = euler_step(self.run.companion, moving, own.time, x, own.instant, None)
+            jump = self._kept(euler_step(self.run.companion, moving, own.time, x, own.instant, self._near))
             step = euler_step(
                 self.run.companion, moving, own.time + own.instant, jump.end.x, own.instant, jump.end.solved
             )  # fmt: skip
