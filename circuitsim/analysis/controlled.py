@@ -87,7 +87,7 @@ class PreparedControlled:
                 found = _changed(system, circuit, right, start, self.tolerance, quick=True)
                 if found is not None and found.certificate.certified:
                     return found
-            found = _swept(system, circuit, right, start, self.tolerance)
+            found = _swept(system, circuit, right, start, self.tolerance, not self.any_one)
             if found is None and self.sections is not None:
                 found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
             if found is None and system.regular:
@@ -259,14 +259,17 @@ def _point(
 
 
 def _swept(
-    system: ControlledSystem, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float
-) -> OperatingPoint | None:
+    system: ControlledSystem, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float,
+    coarse: bool,
+) -> OperatingPoint | None:  # fmt: skip
     """The operating point of a circuit that has one whatever its sources are, block by block; None where its
-    certificate fails."""
+    certificate fails. In small circuits ``coarse`` unknowns at first cost more than they spare: their certificate
+    takes loops.
+    """
     if system.plan is None:
         return None
     guess = None if start is None else start.currents[system.eq.diode] > 0.0
-    for fine, share in ((COARSE, 0.0), (FINE, 0.0), (FINE, NOISE)):
+    for fine, share in (*([(COARSE, 0.0)] if coarse else []), (FINE, 0.0), (FINE, NOISE)):
         found = swept(system.plan, right, guess, fine)
         if found is None:
             return None
