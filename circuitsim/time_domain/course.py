@@ -64,7 +64,7 @@ class Course:
         self.walk = Walk(
             np.zeros(12), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
             sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
-            nothing_carried(self.library.shape.parts, elements, q),
+            nothing_carried(self.library.shape.parts, elements, q, problem.resistors),
         )  # fmt: skip
         self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
         self._pinned = Pinned(self.fixed), Pinned(self.walk)
@@ -234,8 +234,9 @@ class Course:
         ):
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
             time_kernel("signs", ORDERS * rows.size)(
-                self.problem.system, rows, self.walk.w, self.walk.w_size, free, NOISE, order, sign
-            )
+                self.problem.system, np.ascontiguousarray(rows.T), self.walk.w, self.walk.w_size, free, NOISE, order,
+                sign,
+            )  # fmt: skip
             wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
             if wrong:
                 raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)

@@ -16,7 +16,7 @@ import numpy as np
 
 from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, values_at
 from circuitsim.time_domain.exponentials import exponential
-from circuitsim.time_domain.part_states import STATE
+from circuitsim.time_domain.part_states import STATE, at_first
 from circuitsim.time_domain.roots import POINTS, SHARES, TO_COEFFICIENTS
 
 RESOLVED = 1e-12
@@ -49,12 +49,13 @@ class Decays(NamedTuple):
         `circuitsim.time_domain.mode_parts.Parting.weight` by element.
     drive : (n, c, s) float array
         b.
-    shape, along : (n, q, c), (n, q, s) float arrays
-        Changes of the states over those of y and of w.
-    voltage, current : (n, m, s + c) float arrays
+    states : (n, s + c, q) float array
+        Changes of the states over those of w and y.
+    voltage, current : (n, s + c, m) float arrays
         Branch voltages and currents over w and y where they are ``whole``; elsewhere their changes over those of w and
-        y: what is there at the beginning stays.
-    slack : (n, d, s + c) float array
+        y: what is there at the beginning stays. All branches side by side: each term of one sum waits for the one
+        before.
+    slack : (n, s + c, d) float array
     whole : (2, m) bool array
         Of voltages, of currents.
     slack_whole : (n, d) bool array
@@ -66,8 +67,7 @@ class Decays(NamedTuple):
     lift: np.ndarray
     weight: np.ndarray
     drive: np.ndarray
-    shape: np.ndarray
-    along: np.ndarray
+    states: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
     slack: np.ndarray
@@ -96,6 +96,8 @@ class Piece(NamedTuple):
         Last coefficients that are not resolved over the largest allowed ones; see `unresolved`.
     room : (WORK, s + c) float array
         Memory of `decay`.
+    of_states, of_slack : (2, q), (4, d) float arrays
+        Memory for sums of all states, of all waveforms of events.
     """
 
     series: np.ndarray
@@ -108,15 +110,18 @@ class Piece(NamedTuple):
     clear: np.ndarray
     excess: np.ndarray
     room: np.ndarray
+    of_states: np.ndarray
+    of_slack: np.ndarray
 
 
 def room_of(decays):
     """Room for a window."""
-    n, d = decays.voltage.shape[2], decays.slack.shape[1]
+    n, d = decays.voltage.shape[1], decays.slack.shape[2]
     one, peak = np.zeros((4, n)), np.zeros(decays.start.shape[2])
     return Piece(
         np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], one[3], peak,
         np.zeros(d, np.bool_), np.zeros(1 + decays.rate.shape[1]), np.zeros((WORK, n)),
+        np.zeros((2, decays.states.shape[2])), np.zeros((4, d)),
     )  # fmt: skip
 
 
@@ -203,10 +208,10 @@ def halvings(speed, excess):
 def far_from_resolved(decays, m, c, s, z, z_size, half, piece):
     """The `halvings` that one part alone asks for, however large the others make the states within reason; or 0."""
     excess = 0.0
-    for i in range(decays.shape.shape[1]):
+    for i in range(decays.states.shape[2]):
         size = max(z_size[s + i], abs(z[s + i]))
         if size > 0.0:
-            excess = max(excess, abs(decays.shape[m, i, c]) * piece.tail[s + c] / (COARSE * RESOLVED * size))
+            excess = max(excess, abs(decays.states[m, s + c, i]) * piece.tail[s + c] / (COARSE * RESOLVED * size))
     return halvings(decays.rate[m, c] * half, excess) if excess > 1.0 else 0
 
 
@@ -215,28 +220,27 @@ def states_resolved(decays, m, s, z, z_size, piece):
 
     Their sizes on the window, those of the run or of their values at its ends, are filled in.
     """
-    good = True
-    for i in range(decays.shape.shape[1]):
-        tail, end = 0.0, z[s + i]
-        for j in range(s):
-            tail += abs(decays.along[m, i, j]) * piece.tail[j]
-            end += decays.along[m, i, j] * piece.last[j]
-        for c in range(decays.many[m]):
-            tail += abs(decays.shape[m, i, c]) * piece.tail[s + c]
-            end += decays.shape[m, i, c] * piece.last[s + c]
-        piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end))
-        if tail > RESOLVED * piece.peak[s + i]:
+    good, rows, tail, end = True, decays.states[m], piece.of_states[0], piece.of_states[1]
+    for i in range(end.size):
+        tail[i], end[i] = 0.0, z[s + i]
+    for j in range(s + decays.many[m]):
+        for i in range(end.size):
+            tail[i] += abs(rows[j, i]) * piece.tail[j]
+            end[i] += rows[j, i] * piece.last[j]
+    for i in range(end.size):
+        piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end[i]))
+        if tail[i] > RESOLVED * piece.peak[s + i]:
             good = False
-            unresolved(decays.shape[m, i], decays.many[m], s, tail, RESOLVED * piece.peak[s + i], piece)
+            unresolved(rows, i, decays.many[m], s, tail[i], RESOLVED * piece.peak[s + i], piece)
     return good
 
 
-def unresolved(weight, many, s, tail, allowed, piece):
-    """Note the excess of last coefficients at the part with the largest ones, given the weights of parts; at the first
-    place where no part has any."""
+def unresolved(rows, i, many, s, tail, allowed, piece):
+    """Note the excess of last coefficients of a waveform, column ``i`` of rows over w and y, at the part with the
+    largest ones; at the first place where no part has any."""
     most, place = 0.0, 0
     for c in range(many):
-        own = abs(weight[c]) * piece.tail[s + c]
+        own = abs(rows[s + c, i]) * piece.tail[s + c]
         if own > most:
             most, place = own, 1 + c
     piece.excess[place] = max(piece.excess[place], tail / allowed if allowed > 0.0 else MOST)
@@ -262,37 +266,33 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
         first = end
     for c in range(1 + many):
         piece.excess[c] = 0.0
-    good = states_resolved(decays, m, s, z, z_size, piece)
+    good, rows, over = states_resolved(decays, m, s, z, z_size, piece), decays.slack[m], modes.slack[m]
+    value, fixed, tail = piece.of_slack[0], piece.of_slack[1], piece.of_slack[2]
+    slack_sums(decays, modes, m, s, z, y, piece)
     for d in range(slack_size.size):
-        row, whole = decays.slack[m, d], decays.slack_whole[m, d]
-        fixed, size, wrong = first_value(whole, row, modes.slack[m, d], many, s, z, y), 0.0, 0.0
-        least, tail, rest = RESOLVED * abs(fixed), 0.0, 0.0
-        for j in range(s + many):
-            fixed += row[j] * piece.series[j, 0]
-            tail += abs(row[j]) * piece.tail[j]
-            rest += abs(row[j]) * piece.rest[j]
-        piece.clear[d] = fixed > rest
-        if piece.clear[d] and tail <= least:
+        if piece.clear[d] and tail[d] <= RESOLVED * abs(value[d]):
             continue  # the sizes below are no less than the value
-        if whole:
+        size, wrong = 0.0, 0.0
+        if decays.slack_whole[m, d]:
             for j in range(s):
-                size += abs(row[j]) * piece.peak[j]
-                wrong += abs(row[j]) * z_size[j]
+                size += abs(rows[j, d]) * piece.peak[j]
+                wrong += abs(rows[j, d]) * z_size[j]
             for c in range(many):
-                weight = abs(row[s + c])
+                weight = abs(rows[s + c, d])
                 size += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
                 wrong += weight * error[c] / STATE
         else:
             for i in range(s + modes.size[m]):
-                size += abs(modes.slack[m, d, i]) * piece.peak[i]
+                weight = abs(over[i, d])
+                size += weight * piece.peak[i]
                 if i < s:
-                    wrong += abs(modes.slack[m, d, i]) * z_size[i]
+                    wrong += weight * z_size[i]
                 else:
-                    wrong += abs(modes.slack[m, d, i]) * parts.x_error[modes.place[m, i - s]] / STATE
+                    wrong += weight * parts.x_error[modes.place[m, i - s]] / STATE
         allowed = max(RESOLVED * size, UNSEEN * wrong)
-        if tail > allowed:
+        if tail[d] > allowed:
             good = False
-            unresolved(row[s:], many, s, tail, allowed, piece)
+            unresolved(rows, d, many, s, tail[d], allowed, piece)
         if not good:
             continue
         slack_size[d] = wrong
@@ -300,10 +300,10 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
             for k in range(POINTS):
                 slack[d, k] = 0.0
             for j in range(s + many):
-                if row[j] != 0.0:
+                if rows[j, d] != 0.0:
                     for k in range(min(int(piece.many[j]), POINTS)):
-                        slack[d, k] += row[j] * piece.series[j, k]
-            slack[d, 0] = fixed
+                        slack[d, k] += rows[j, d] * piece.series[j, k]
+            slack[d, 0] = fixed[d]
     if good:
         return 0
     more = 1 if piece.excess[0] > 0.0 else 0
@@ -311,6 +311,23 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
         if piece.excess[1 + c] > 0.0:
             more = max(more, halvings(decays.rate[m, c] * half, piece.excess[1 + c]))
     return more
+
+
+def slack_sums(decays, modes, m, s, z, y, piece):
+    """Fill in, of all waveforms of events, the values at the beginning, the first coefficients and sums of the last and
+    of all other ones (4, d), and which have no zero on the window."""
+    rows, value, fixed = decays.slack[m], piece.of_slack[0], piece.of_slack[1]
+    tail, rest = piece.of_slack[2], piece.of_slack[3]
+    at_first(decays.slack_whole[m], rows, modes.slack[m], decays.many[m], s, z, y, value)
+    for d in range(value.size):
+        fixed[d], tail[d], rest[d] = value[d], 0.0, 0.0
+    for j in range(s + decays.many[m]):
+        for d in range(value.size):
+            fixed[d] += rows[j, d] * piece.series[j, 0]
+            tail[d] += abs(rows[j, d]) * piece.tail[j]
+            rest[d] += abs(rows[j, d]) * piece.rest[j]
+    for d in range(value.size):
+        piece.clear[d] = fixed[d] > rest[d]
 
 
 def decay_state(decays, m, s, z, y, piece, share, later):
@@ -321,45 +338,9 @@ def decay_state(decays, m, s, z, y, piece, share, later):
         found[i] += change[i]
     for c in range(decays.many[m]):
         later[c] = y[c] + change[s + c]
-    for i in range(decays.shape.shape[1]):
-        for j in range(s):
-            found[s + i] += decays.along[m, i, j] * change[j]
-        for c in range(decays.many[m]):
-            found[s + i] += decays.shape[m, i, c] * change[s + c]
-    return found
-
-
-def at_first(decays, modes, m, s, z, y, begin):
-    """Fill in the branch voltages and currents (2, m) at the beginning of a window."""
-    for kind in range(2):
-        rows = decays.voltage[m] if kind == 0 else decays.current[m]
-        over = modes.voltage[m] if kind == 0 else modes.current[m]
-        # `first_value` of all branches side by side: each term of one sum waits for the term before.
-        for b in range(begin.shape[1]):
-            begin[kind, b] = 0.0
-        for j in range(s + decays.many[m]):
-            state = z[j] if j < s else y[j - s]
-            for b in range(begin.shape[1]):
-                if decays.whole[kind, b]:
-                    begin[kind, b] += rows[b, j] * state
-        for j in range(z.size):
-            if z[j] != 0.0:
-                for b in range(begin.shape[1]):
-                    if not decays.whole[kind, b]:
-                        begin[kind, b] += over[b, j] * z[j]
-
-
-def first_value(whole, row, over, many, s, z, y):
-    """A row of w and y where that is the ``whole`` value, else of the state vector."""
-    found = 0.0
-    if whole:
-        for j in range(s):
-            found += row[j] * z[j]
-        for c in range(many):
-            found += row[s + c] * y[c]
-    else:
-        for j in range(z.size):
-            found += over[j] * z[j]
+    for j in range(change.size):
+        for i in range(decays.states.shape[2]):
+            found[s + i] += decays.states[m, j, i] * change[j]
     return found
 
 
@@ -368,7 +349,7 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
     halvings) by segment."""
     mode, start, state, parts, halvings = track
     piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
-    y, begin = np.empty(piece.tail.size), np.zeros((2, v.shape[0]))
+    y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.zeros((2, v.shape[0]))
     for k in range(times.size):
         at = where[k]
         m, z = mode[at], state[at]
@@ -378,12 +359,19 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
             c = 0
             while c < decays.many[m]:
                 c = part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
-            at_first(decays, modes, m, s, z, parts[at], begin)
+            at_first(
+                decays.whole[0], decays.voltage[m], modes.voltage[m], decays.many[m], s, z, parts[at], begin[0]
+            )
+            at_first(
+                decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1]
+            )
         count = s + decays.many[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
         for b in range(v.shape[0]):
-            drop, flow = begin[0, b], begin[1, b]
-            for j in range(count):
-                drop += decays.voltage[m, b, j] * y[j]
-                flow += decays.current[m, b, j] * y[j]
-            v[b, k], i[b, k] = drop, flow
+            now[0, b], now[1, b] = begin[0, b], begin[1, b]
+        for j in range(count):
+            for b in range(v.shape[0]):
+                now[0, b] += decays.voltage[m, j, b] * y[j]
+                now[1, b] += decays.current[m, j, b] * y[j]
+        for b in range(v.shape[0]):
+            v[b, k], i[b, k] = now[0, b], now[1, b]

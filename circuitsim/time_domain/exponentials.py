@@ -159,6 +159,6 @@ def evaluate(system, radius, voltage, current, mode, start, state, where, times,
         for b in range(v.shape[0]):
             drop, flow = 0.0, 0.0
             for j in range(z.size):
-                drop += voltage[m, b, j] * z[j]
-                flow += current[m, b, j] * z[j]
+                drop += voltage[m, j, b] * z[j]
+                flow += current[m, j, b] * z[j]
             v[b, k], i[b, k] = drop, flow

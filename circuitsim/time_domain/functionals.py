@@ -124,7 +124,7 @@ def branch_weights(result: TransientResult, quantity: str) -> tuple[np.ndarray, 
         Neither a voltage nor a current.
     """
     own, terminals = own_weights(result, quantity), result.origin.problem.terminals
-    by_voltage, by_current = np.zeros((2, result.segments.modes.voltage.shape[1]))
+    by_voltage, by_current = np.zeros((2, result.segments.modes.voltage.shape[2]))
     for weights, target, inner in zip(own, (by_voltage, by_current), (terminals.drops, terminals.flows)):
         for k in np.flatnonzero(weights).tolist():
             if k in terminals.devices:

@@ -13,7 +13,15 @@ import math
 import numpy as np
 
 from circuitsim.time_domain.mode_kernels import solved
-from circuitsim.time_domain.part_states import APART, DERIVATIVE, STATE, begun, part_signs, stays_zero
+from circuitsim.time_domain.part_states import (
+    DERIVATIVE,
+    STATE,
+    begun,
+    part_signs,
+    settled,
+    stays_zero,
+    summed_up,
+)
 from circuitsim.time_domain.roots import ORDERS, VALUE
 from circuitsim.time_domain.trees import L, R
 
@@ -105,24 +113,24 @@ def shared(rows, missed):
     solved(matrix, missed)
 
 
-def differentiate(system, state, error, moving):
-    """The next derivative of a state, and what errors of the state make of it; only entries ``moving`` are not zero."""
+def differentiate(system, state, error):
+    """The next derivative of a state, and what errors of the state make of it."""
     n = state.size
     slope, wrong = np.zeros(n), np.zeros(n)
     for i in range(n):
-        for j in moving:
+        for j in range(n):
             slope[i] += system[i, j] * state[j]
             wrong[i] += abs(system[i, j]) * (error[j] + STATE * abs(state[j]))
     return slope, wrong
 
 
 def signs(system, rows, state, size, zero, noise, order, sign):
-    """Fill in the first nonzero derivatives of rows · state where ``sign`` (d,) is zero still.
+    """Fill in the first nonzero derivatives of rowsᵀ state where ``sign`` (d,) is zero still.
 
     Parameters
     ----------
     system, rows : float arrays
-        Their first n columns count.
+        Of the rows (n, c) the first d columns count.
     state, size : (n,) float arrays
         The size is what rounding of the state counts against.
     zero : (d,) bool array
@@ -132,27 +140,15 @@ def signs(system, rows, state, size, zero, noise, order, sign):
     order, sign : (d,) arrays
         Order of the first nonzero derivative and its sign; `ORDERS` + 1 and 0 where all are zero.
     """
-    error = np.empty(size.size)
+    error, found, magnitude = np.empty(size.size), np.empty(sign.size), np.empty(sign.size)
     for i in range(size.size):
         error[i] = STATE * size[i]
     for k in range(ORDERS + 1):
-        share, all_known = (noise / STATE if k == 0 else DERIVATIVE), True
-        moving = np.flatnonzero((state != 0.0) | (error != 0.0))
-        for d in range(sign.size):
-            if sign[d] != 0.0:
-                continue
-            found, magnitude = 0.0, 0.0
-            for j in moving:
-                found += rows[d, j] * state[j]
-                magnitude += abs(rows[d, j]) * error[j]
-            held = k == 0 and zero[d] and abs(found) <= APART / STATE * magnitude
-            if abs(found) > share * magnitude and not held:
-                order[d], sign[d] = k, math.copysign(1.0, found)
-            else:
-                all_known = False
-        if all_known or k == ORDERS or moving.size == 0:
+        summed_up(rows, state.size, state, error, found, magnitude)
+        share = noise / STATE if k == 0 else DERIVATIVE
+        if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
             return
-        state, error = differentiate(system, state, error, moving)
+        state, error = differentiate(system, state, error)
 
 
 def germs(modes, decays, carried, m, known, diodes, w, w_size, x, x_size, tied, noise, order, sign):
@@ -281,8 +277,9 @@ def selected(
             if begun(decays, m, z, z_error, before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):
                     if tied[d] and decays.slack_whole[m, d]:
-                        row = decays.slack[m, d]
-                        former[d] |= stays_zero(row, w, w_size, decays.many[m], parts[0], parts[1], parts[2])
+                        former[d] |= stays_zero(
+                            decays.slack[m], d, w, w_size, decays.many[m], parts[0], parts[1], parts[2]
+                        )
         germs(
             modes, decays, (parts[0], parts[1], before.x_error), m, known, diodes, w, w_size, x, x_size, former, noise,
             order, sign,

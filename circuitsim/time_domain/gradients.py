@@ -115,7 +115,7 @@ class _Sweep:
     ) -> None:
         self.result, self.functionals, self.weights = result, functionals, weights
         self.segments, self.modes = result.segments, result.segments.modes
-        self.q, self.n = self.modes.storing.shape[1:]
+        self.n, self.q = self.modes.storing.shape[1:]
         self.one = result.origin.problem.system.shape[0] - 1
         for functional in functionals:
             check(result, functional)
@@ -125,7 +125,7 @@ class _Sweep:
                 self.at.setdefault(own.time, []).append(f)
         ends = [t for own in functionals if isinstance(own, Integral) for t in (own.begin, own.end)]
         self.cuts = np.unique([*self.at, *ends])
-        none = np.zeros((2, self.modes.voltage.shape[1]))
+        none = np.zeros((2, self.modes.voltage.shape[2]))
         self.of = [none if isinstance(f, EventTime) else branch_weights(result, f.quantity) for f in functionals]
         self.jumps = JumpSweep(result.origin)
         self.clear()
@@ -134,10 +134,10 @@ class _Sweep:
         """Forget all contributions."""
         modes = self.modes
         self.jumps.clear()
-        self.values = np.zeros(len(self.functionals))
-        self.by_system, self.by_slack = np.zeros(modes.system.shape), np.zeros(modes.slack.shape)
-        self.by_storing = np.zeros(modes.storing.shape)
-        self.by_voltage, self.by_current = np.zeros(modes.voltage.shape), np.zeros(modes.current.shape)
+        self.values, self.by_system = np.zeros(len(self.functionals)), np.zeros(modes.system.shape)
+        self.by_slack, self.by_storing, self.by_voltage, self.by_current = (
+            np.zeros(own.transpose(0, 2, 1).shape) for own in (modes.slack, modes.storing, modes.voltage, modes.current)
+        )
 
     def product(self, m: int, change: NamedTuple) -> float:
         """What a change of a mode's matrices makes of the functional."""
@@ -147,7 +147,7 @@ class _Sweep:
     def row(self, f: int, m: int) -> np.ndarray:
         """The functional's quantity over the state of a mode."""
         by_voltage, by_current = self.of[f]
-        return np.asarray(by_voltage @ self.modes.voltage[m] + by_current @ self.modes.current[m])
+        return np.asarray(self.modes.voltage[m] @ by_voltage + self.modes.current[m] @ by_current)
 
     def add_row(self, f: int, m: int, gradient: np.ndarray) -> None:
         """Count what the quantity's own row contributes."""
@@ -192,7 +192,7 @@ class _Sweep:
             by_x = by_x + embedding(modes, after, self.n - self.q).T @ later
         before = self.jumps.back(k + 1, by_x)
         self.by_storing[m] += np.outer(before, state)
-        by_z = modes.storing[m].T @ before
+        by_z = modes.storing[m] @ before
         if last:
             return np.asarray(by_z)
         found, more = self._at_event(m, end, state, after=False)
@@ -206,7 +206,7 @@ class _Sweep:
         for mode, z, sign in ((m, state, 1.0), (after, seg.state[k + 1], -1.0)):
             form, _ = self.form(mode, end)
             shift += 0.0 if form is None else sign * float(z @ form @ z)
-        self.by_slack[m, event] -= shift / float(modes.slack[m, event] @ rate) * state
+        self.by_slack[m, event] -= shift / float(modes.slack[m, :, event] @ rate) * state
         return np.asarray(by_z + found - shift * row)
 
     def _at_event(self, m: int, time: float, state: np.ndarray, after: bool) -> tuple[np.ndarray, float]:

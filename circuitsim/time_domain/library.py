@@ -54,17 +54,18 @@ class Modes(NamedTuple):
     system : (n, N, N) float array
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
-    voltage, current : (n, m, N) float arrays
-    slack : (n, d, N) float array
+    voltage, current : (n, N, m) float arrays
+        A column a branch, so that sums of all branches go side by side; `slack` to `source_checks` likewise.
+    slack : (n, N, d) float array
         Not negative in this mode: currents of conducting diodes, minus voltages of blocking ones; for switches the
         distance of the control from its threshold.
-    storing : (n, q, N) float array
+    storing : (n, N, q) float array
         Capacitor voltages and inductor currents.
-    sources : (n, d, s) float array
+    sources : (n, s, d) float array
         Infinite currents of conducting diodes, minus infinite voltages of blocking ones, in loops and cuts of sources
         and diodes alone.
-    source_checks : (n, c, s) float array
-        All of these that must be zero (`Mode.source_loops`, `Mode.source_cuts`), rows that are not zero first.
+    source_checks : (n, s, c) float array
+        All of these that must be zero (`Mode.source_loops`, `Mode.source_cuts`), those that are not zero first.
     source_many : (n,) int array
         How many of them are not zero.
     twigs, links, cut, tree, rest : (n, t), (n, l), (n, t, l), (n, 6), (n, 6) arrays
@@ -189,7 +190,7 @@ class Library:
 
     def _grow(self, checks: int) -> None:
         """Room for one more mode with so many checks."""
-        room, most = self.modes.radius.size, self.modes.source_checks.shape[1]
+        room, most = self.modes.radius.size, self.modes.source_checks.shape[2]
         if self.count < room and checks <= most:
             return
         if 2 * sum(own.nbytes for own in (*self.modes, *self.decays)) > LARGEST:
@@ -231,7 +232,7 @@ class _Shape(NamedTuple):
         size, place, source_many, twigs, links_of, tree, rest, window = whole
         window[:] = -1
         system, radius, longest, voltage, current, slack, storing, sources, source_checks, cut = _zeros(float, [
-            (many, *shape) for shape in ((n, n), (), (), (m, n), (m, n), (d, n), (q, n), (d, s), (checks, s),
+            (many, *shape) for shape in ((n, n), (), (), (n, m), (n, m), (n, d), (n, q), (s, d), (s, checks),
                                          (t, links))
         ])  # fmt: skip
         return Modes(
@@ -245,12 +246,12 @@ class _Shape(NamedTuple):
         whole = np.zeros((2, m), bool)
         if not c:
             m = s = q = d = 0
-        rate, start, lift, weight, drive, shape, along, voltage, current, slack = _zeros(float, [
-            (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (q, c), (q, s), (m, s + c), (m, s + c),
-                                     (d, s + c))
+        n = s + c
+        rate, start, lift, weight, drive, states, voltage, current, slack = _zeros(float, [
+            (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (n, q), (n, m), (n, m), (n, d))
         ])  # fmt: skip
         return Decays(
-            np.zeros(many, np.int64), rate, start, lift, weight, drive, shape, along, voltage, current, slack, whole,
+            np.zeros(many, np.int64), rate, start, lift, weight, drive, states, voltage, current, slack, whole,
             np.zeros((many, d), bool),
         )  # fmt: skip
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decay_series import to_nodes
-from circuitsim.time_domain.decays import at_first, decay_stretch, first_value, room_of, source_window
+from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
-from circuitsim.time_domain.part_states import currents_of, later_errors
+from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
 from circuitsim.time_domain.windows import (
@@ -84,7 +84,7 @@ def enter(modes, decays, count, fixed, walk, parts, track):
     """Select the mode from here on; an event is recorded where it differs from the one before."""
     x_size = np.empty(walk.x.size)
     sizes(walk, fixed, x_size)
-    known = known_of(fixed, walk, x_size, modes.voltage.shape[1])
+    known = known_of(fixed, walk, x_size, modes.voltage.shape[2])
     outcome, m = select(
         modes, decays, parts, count, known, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size,
         walk.tied, walk.order, walk.sign, walk.found,
@@ -121,20 +121,12 @@ def meet_corner(schedule, walk, time):
     walk.mark[CORNER] = k
 
 
-def product(row, state):
-    """row · state."""
-    found = 0.0
-    for j in range(state.size):
-        found += row[j] * state[j]
-    return found
-
-
 def space_for(modes, walk):
     """Memory for a window."""
     n, d = walk.z.size, walk.tied.size
     return Space(
         np.empty((POINTS, n)), np.empty((d, POINTS)), np.empty(d), np.empty(d, np.int64), np.empty(walk.x.size),
-        np.zeros((2, modes.voltage.shape[1])), np.empty(walk.parts.y.size),
+        np.zeros((2, modes.voltage.shape[2])), np.empty(walk.parts.y.size),
     )  # fmt: skip
 
 
@@ -211,10 +203,10 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
 
 def look_ahead(number, event):
     """How far to look for the next event: some times as far as the latest events were apart, of which earlier ones
-    count less; without an event twice as far as before."""
+    count less; without an event at least twice as far as it has been so far."""
     since = number[TIME] - number[MET]
     if event < 0:
-        number[AHEAD] *= 2.0
+        number[AHEAD] = max(number[AHEAD], FURTHER * since)
     elif since > AT_THE_SAME_TIME * number[TIME]:
         if number[MET] > 0.0:
             before = KEPT * number[AHEAD] if number[AHEAD] < np.inf else 0.0
@@ -258,27 +250,26 @@ def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):
     """Fill in the orders of the waveforms of events: what has left zero since it was last looked at has none."""
     for k in range(space.orders.size):
         space.orders[k] = -1 if fixed.decays and piece.clear[k] else max(walk.order[k], 0)
-        if space.orders[k] > 0 and not walk.tied[k]:
-            if fixed.decays:
-                value = part_value(decays, modes, m, k, walk, parts)
-            else:
-                value = product(modes.slack[m, k], walk.z)
-            if value > ZERO * space.slack_size[k]:
-                space.orders[k] = 0
+        if space.orders[k] <= 0 or walk.tied[k]:
+            continue
+        if event_value(fixed, decays, modes, m, k, walk, parts) > ZERO * space.slack_size[k]:
+            space.orders[k] = 0
 
 
-def part_value(decays, modes, m, k, walk, parts):
-    """A waveform of events from decaying parts."""
-    row, over = decays.slack[m, k], modes.slack[m, k]
-    return first_value(decays.slack_whole[m, k], row, over, decays.many[m], walk.w.size, walk.z, parts.y)
+def event_value(fixed, decays, modes, m, k, walk, parts):
+    """A waveform of events."""
+    whole, s = fixed.decays and decays.slack_whole[m, k], walk.w.size
+    return first_value(whole, decays.slack[m], modes.slack[m], k, decays.many[m], s, walk.z, parts.y)
 
 
 def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
     """Add the energies of a window up to ``since`` s after its beginning."""
     until, n = 2.0 * since / length - 1.0, walk.z.size
     if fixed.decays:
-        at_first(decays, modes, m, walk.w.size, walk.z, parts.y, space.begin)
-        n = walk.w.size + decays.many[m]
+        s, many, begin = walk.w.size, decays.many[m], space.begin
+        at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, walk.z, parts.y, begin[0])
+        at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, walk.z, parts.y, begin[1])
+        n = s + many
         to_nodes(n, piece)
         integrate(
             decays.voltage[m], decays.current[m], space.begin, n, piece.nodes, fixed, until, length, walk.number
@@ -297,15 +288,15 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
     for j in range(walk.w.size + modes.size[m]):
         # All states side by side: each term of one sum waits for the term before.
         for k in range(walk.x.size):
-            walk.x[k] += modes.storing[m, k, j] * walk.z[j]
+            walk.x[k] += modes.storing[m, j, k] * walk.z[j]
     put(walk.z, walk.w)
     if fixed.decays:
         later_errors(decays, modes, m, fixed.storage, walk.w_size, before, walk.z, later, since, parts)
         put(later, parts.y)
         missed = 0.0
         if event >= 0 and decays.slack_whole[m, event]:
-            missed = abs(part_value(decays, modes, m, event, walk, parts))
-        currents_of(decays, m, fixed.resistors, walk.w, walk.w_size, parts, missed)
+            missed = abs(event_value(fixed, decays, modes, m, event, walk, parts))
+        currents_of(decays, m, walk.w, walk.w_size, parts, missed)
         parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
 
 
@@ -327,7 +318,7 @@ def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, eve
     number[ERROR] = since
     germs(
         modes, decays, (parts.y, parts.error, parts.x_error), m,
-        known_of(fixed, walk, space.x_size, modes.voltage.shape[1]), fixed.diodes, walk.w, walk.w_size, walk.x,
+        known_of(fixed, walk, space.x_size, modes.voltage.shape[2]), fixed.diodes, walk.w, walk.w_size, walk.x,
         space.x_size, walk.tied, VALUE, walk.order, walk.sign,
     )  # fmt: skip
     for k in range(walk.sign.size):

@@ -102,7 +102,7 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
     equations(net, role, of, shared, waves, dependent, (loops, cuts))
     many = not_zero(loops).size + not_zero(cuts).size
-    if many > modes.source_checks.shape[1]:
+    if many > modes.source_checks.shape[2]:
         return CHECKS, many
     modes.source_many[at] = many
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
@@ -146,29 +146,29 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
         ordered_row(waves.system[k + i], k, s, modes.system[at, i])
     for i in range(k):
         ordered_row(waves.system[i], k, s, modes.system[at, s + i])
-    for e in range(waves.voltage.shape[0]):
-        ordered_row(waves.voltage[e], k, s, modes.voltage[at, e])
-        ordered_row(waves.current[e], k, s, modes.current[at, e])
-    for j in range(storing.size):
-        ordered_row(dependent[storing[j]], k, s, modes.storing[at, j])
-    for j in range(d):
-        e, on = supply.diodes[j], conducting[j]
-        for c in range(s + k):
-            modes.slack[at, j, c] = modes.current[at, e, c] if on else -modes.voltage[at, e, c]
-        for c in range(s):
-            modes.sources[at, j, c] = loops[e, c] if on else -cuts[e, c]
+    for c in range(s + k):
+        place = k + c if c < s else c - s
+        for e in range(waves.voltage.shape[0]):
+            modes.voltage[at, c, e], modes.current[at, c, e] = waves.voltage[e, place], waves.current[e, place]
+        for j in range(storing.size):
+            modes.storing[at, c, j] = dependent[storing[j], place]
+        for j in range(d):
+            e = supply.diodes[j]
+            modes.slack[at, c, j] = modes.current[at, c, e] if conducting[j] else -modes.voltage[at, c, e]
+            if c < s:
+                modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
     for j in range(supply.control.shape[0]):
         by_current, e, on = supply.control[j, 0], supply.control[j, 1], conducting[d + j]
         for c in range(s + k):
-            value = modes.current[at, e, c] if by_current else modes.voltage[at, e, c]
-            modes.slack[at, d + j, c] = value if on else -value
-        modes.slack[at, d + j, supply.one] += -supply.off[j] if on else supply.on[j]
-    row = 0
+            value = modes.current[at, c, e] if by_current else modes.voltage[at, c, e]
+            modes.slack[at, c, d + j] = value if on else -value
+        modes.slack[at, supply.one, d + j] += -supply.off[j] if on else supply.on[j]
+    column = 0
     for matrix in (loops, cuts):
         for e in not_zero(matrix):
             for c in range(s):
-                modes.source_checks[at, row, c] = matrix[e, c]
-            row += 1
+                modes.source_checks[at, c, column] = matrix[e, c]
+            column += 1
     wires(net, modes, at)
 
 
@@ -199,20 +199,19 @@ def parted(supply, conducting, parting, k, modes, decays, at):
         decays.weight[at, parting.resistors[j]] = parting.weight[j]
     for i in range(k):
         for p in range(c):
-            decays.shape[at, i, p] = parting.shape[i, p]
+            decays.states[at, s + p, i] = parting.shape[i, p]
         for j in range(s):
-            decays.along[at, i, j] = parting.along[i, j]
+            decays.states[at, j, i] = parting.along[i, j]
     over_parts(modes.slack[at], parting, c, decays.slack[at])
     over_parts(modes.voltage[at], parting, c, decays.voltage[at])
     if not supply.capacitors:
         over_parts(modes.current[at], parting, c, decays.current[at])
         return
-    for e in range(parting.current.shape[0]):
-        for j in range(s + c):
-            decays.current[at, e, j] = parting.current[e, j]
-    for e in supply.resistors:
-        for j in range(s + c):
-            decays.voltage[at, e, j] = parting.value[e] * parting.current[e, j]
+    for j in range(s + c):
+        for e in range(parting.current.shape[0]):
+            decays.current[at, j, e] = parting.current[e, j]
+        for e in supply.resistors:
+            decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
     for j in range(conducting.size):
         on, control = conducting[j], j - d
         whole = on if control < 0 else supply.control[control, 0] == 1
@@ -220,6 +219,6 @@ def parted(supply, conducting, parting, k, modes, decays, at):
         if whole:
             e = supply.diodes[j] if control < 0 else supply.control[control, 1]
             for i in range(s + c):
-                decays.slack[at, j, i] = parting.current[e, i] if on else -parting.current[e, i]
+                decays.slack[at, i, j] = parting.current[e, i] if on else -parting.current[e, i]
             if control >= 0:
-                decays.slack[at, j, supply.one] += -supply.off[control] if on else supply.on[control]
+                decays.slack[at, supply.one, j] += -supply.off[control] if on else supply.on[control]

@@ -22,7 +22,7 @@ GRAZING = 1e-12
 
 def embedding(modes: Modes, m: int, s: int) -> np.ndarray:
     """From capacitor voltages and inductor currents (q,) to the state of a mode: (N, q)."""
-    n, q = modes.system.shape[1], modes.storing.shape[1]
+    n, q = modes.storing.shape[1:]
     found = np.zeros((n, q))
     found[s + np.arange(modes.size[m]), modes.place[m, : modes.size[m]]] = 1.0
     return found
@@ -38,7 +38,7 @@ def propagator(modes: Modes, m: int, time: float) -> np.ndarray:
 
 def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray | None:
     """−∂t/∂z (N,) of an event that ends a segment of mode ``m`` in ``state``; None where the waveform only touches."""
-    g, rate = modes.slack[m, event], modes.system[m] @ state
+    g, rate = modes.slack[m, :, event], modes.system[m] @ state
     slope = float(g @ rate)
     if abs(slope) <= GRAZING * float(np.abs(g) @ np.abs(rate)):
         return None
@@ -57,7 +57,7 @@ def monodromy(segments: Segments, stop: float, jumps: Mapping[int, JumpMap]) -> 
         By the segment that begins with them.
     """
     modes = segments.modes
-    n, q = modes.system.shape[1], modes.storing.shape[1]
+    n, q = modes.storing.shape[1:]
     ends = np.append(segments.start[1:], stop)
     none = no_jump(q, n - q)
     found = jumps.get(0, none).by_states
@@ -65,7 +65,7 @@ def monodromy(segments: Segments, stop: float, jumps: Mapping[int, JumpMap]) -> 
         power = propagator(modes, m, float(ends[k] - segments.start[k]))
         inner = power @ (embedding(modes, m, n - q) @ found)
         jump = jumps.get(k + 1, none)
-        found = jump.by_states @ (modes.storing[m] @ inner)
+        found = jump.by_states @ (modes.storing[m].T @ inner)
         event = int(segments.cause[k])
         if event >= 0 and k + 1 < segments.mode.size:
             state = power @ segments.state[k]
@@ -89,6 +89,6 @@ def slip(segments: Segments, k: int, state: np.ndarray, jump: JumpMap) -> np.nda
     """
     modes, m, after = segments.modes, int(segments.mode[k]), int(segments.mode[k + 1])
     rate = modes.system[m] @ state
-    then = modes.storing[after] @ (modes.system[after] @ segments.state[k + 1])
+    then = modes.storing[after].T @ (modes.system[after] @ segments.state[k + 1])
     s = jump.by_sources.shape[1]
-    return np.asarray(jump.by_states @ (modes.storing[m] @ rate) + jump.by_sources @ rate[:s] - then)
+    return np.asarray(jump.by_states @ (modes.storing[m].T @ rate) + jump.by_sources @ rate[:s] - then)

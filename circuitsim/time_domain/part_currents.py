@@ -13,30 +13,26 @@ CANCELLED = 1e-15
 
 
 def over_parts(rows, parting, many, out):
-    """Rows over the states of the sources and the mode's as rows over the changes of w and of the decaying parts.
+    """Sums over the states of the sources and the mode's as sums over the changes of w and of the decaying parts: a
+    row a state or a part, a column a sum.
 
     What is left over where the terms of a sum cancel is zero: the errors of the parts do not cover it, so the sign of a
     diode's current would be the sign of rounding.
     """
-    s = parting.along.shape[1]
-    size = np.zeros(s + many)
-    for e in range(rows.shape[0]):
-        for j in range(s + many):
-            size[j] = 0.0
-        for j in range(s):
-            out[e, j], size[j] = rows[e, j], abs(rows[e, j])
+    s, size = parting.along.shape[1], np.empty(out.shape[1])
+    for j in range(s + many):
+        for e in range(size.size):
+            out[j, e] = rows[j, e] if j < s else 0.0
+            size[e] = abs(out[j, e])
         for i in range(parting.along.shape[0]):
-            weight = rows[e, s + i]
+            weight = parting.along[i, j] if j < s else parting.shape[i, j - s]
             if weight != 0.0:
-                for j in range(s):
-                    out[e, j] += weight * parting.along[i, j]
-                    size[j] += abs(weight * parting.along[i, j])
-                for p in range(many):
-                    out[e, s + p] += weight * parting.shape[i, p]
-                    size[s + p] += abs(weight * parting.shape[i, p])
-        for j in range(s + many):
-            if abs(out[e, j]) <= CANCELLED * size[j]:
-                out[e, j] = 0.0
+                for e in range(size.size):
+                    out[j, e] += rows[s + i, e] * weight
+                    size[e] += abs(rows[s + i, e] * weight)
+        for e in range(size.size):
+            if abs(out[j, e]) <= CANCELLED * size[e]:
+                out[j, e] = 0.0
 
 
 def link_flows(net, value, voltage, current, flow, root):

@@ -42,6 +42,8 @@ class Carried(NamedTuple):
     holds : (1,) bool array
         Whether these hold still: neither states nor sources have jumped.
     mode : (1,) int array
+    resistors : int array
+        Elements.
     """
 
     y: np.ndarray
@@ -52,13 +54,51 @@ class Carried(NamedTuple):
     energy: np.ndarray
     holds: np.ndarray
     mode: np.ndarray
+    resistors: np.ndarray
 
 
-def nothing_carried(parts: int, elements: int, storing: int) -> Carried:
-    """Room for so many parts, elements and storing elements."""
+def nothing_carried(parts: int, elements: int, storing: int, resistors: np.ndarray) -> Carried:
+    """Room for so many parts, elements and storing elements; ``resistors`` are elements."""
     (y, error), (current, off) = np.zeros((2, parts)), np.zeros((2, elements))
     x_error, energy, holds, mode = np.zeros(storing), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1, dtype=np.int64)
-    return Carried(y, error, current, off, x_error, energy, holds, mode)
+    return Carried(y, error, current, off, x_error, energy, holds, mode, resistors)
+
+
+def at_first(whole, rows, over, many, s, z, y, found):
+    """Fill in waveforms (r,) at the beginning of a window: `first_value` of all columns."""
+    wholes = 0
+    for r in range(found.size):
+        found[r] = 0.0
+        wholes += whole[r]
+    if wholes == found.size:
+        for j in range(s + many):
+            state = z[j] if j < s else y[j - s]
+            for r in range(found.size):
+                found[r] += rows[j, r] * state
+        return
+    for j in range(z.size):
+        if z[j] != 0.0:
+            for r in range(found.size):
+                found[r] += over[j, r] * z[j]
+    for r in range(found.size):
+        if whole[r]:
+            found[r] = 0.0
+            for j in range(s + many):
+                found[r] += rows[j, r] * (z[j] if j < s else y[j - s])
+
+
+def first_value(whole, rows, over, r, many, s, z, y):
+    """Column ``r`` of rows over w and y where that is the ``whole`` value, else of those over the state vector."""
+    found = 0.0
+    if whole:
+        for j in range(s):
+            found += rows[j, r] * z[j]
+        for c in range(many):
+            found += rows[s + c, r] * y[c]
+    else:
+        for j in range(z.size):
+            found += over[j, r] * z[j]
+    return found
 
 
 def begun(decays, m, z, z_error, before, carried, y, error, of_states):
@@ -79,7 +119,7 @@ def begun(decays, m, z, z_error, before, carried, y, error, of_states):
         Parts, their errors, and the errors that they have where they follow from the states.
     """
     carrying = 0.0
-    for e in range(before.current.size):
+    for e in before.resistors:
         carrying += decays.weight[m, e] * abs(before.current[e])
     many, by_current, of_current = decays.many[m], np.zeros(y.size), np.zeros(y.size)
     for p in range(many):
@@ -91,7 +131,7 @@ def begun(decays, m, z, z_error, before, carried, y, error, of_states):
         if not carried:
             continue
         of_current[p] = ROUNDING * carrying / math.sqrt(decays.rate[m, p]) if decays.rate[m, p] > 0.0 else 0.0
-        for e in range(before.current.size):
+        for e in before.resistors:
             flow = before.current[e]
             by_current[p] += decays.lift[m, p, e] * flow
             of_current[p] += abs(decays.lift[m, p, e]) * (before.current_error[e] + STATE * abs(flow))
@@ -104,22 +144,22 @@ def begun(decays, m, z, z_error, before, carried, y, error, of_states):
     return carried
 
 
-def stays_zero(row, w, w_size, many, y, error, of_states):
-    """Whether a current that was zero is so but for errors of the states; what it misses goes into the errors of the
-    parts, by its least change of them."""
+def stays_zero(rows, d, w, w_size, many, y, error, of_states):
+    """Whether a current, column ``d`` of rows over w and y, that was zero is so but for errors of the states; what it
+    misses goes into the errors of the parts, by its least change of them."""
     s, value, size, off = w.size, 0.0, 0.0, 0.0
     for j in range(s):
-        value += row[j] * w[j]
-        off += abs(row[j]) * STATE * w_size[j]
+        value += rows[j, d] * w[j]
+        off += abs(rows[j, d]) * STATE * w_size[j]
     for p in range(many):
-        value += row[s + p] * y[p]
-        off += abs(row[s + p]) * of_states[p]
-        size += row[s + p] * row[s + p]
+        value += rows[s + p, d] * y[p]
+        off += abs(rows[s + p, d]) * of_states[p]
+        size += rows[s + p, d] * rows[s + p, d]
     if abs(value) > AGREE * off:
         return False
     if size > 0.0:
         for p in range(many):
-            error[p] += abs(value * row[s + p]) / size
+            error[p] += abs(value * rows[s + p, d]) / size
     return True
 
 
@@ -151,36 +191,41 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
         own[p] = STATE * max(abs(parts.y[p]), abs(later_y[p])) + pushed * (gone[p] / rate if rate > 0.0 else time)
         begun += driven * driven
         added += own[p] * own[p]
-    energy = max(parts.energy[0], begun)
+    energy, sums = max(parts.energy[0], begun), np.zeros((3, storage.size))
+    size, off, wide = sums[0], sums[1], sums[2]
+    for i in range(storage.size):
+        size[i] = abs(later_z[s + i])
+    for j in range(s):
+        for i in range(storage.size):
+            size[i] += abs(decays.states[m, j, i] * (later_z[j] - z[j]))
+    for p in range(many):
+        change = abs(later_y[p] - parts.y[p])
+        for i in range(storage.size):
+            shape = abs(decays.states[m, s + p, i])
+            size[i] += shape * change
+            off[i] += shape * gone[p] * parts.error[p]
+            wide[i] += (shape * gone[p]) * (shape * gone[p])
     for i in range(modes.size[m]):
-        size, off, wide = abs(later_z[s + i]), 0.0, 0.0
-        for j in range(s):
-            size += abs(decays.along[m, i, j] * (later_z[j] - z[j]))
-        for p in range(many):
-            shape = abs(decays.shape[m, i, p])
-            size += shape * abs(later_y[p] - parts.y[p])
-            off += shape * gone[p] * parts.error[p]
-            wide += (shape * gone[p]) ** 2
         place = modes.place[m, i]
-        added += storage[place] * (STATE * size) ** 2
-        parts.x_error[place] = max(parts.x_error[place], STATE * size + min(off, math.sqrt(wide * energy)))
+        added += storage[place] * (STATE * size[i]) ** 2
+        parts.x_error[place] = max(parts.x_error[place], STATE * size[i] + min(off[i], math.sqrt(wide[i] * energy)))
     parts.energy[0] = max(energy, added)
     for p in range(many):
         parts.error[p] += own[p] - gone[p] * parts.error[p]
 
 
-def currents_of(decays, m, resistors, w, w_size, before, missed):
+def currents_of(decays, m, w, w_size, before, missed):
     """Fill in the currents of all resistors, and their errors; ``missed`` is what the current of a diode that turns off
     is off zero."""
-    s = w.size
-    for e in resistors:
+    s, rows = w.size, decays.current[m]
+    for e in before.resistors:
         flow, off = 0.0, missed
         for j in range(s):
-            flow += decays.current[m, e, j] * w[j]
-            off += abs(decays.current[m, e, j]) * STATE * w_size[j]
+            flow += rows[j, e] * w[j]
+            off += abs(rows[j, e]) * STATE * w_size[j]
         for p in range(decays.many[m]):
-            flow += decays.current[m, e, s + p] * before.y[p]
-            off += abs(decays.current[m, e, s + p]) * before.error[p]
+            flow += rows[s + p, e] * before.y[p]
+            off += abs(rows[s + p, e]) * before.error[p]
         before.current[e], before.current_error[e] = flow, off
 
 
@@ -196,28 +241,17 @@ def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, si
     for p in range(many):
         for j in range(s):
             reach[j] = max(reach[j], abs(decays.drive[m, p, j]) * math.sqrt(decays.rate[m, p]))
+    sums = np.zeros((4, sign.size))
+    found, magnitude, value, size = sums[0], sums[1], sums[2], sums[3]
     for k in range(ORDERS + 1):
-        share, all_known, moving = (noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)), True, False
-        for j in range(n):
-            moving |= change[j] != 0.0 or wrong[j] != 0.0
-        for d in range(sign.size):
-            if sign[d] != 0.0:
-                continue
-            found, magnitude = 0.0, 0.0
-            if k > 0 or decays.slack_whole[m, d]:
-                for j in range(n):
-                    found += decays.slack[m, d, j] * change[j]
-                    magnitude += abs(decays.slack[m, d, j]) * wrong[j]
-            else:
-                for j in range(s + modes.size[m]):
-                    found += modes.slack[m, d, j] * z[j]
-                    magnitude += abs(modes.slack[m, d, j]) * z_error[j]
-            held = k == 0 and zero[d] and abs(found) <= APART / STATE * magnitude
-            if abs(found) > share * magnitude and not held:
-                order[d], sign[d] = k, math.copysign(1.0, found)
-            else:
-                all_known = False
-        if all_known or k == ORDERS or not moving:
+        summed_up(decays.slack[m], n, change, wrong, found, magnitude)
+        if k == 0:
+            summed_up(modes.slack[m], z.size, z, z_error, value, size)
+            for d in range(sign.size):
+                if not decays.slack_whole[m, d]:
+                    found[d], magnitude[d] = value[d], size[d]
+        share = noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)
+        if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
             return
         later, off = np.zeros(n), np.zeros(n)
         for j in range(n):
@@ -236,3 +270,29 @@ def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, si
                 if decays.rate[m, p] > 0.0:
                     off[s + p] += reach[j] / math.sqrt(decays.rate[m, p]) * STATE * abs(change[j])
         change, wrong = later, off
+
+
+def summed_up(rows, n, state, error, found, magnitude):
+    """Fill in sums of the first ``n`` rows times a state, and of the absolute values of the rows times its errors: all
+    columns side by side, since each term of one sum waits for the one before."""
+    for d in range(found.size):
+        found[d], magnitude[d] = 0.0, 0.0
+    for j in range(n):
+        for d in range(found.size):
+            found[d] += rows[j, d] * state[j]
+            magnitude[d] += abs(rows[j, d]) * error[j]
+
+
+def settled(k, found, magnitude, share, zero, order, sign):
+    """Fill in the signs of derivatives of order ``k`` that are more than a share of their magnitudes, and their orders;
+    returns whether all signs are known. Values (k = 0) that are ``zero`` are so unless they are far from it."""
+    all_known = True
+    for d in range(sign.size):
+        if sign[d] != 0.0:
+            continue
+        held = k == 0 and zero[d] and abs(found[d]) <= APART / STATE * magnitude[d]
+        if abs(found[d]) > share * magnitude[d] and not held:
+            order[d], sign[d] = k, math.copysign(1.0, found[d])
+        else:
+            all_known = False
+    return all_known

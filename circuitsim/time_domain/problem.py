@@ -156,7 +156,7 @@ class Problem:
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
             self.diodes, role[self.storing] == Role.CAPACITOR, self.storing, self.sources, self.rows,
-            np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside], self.resistors,
+            np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
             self.decays, self.system,
             float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)), self.storage(),
         )  # fmt: skip

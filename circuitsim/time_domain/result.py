@@ -148,7 +148,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Branch voltages and currents (n, m) at times (n,) and their segments (n,); at a jump the values after it."""
     where = np.searchsorted(segments.start, times, side="right") - 1
     modes = segments.modes
-    elements = modes.voltage.shape[1]
+    elements = modes.voltage.shape[2]
     voltage, current = np.empty((2, elements, times.size))  # columns side by side: what reads them goes along time
     library = segments.library
     if library.decaying:

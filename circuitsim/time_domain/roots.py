@@ -88,52 +88,54 @@ def between(c, n):
     return 0.5 * (low + high)
 
 
-def first_zero(coefficients, limit, stack, begin, level):
+def first_zero(coefficients, limit, stack, many):
     """The first share of the window at which an interpolant that begins positive becomes negative; inf: none below
-    ``limit``. ``stack`` (DEPTH + 4, POINTS), ``begin`` and ``level`` (DEPTH + 2,) are memory."""
-    slope, whole = stack[DEPTH + 2], stack[DEPTH + 3]
+    ``limit``. ``stack`` (DEPTH + 2, POINTS) and ``many`` (DEPTH + 2,) are memory: coefficients by the number of
+    halvings, of the place at hand and all around it."""
     put(coefficients, stack[0])
-    begin[0], level[0] = 0.0, 0
-    top = 0
-    while top >= 0:
-        c, left, depth = stack[top], begin[top], level[top]
+    depth, place, slope = 0, 0, stack[DEPTH + 1]
+    while True:
+        c, width = stack[depth], 0.5**depth
+        left = place * width
         if left >= limit:
             return np.inf
-        largest = 0.0
+        n, largest = POINTS, 0.0
         for k in range(POINTS):
             largest = max(largest, abs(c[k]))
-        n = POINTS
         while n > 1 and abs(c[n - 1]) <= 1e-17 * largest:
             n -= 1
-        width = 0.5**depth
+        many[depth] = n
         if one_signed(c, n):
             if c[0] < 0.0:
                 return left
-            top -= 1
-            continue
-        monotone = falls_or_rises(c, n, slope)
-        if monotone or depth == DEPTH:
+        else:
+            monotone = falls_or_rises(c, n, slope)
+            if not monotone and depth < DEPTH:
+                half_of(c, n, 0, stack[depth + 1])
+                depth, place = depth + 1, 2 * place
+                continue
             if at(c, n, 1.0) < 0.0:
                 if at(c, n, -1.0) <= 0.0 or not monotone:
                     return left
                 if limit < left + width and at(c, n, 2.0 * (limit - left) / width - 1.0) > 0.0:
                     return np.inf
                 return left + width * 0.5 * (1.0 + between(c, n))
-            top -= 1
-            continue
-        put(c, whole)
-        for side in range(2):
-            # The left half lies on top: it comes first.
-            place = top + 1 - side
-            for k in range(POINTS):
-                stack[place, k] = 0.0
-            for j in range(n):
-                weight = whole[j]
-                for k in range(j + 1):
-                    stack[place, k] += HALVES[side, j, k] * weight
-            begin[place], level[place] = left + side * 0.5 * width, depth + 1
-        top += 1
-    return np.inf
+        while place % 2 == 1:
+            depth, place = depth - 1, place // 2
+        if depth == 0:
+            return np.inf
+        place += 1
+        half_of(stack[depth - 1], many[depth - 1], 1, stack[depth])
+
+
+def half_of(c, n, side, half):
+    """Fill in the coefficients on the left half (``side`` 0) or the right one of an interpolant with ``n``
+    coefficients."""
+    for k in range(POINTS):
+        half[k] = 0.0
+    for j in range(n):
+        for k in range(j + 1):
+            half[k] += HALVES[side, j, k] * c[j]
 
 
 def first_root(series, orders, size):
@@ -155,8 +157,7 @@ def first_root(series, orders, size):
         inf, −1 where all stay positive.
     """
     best, which = np.inf, -1
-    stack, begin, level = np.empty((DEPTH + 4, POINTS)), np.empty(DEPTH + 2), np.empty(DEPTH + 2, np.int64)
-    c = np.empty(POINTS)
+    stack, many, c = np.empty((DEPTH + 2, POINTS)), np.empty(DEPTH + 2, np.int64), np.empty(POINTS)
     for d in range(orders.size):
         if orders[d] < 0:
             continue
@@ -170,7 +171,7 @@ def first_root(series, orders, size):
             c[0] += 0.0 if orders[d] == 0 else VALUE * size[d]
         else:
             without_zeros(series[d], orders[d], c)
-        found = first_zero(c, best, stack, begin, level)
+        found = first_zero(c, best, stack, many)
         if 0.0 < found < best:
             best, which = found, d
     return best, which

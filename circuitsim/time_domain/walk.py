@@ -95,7 +95,7 @@ class Fixed(NamedTuple):
     rows, weights : (sources, s) float arrays
         Source values over the sources' states, and absolute values of these.
     is_voltage : (sources,) bool array
-    lossy, sources, resistors : int arrays
+    lossy, sources : int arrays
         Elements.
     decays : bool
         Whether the waveforms are those of decaying parts (`circuitsim.time_domain.decays`).
@@ -116,7 +116,6 @@ class Fixed(NamedTuple):
     is_voltage: np.ndarray
     lossy: np.ndarray
     sources: np.ndarray
-    resistors: np.ndarray
     decays: bool
     system: np.ndarray
     radius: float

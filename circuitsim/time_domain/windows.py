@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.decays import LEFT, OF_NODES, RESOLVED, decay_state, first_value
+from circuitsim.time_domain.decays import LEFT, OF_NODES, RESOLVED, decay_state
 from circuitsim.time_domain.exponentials import later, moved, put
+from circuitsim.time_domain.part_states import first_value
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST, MET, AHEAD = range(12)
@@ -53,14 +54,14 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
     for k in range(d):
         slack_size[k], gap = 0.0, 0.0
         for i in range(n):
-            slack_size[k] += abs(modes.slack[m, k, i]) * peak[i]
-            gap -= modes.slack[m, k, i] * z[i]
+            slack_size[k] += abs(modes.slack[m, i, k]) * peak[i]
+            gap -= modes.slack[m, i, k] * z[i]
         for c in range(POINTS):
             slack[k, c] = 0.0
         for p in range(POINTS):
             value = 0.0
             for i in range(n):
-                value += modes.slack[m, k, i] * states[p, i]
+                value += modes.slack[m, i, k] * states[p, i]
             gap += TO_LEFT[p] * value
             for c in range(POINTS):
                 slack[k, c] += OF_NODES[p, c] * value
@@ -117,29 +118,30 @@ def refined(fixed, modes, decays, m, states, piece, length, z, y, event, time, s
 
 def state_slope(modes, m, event, z):
     """A waveform of events and its slope."""
-    value, slope, row = 0.0, 0.0, modes.slack[m, event]
+    value, slope = 0.0, 0.0
     for i in range(z.size):
-        if row[i] != 0.0:
+        weight = modes.slack[m, i, event]
+        if weight != 0.0:
             rate = 0.0
             for j in range(z.size):
                 rate += modes.system[m, i, j] * z[j]
-            value += row[i] * z[i]
-            slope += row[i] * rate
+            value += weight * z[i]
+            slope += weight * rate
     return value, slope
 
 
 def part_slope(decays, modes, m, system, event, z, y):
     """The same from decaying parts."""
-    s, many, row = system.shape[0], decays.many[m], decays.slack[m, event]
-    value, slope = first_value(decays.slack_whole[m, event], row, modes.slack[m, event], many, s, z, y), 0.0
+    s, many, rows, slope = system.shape[0], decays.many[m], decays.slack[m], 0.0
+    value = first_value(decays.slack_whole[m, event], rows, modes.slack[m], event, many, s, z, y)
     for i in range(s):
         for j in range(s):
-            slope += row[i] * system[i, j] * z[j]
+            slope += rows[i, event] * system[i, j] * z[j]
     for c in range(many):
         rate = -decays.rate[m, c] * y[c]
         for j in range(s):
             rate += decays.drive[m, c, j] * z[j]
-        slope += row[s + c] * rate
+        slope += rows[s + c, event] * rate
     return value, slope
 
 
@@ -162,14 +164,14 @@ def share_integrals(until):
 def integrate(voltage, current, begin, count, states, fixed, until, length, number):
     """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current.
 
-    Branch voltages and currents are ``begin`` (2, m) and these rows times the first ``count`` of ``states``.
+    Branch voltages and currents are ``begin`` (2, m) and the first ``count`` of ``states`` times these rows.
     """
     weight, v, i = share_integrals(until), np.empty(POINTS), np.empty(POINTS)
     for k in range(fixed.lossy.size + fixed.sources.size):
         dissipates = k < fixed.lossy.size
         b = fixed.lossy[k] if dissipates else fixed.sources[k - fixed.lossy.size]
         energy, turned = 0.0, 0.0
-        at_nodes(voltage[b], current[b], begin[:, b], count, states, v, i)
+        at_nodes(voltage, current, b, begin, count, states, v, i)
         for p in range(POINTS):
             energy += weight[p] * v[p] * i[p]
             turned += weight[p] * abs(v[p] * i[p])
@@ -184,24 +186,28 @@ def largest(voltage, current, begin, count, states, v, i, number):
     for j in range(count):
         for p in range(0, POINTS, SPARSE):
             most[j] = max(most[j], abs(states[j, p]))
-    for b in range(voltage.shape[0]):
-        drop, flow = abs(begin[0, b]), abs(begin[1, b])
-        for j in range(count):
-            drop += abs(voltage[b, j]) * most[j]
-            flow += abs(current[b, j]) * most[j]
-        if BOUND * drop < number[VOLTAGE] and BOUND * flow < number[CURRENT]:
+    drop, flow = np.empty(begin.shape[1]), np.empty(begin.shape[1])
+    for b in range(drop.size):
+        drop[b], flow[b] = abs(begin[0, b]), abs(begin[1, b])
+    for j in range(count):
+        for b in range(drop.size):
+            drop[b] += abs(voltage[j, b]) * most[j]
+            flow[b] += abs(current[j, b]) * most[j]
+    for b in range(drop.size):
+        if BOUND * drop[b] < number[VOLTAGE] and BOUND * flow[b] < number[CURRENT]:
             continue
-        at_nodes(voltage[b], current[b], begin[:, b], count, states, v, i)
+        at_nodes(voltage, current, b, begin, count, states, v, i)
         for p in range(0, POINTS, SPARSE):
             number[VOLTAGE], number[CURRENT] = max(number[VOLTAGE], abs(v[p])), max(number[CURRENT], abs(i[p]))
 
 
-def at_nodes(voltage, current, begin, count, states, v, i):
-    """Fill in a branch's voltages and currents (p,) from rows over the states' changes and from its first ones."""
+def at_nodes(voltage, current, b, begin, count, states, v, i):
+    """Fill in the voltages and currents (p,) of branch ``b`` from rows over the states' changes and from its first
+    ones."""
     for p in range(v.size):
-        v[p], i[p] = begin[0], begin[1]
+        v[p], i[p] = begin[0, b], begin[1, b]
     for j in range(count):
-        first, second = voltage[j], current[j]
+        first, second = voltage[j, b], current[j, b]
         if first != 0.0 or second != 0.0:
             for p in range(v.size):
                 v[p] += first * states[j, p]
