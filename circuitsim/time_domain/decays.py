@@ -18,17 +18,12 @@ from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed
 from circuitsim.time_domain.exponentials import exponential
 from circuitsim.time_domain.part_states import STATE, at_first
 from circuitsim.time_domain.roots import POINTS, SHARES, TO_COEFFICIENTS
+from circuitsim.time_domain.window_lengths import MOST, RESOLVED, UNSEEN, halvings
 
-RESOLVED = 1e-12
-"""Last coefficients of a resolved window against the largest."""
-COARSE = 100.0
-"""Last coefficients of one part above `RESOLVED` beyond which no others are looked at."""
-UNSEEN = 1e-17
-"""The same against the magnitudes of which `STATE` is the error."""
-MOST = 1e30
-"""Largest excess of last coefficients."""
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
+TIMES = 8
+"""Times whose values are put away together: those of a branch lie side by side."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 
 
@@ -47,8 +42,8 @@ class Decays(NamedTuple):
         y over the currents of resistors.
     weight : (n, m) float array
         `circuitsim.time_domain.mode_parts.Parting.weight` by element.
-    drive : (n, c, s) float array
-        b.
+    drive, held : (n, c, s) float arrays
+        b, and the y that the sources hold a fast part at, over w.
     states : (n, s + c, q) float array
         Changes of the states over those of w and y.
     voltage, current : (n, s + c, m) float arrays
@@ -67,6 +62,7 @@ class Decays(NamedTuple):
     lift: np.ndarray
     weight: np.ndarray
     drive: np.ndarray
+    held: np.ndarray
     states: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
@@ -186,35 +182,6 @@ def sources_resolved(s, z, z_size, piece):
     return True
 
 
-def decline(a):
-    """−log of the last Chebyshev coefficients of e^{−a (1 + x)}, 2 e^{−a} I_n(a) by its expansion for large n, up to a
-    constant."""
-    n = POINTS - 1.0
-    r = math.sqrt(n * n + a * a)
-    return n * math.asinh(n / a) - n * n / (r + a) + 0.5 * math.log(r)
-
-
-def halvings(speed, excess):
-    """How many halvings of a window, at least one, take the last coefficients of a part down by the factor ``excess``;
-    ``speed`` is its rate times half the window."""
-    count = 1
-    if speed > 0.0:
-        wanted = decline(speed) + math.log(min(excess, MOST))
-        while decline(0.5**count * speed) < wanted:
-            count += 1
-    return count
-
-
-def far_from_resolved(decays, m, c, s, z, z_size, half, piece):
-    """The `halvings` that one part alone asks for, however large the others make the states within reason; or 0."""
-    excess = 0.0
-    for i in range(decays.states.shape[2]):
-        size = max(z_size[s + i], abs(z[s + i]))
-        if size > 0.0:
-            excess = max(excess, abs(decays.states[m, s + c, i]) * piece.tail[s + c] / (COARSE * RESOLVED * size))
-    return halvings(decays.rate[m, c] * half, excess) if excess > 1.0 else 0
-
-
 def states_resolved(decays, m, s, z, z_size, piece):
     """Whether the last coefficients of all states are resolved; what is not is noted (`unresolved`).
 
@@ -256,14 +223,9 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
     source_series(inside, z, piece)
     if not sources_resolved(s, z, z_size, piece):
         return 1
-    first = 0
-    while first < many:
-        end = part_series(decays, m, first, s, z, y, half, piece)
-        for c in range(first, end):
-            more = far_from_resolved(decays, m, c, s, z, z_size, half, piece)
-            if more > 0:
-                return more
-        first = end
+    c = 0
+    while c < many:
+        c = part_series(decays, m, c, s, z, y, half, piece)
     for c in range(1 + many):
         piece.excess[c] = 0.0
     good, rows, over = states_resolved(decays, m, s, z, z_size, piece), decays.slack[m], modes.slack[m]
@@ -349,7 +311,7 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
     halvings) by segment."""
     mode, start, state, parts, halvings = track
     piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
-    y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.zeros((2, v.shape[0]))
+    y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.zeros((2 * TIMES, v.shape[0]))
     for k in range(times.size):
         at = where[k]
         m, z = mode[at], state[at]
@@ -367,11 +329,15 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
             )
         count = s + decays.many[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
+        p = k % TIMES
+        drop, flow = now[p], now[TIMES + p]
         for b in range(v.shape[0]):
-            now[0, b], now[1, b] = begin[0, b], begin[1, b]
+            drop[b], flow[b] = begin[0, b], begin[1, b]
         for j in range(count):
             for b in range(v.shape[0]):
-                now[0, b] += decays.voltage[m, j, b] * y[j]
-                now[1, b] += decays.current[m, j, b] * y[j]
-        for b in range(v.shape[0]):
-            v[b, k], i[b, k] = now[0, b], now[1, b]
+                drop[b] += decays.voltage[m, j, b] * y[j]
+                flow[b] += decays.current[m, j, b] * y[j]
+        if p + 1 == TIMES or k + 1 == times.size:
+            for b in range(v.shape[0]):
+                for q in range(p + 1):
+                    v[b, k - p + q], i[b, k - p + q] = now[q, b], now[TIMES + q, b]

@@ -24,6 +24,7 @@ from circuitsim.time_domain import (
     quotients,
     roots,
     trees,
+    window_lengths,
     windows,
 )
 
@@ -39,7 +40,7 @@ LONGEST = 24_000_000
 
 _MODULES = (
     loop, decay_series, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_parts,
-    mode_rows, part_currents, part_states, roots, trees, windows,
+    mode_rows, part_currents, part_states, roots, trees, window_lengths, windows,
 )  # fmt: skip
 
 

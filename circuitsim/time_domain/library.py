@@ -247,11 +247,11 @@ class _Shape(NamedTuple):
         if not c:
             m = s = q = d = 0
         n = s + c
-        rate, start, lift, weight, drive, states, voltage, current, slack = _zeros(float, [
-            (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (n, q), (n, m), (n, m), (n, d))
+        rate, start, lift, weight, drive, held, states, voltage, current, slack = _zeros(float, [
+            (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (c, s), (n, q), (n, m), (n, m), (n, d))
         ])  # fmt: skip
         return Decays(
-            np.zeros(many, np.int64), rate, start, lift, weight, drive, states, voltage, current, slack, whole,
+            np.zeros(many, np.int64), rate, start, lift, weight, drive, held, states, voltage, current, slack, whole,
             np.zeros((many, d), bool),
         )  # fmt: skip
 

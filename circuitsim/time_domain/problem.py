@@ -88,6 +88,11 @@ class Problem:
         role = self.parts.role[self.storing]
         return bool((role == role[:1]).all())
 
+    @cached_property
+    def radius(self) -> float:
+        """Largest absolute eigenvalue of the sources' generator, 1/s."""
+        return float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0))
+
     @property
     def _inner(self) -> np.ndarray:
         """Which elements (m,) are parts of devices."""
@@ -142,7 +147,7 @@ class Problem:
         return Supply(
             parts.n_nodes, parts.first, parts.second, parts.role, of, self.diodes, self.switched, self.resistors,
             ohms, self.control, on, off, self.system.shape[0] - 1,
-            bool((parts.role == Role.CAPACITOR).any()),
+            bool((parts.role == Role.CAPACITOR).any()), self.radius,
         )  # fmt: skip
 
     def twigs(self) -> int:
@@ -158,7 +163,7 @@ class Problem:
             self.diodes, role[self.storing] == Role.CAPACITOR, self.storing, self.sources, self.rows,
             np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
             self.decays, self.system,
-            float(np.abs(np.linalg.eigvals(self.system)).max(initial=0.0)), self.storage(),
+            self.radius, self.storage(),
         )  # fmt: skip
 
     def resistances(self) -> tuple[float, float]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.decays import LEFT, OF_NODES, RESOLVED, decay_state
+from circuitsim.time_domain.decays import LEFT, OF_NODES, decay_state
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.part_states import first_value
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
+from circuitsim.time_domain.window_lengths import RESOLVED
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST, MET, AHEAD = range(12)
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the

@@ -17,8 +17,10 @@ from circuitsim.time_domain.decays import halvings, source_window
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
+from circuitsim.time_domain.part_states import at_first, first_value
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS
+from circuitsim.time_domain.window_lengths import held_at
 from circuitsim.time_domain.windows import LENGTHS
 
 
@@ -232,3 +234,26 @@ def test_windows_of_the_sources() -> None:
     inside[0] = 0.0
     assert source_window(known, inside, fixed, 5, 4e-3) == 0
     assert not inside[0].any()
+
+
+@pytest.mark.parametrize("wholes", [0, 3, 7])
+def test_values_at_the_beginning_side_by_side(wholes: int) -> None:
+    """The same bits as one waveform after the other."""
+    rng = np.random.default_rng(wholes)
+    whole, found = np.arange(7) < wholes, np.empty(7)
+    rows, over, z, y = rng.normal(size=(6, 7)), rng.normal(size=(5, 7)), rng.normal(size=5), rng.normal(size=4)
+    z[3] = 0.0
+    at_first(whole, rows, over, 4, 2, z, y, found)
+    assert found.tolist() == [first_value(bool(whole[r]), rows, over, r, 4, 2, z, y) for r in range(7)]
+
+
+def test_what_sources_hold_a_fast_part_at() -> None:
+    """Along it ẏ = −λ y + b w is met: y = h w with h (λ + S) = b; eight terms of a series in S / λ."""
+    system = np.zeros((5, 5))
+    system[0, 1], system[1, 0], system[2, 2], system[3, 4] = 3.0, -3.0, -2.0, 1.0
+    drive = np.array([1.0, -2.0, 0.5, 3.0, -1.0])
+    for rate, off in ((1e3, 1e-16), (30.0, 1e-8)):
+        held = np.zeros(5)
+        held_at(system, rate, drive, held)
+        exact = np.linalg.solve((rate * np.eye(5) + system).T, drive)
+        assert np.abs(held - exact).max() <= off * rate * np.abs(exact).max()

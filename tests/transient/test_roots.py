@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from numpy.polynomial import chebyshev
 
 from circuitsim import Circuit
-from circuitsim.time_domain import Sine, transient
+from circuitsim.time_domain import Sine, loop, transient
+from circuitsim.time_domain.kernels import KERNELS, time_kernel
 from circuitsim.time_domain.roots import POINTS, first_root
 
 
@@ -49,3 +52,31 @@ def test_windows_are_about_as_long_as_the_next_event_is_away() -> None:
     assert times.size > 150
     assert lengths[late].max() <= 4.0 * np.diff(times[times > 0.02]).max()
     assert late.sum() < 1.5 * (times > 0.04).sum()
+
+
+def test_windows_are_seldom_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an event in a cascade one part decays ten thousand times faster than the next events come: rates tell how
+    short the window has to be, before any series is computed."""
+    circuit, lower, upper = Circuit("cascade"), "0", "s"
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("Rs", "a", "s", 10.0)
+    for k in range(4):
+        circuit.add("C", f"CA{k}", upper, f"u{k}", 1e-6)
+        circuit.diode(f"DA{k}", lower, f"u{k}")
+        circuit.diode(f"DB{k}", f"u{k}", f"l{k}")
+        circuit.add("C", f"CB{k}", lower, f"l{k}", 1e-6)
+        lower, upper = f"l{k}", f"u{k}"
+    circuit.resistor("RL", lower, "0", 1e7)
+    tries, stretch = Counter[bool](), loop.decay_stretch
+
+    def counted(*arguments: object) -> int:
+        more = stretch(*arguments)
+        tries[more == 0] += 1
+        return int(more)
+
+    monkeypatch.setattr(loop, "decay_stretch", counted)
+    monkeypatch.setattr(time_kernel, "_ready", {name: time_kernel.plain(name) for name in KERNELS})
+    found = transient(circuit, 0.06, {"V1": Sine(0.0, 10.0, 50.0)}, {}, method="exact")
+    windows = found.segments.start.size
+    assert tries[True] == windows > 30
+    assert tries[False] <= 0.1 * windows
