@@ -97,7 +97,7 @@ def waveform_gradient(
     met = sorted(set(segments.mode.tolist()))
     first = origin.conducting if origin.begins is Beginning.HELD else segments.conducting(np.array([0]))[0]
     for name, of in steps.items():
-        total = sum(sweep.product(m, mode_derivative(problem, segments.modes, m, of)) for m in met)
+        total = sum(sweep.product(m, mode_derivative(problem, sweep.modes, m, of)) for m in met)
         total += sweep.jumps.product(of)
         if origin.begins is Beginning.STATED:
             total += float(begin @ of.initial.imag) / of.step
@@ -114,7 +114,7 @@ class _Sweep:
         self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray
     ) -> None:
         self.result, self.functionals, self.weights = result, functionals, weights
-        self.segments, self.modes = result.segments, result.segments.modes
+        self.segments, self.modes = result.segments, result.segments.library.complete()
         self.n, self.q = self.modes.storing.shape[1:]
         self.one = result.origin.problem.system.shape[0] - 1
         for functional in functionals:

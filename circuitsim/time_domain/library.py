@@ -8,6 +8,7 @@ length share them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -41,6 +42,10 @@ LARGEST = 2_000_000_000
 """Most bytes of all modes: they stay, since the waveforms of a result are computed from them."""
 
 
+NOTHING = UNCOUPLED, UNCOUPLED
+"""No matrices of least squares (`circuitsim.time_domain.mode_equations.equations`)."""
+
+
 class Modes(NamedTuple):
     """All modes, by number. ``s`` states of sources, ``q`` storing elements, ``d`` diodes and switches, ``N = s + q``.
 
@@ -52,10 +57,13 @@ class Modes(NamedTuple):
     place : (n, q) int array
         The states among the storing elements.
     system : (n, N, N) float array
+        Of decaying parts of capacitors the sources' states alone, (n, s, s): derivatives of a run need all
+        (`Library.complete`).
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
     voltage, current : (n, N, m) float arrays
-        A column a branch, so that sums of all branches go side by side; `slack` to `source_checks` likewise.
+        A column a branch, so that sums of all branches go side by side; `slack` to `source_checks` likewise. Of
+        decaying parts of capacitors no currents, (n, 0, 0): those of `Decays` are whole.
     slack : (n, N, d) float array
         Not negative in this mode: currents of conducting diodes, minus voltages of blocking ones; for switches the
         distance of the control from its threshold.
@@ -124,7 +132,11 @@ class Library:
         self.supply, self.system, self.decaying, self._supplied = supply, system, decaying, Pinned(supply)
         # A mode has a part for each state that a resistor moves, and one for each state of a source.
         parts = min(q, supply.resistors.size) + s if decaying else 0
-        self.shape = _Shape(supply.role.size, s, q, supply.diodes.size + supply.on.size, twigs, parts)
+        self.shape = _Shape(
+            supply.role.size, s, q, supply.diodes.size + supply.on.size, twigs, parts,
+            not (decaying and supply.capacitors),
+        )  # fmt: skip
+        self._complete: Modes | None = None
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
         self.of_sources = _speeds(np.linalg.eigvals(system))
@@ -144,16 +156,14 @@ class Library:
         ConvergenceError
             More modes than memory should hold.
         """
-        at, supply = self.count, self.supply
+        at = self.count
         self._grow(0)
-        m, n = supply.role.size, len(self.system) + supply.of.storing.size
-        enter = time_kernel("entered", m * (m + WORK * n))
-        outcome, checks = enter(self._supplied, conducting, (UNCOUPLED, UNCOUPLED), False, *self.pinned, at)
+        outcome, checks = self._enter(conducting, NOTHING, self.pinned[0], at)
         if outcome != DONE:
             shared = self._shared(conducting)
             while outcome != DONE:
                 self._grow(checks)
-                outcome, checks = enter(self._supplied, conducting, shared, True, *self.pinned, at)
+                outcome, checks = self._enter(conducting, shared, self.pinned[0], at)
         modes = self.modes
         if self.decaying:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
@@ -163,6 +173,32 @@ class Library:
             modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(modes.system[at, :n, :n]))
         modes.window[at] = -1
         self.count += 1
+
+    def _enter(
+        self, conducting: np.ndarray, shared: tuple[np.ndarray, np.ndarray], modes: Pinned, at: int
+    ) -> tuple[int, int]:
+        """Make a mode as number ``at``: the outcome, and how many checks it has."""
+        m, n = self.supply.role.size, len(self.system) + self.supply.of.storing.size
+        enter = time_kernel("entered", m * (m + WORK * n))
+        found: tuple[int, int] = enter(
+            self._supplied, conducting, shared, shared is not NOTHING, modes, self.pinned[1], at
+        )
+        return found
+
+    def complete(self) -> Modes:
+        """All modes with their currents and systems, which derivatives of a run need."""
+        if self.shape.complete:
+            return self.modes
+        if self._complete is None or len(self._complete.size) < self.count:
+            modes = self.shape._replace(complete=True).modes(self.count, self.modes.source_checks.shape[2])
+            pinned = Pinned(modes)
+            for at, conducting in enumerate(self.modes.conducting[: self.count]):
+                if self._enter(conducting, NOTHING, pinned, at)[0] != DONE:
+                    self._enter(conducting, self._shared(conducting), pinned, at)
+            for new, old in zip((modes.radius, modes.longest), (self.modes.radius, self.modes.longest)):
+                new[:] = old[: self.count]
+            self._complete = modes
+        return self._complete
 
     def add_window(self, mode: int, halvings: int) -> None:
         """Compute the matrix exponentials of one window of a mode; where the states decay, make room for more."""
@@ -212,7 +248,7 @@ class Library:
 
 class _Shape(NamedTuple):
     """Sizes of a mode: elements, states of sources, storing elements, diodes and switches, branches of a tree, most
-    decaying parts."""
+    decaying parts; whether it has currents and a whole system."""
 
     elements: int
     s: int
@@ -220,21 +256,26 @@ class _Shape(NamedTuple):
     d: int
     twigs: int
     parts: int
+    complete: bool
 
     def modes(self, many: int, checks: int) -> Modes:
-        """Zeros."""
-        m, s, q, d, t, _ = self
+        """Zeros, and what `entered` fills in as a whole."""
+        m, s, q, d, t = self[:5]
         n, links = s + q, m - t
-        whole = _zeros(np.int64, [
+        whole = _block(np.zeros, np.int64, [
             (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
                                          (LENGTHS,))
         ])  # fmt: skip
         size, place, source_many, twigs, links_of, tree, rest, window = whole
         window[:] = -1
-        system, radius, longest, voltage, current, slack, storing, sources, source_checks, cut = _zeros(float, [
-            (many, *shape) for shape in ((n, n), (), (), (n, m), (n, m), (n, d), (n, q), (s, d), (s, checks),
-                                         (t, links))
+        radius, longest, sources, source_checks = _block(np.zeros, float, [
+            (many, *shape) for shape in ((), (), (s, d), (s, checks))
         ])  # fmt: skip
+        square, flows = ((n, n), (n, m)) if self.complete else ((s, s), (0, 0))
+        system, voltage, current, slack, storing = _block(np.empty, float, [
+            (many, *shape) for shape in (square, (n, m), flows, (n, d), (n, q))
+        ])  # fmt: skip
+        cut = np.zeros((many, t, links), np.int8)
         return Modes(
             np.zeros((many, d), bool), size, place, system, radius, longest, voltage, current, slack, storing, sources,
             source_checks, source_many, twigs, links_of, cut, tree, rest, window,
@@ -242,12 +283,12 @@ class _Shape(NamedTuple):
 
     def decays(self, many: int) -> Decays:
         """Zeros; empty where there are no parts."""
-        m, s, q, d, _, c = self
+        m, s, q, d, _, c, _ = self
         whole = np.zeros((2, m), bool)
         if not c:
             m = s = q = d = 0
         n = s + c
-        rate, start, lift, weight, drive, held, states, voltage, current, slack = _zeros(float, [
+        rate, start, lift, weight, drive, held, states, voltage, current, slack = _block(np.zeros, float, [
             (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (c, s), (n, q), (n, m), (n, m), (n, d))
         ])  # fmt: skip
         return Decays(
@@ -256,11 +297,12 @@ class _Shape(NamedTuple):
         )  # fmt: skip
 
 
-def _zeros(kind: type, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    """Arrays of zeros side by side in one block: the system hands out a large one in large pages."""
+def _block(make: Callable[..., np.ndarray], kind: type, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Arrays side by side in one block, made by `numpy.zeros` or `numpy.empty`: the system hands out a large one in
+    large pages."""
     sizes = [math.prod(shape) for shape in shapes]
     ends = [*accumulate(sizes)]
-    block: np.ndarray = np.zeros(ends[-1], kind)
+    block = make(ends[-1], kind)
     return [block[end - size : end].reshape(shape) for size, end, shape in zip(sizes, ends, shapes)]
 
 

@@ -36,7 +36,7 @@ class Given(NamedTuple):
     coupling: np.ndarray
 
 
-def equations(net, role, of, shared, waves, dependent, checks):
+def equations(net, role, of, shared, waves, dependent, checks, complete):
     """The equations of a mode.
 
     Parameters
@@ -49,6 +49,8 @@ def equations(net, role, of, shared, waves, dependent, checks):
         voltage source outside of it.
     waves, dependent, checks
         Filled in; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
+    complete : bool
+        Whether currents and slopes of the states are needed.
     """
     s, n, m = of.system.shape[0], waves.system.shape[0], role.size
     k, first, coil = n - s, net.tree[C], net.rest[L]
@@ -72,7 +74,7 @@ def equations(net, role, of, shared, waves, dependent, checks):
     blocks, conducts = np.empty(m, np.bool_), np.empty(m, np.bool_)
     for e in range(m):
         conducts[e], blocks[e] = role[e] == CONDUCTING, role[e] == BLOCKING
-    fill(net, of.value, of.coupling, rate, (blocks, shared[0]), (conducts, shared[1]), waves)
+    fill(net, of.value, of.coupling, rate, (blocks, shared[0]), (conducts, shared[1]), waves, complete)
     given = np.zeros((m, s), waves.voltage.dtype)
     for j in range(of.sources.size):
         for c in range(s):

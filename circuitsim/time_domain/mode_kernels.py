@@ -128,13 +128,18 @@ def capacitors(net, value, rate, waves):
             waves.current[net.twigs[t], c] = -value[net.twigs[t]] * slope[t - t0, c]
     for k in range(l0, l1):
         e = net.links[k]
-        across(net, 0, t1, k, waves.voltage, waves.voltage[e])
         for t in range(t0, t1):
             if net.cut[t, k] != 0.0:
                 for c in range(n):
                     drift[k - l0, c] -= net.cut[t, k] * slope[t - t0, c]
         for c in range(n):
             waves.current[e, c] = value[e] * drift[k - l0, c]
+
+
+def in_loops(net, waves):
+    """Voltages of the capacitors in loops of capacitors and sources."""
+    for k in range(net.rest[C], net.rest[C + 1]):
+        across(net, 0, net.tree[C + 1], k, waves.voltage, waves.voltage[net.links[k]])
 
 
 def inductors(net, value, coupling, rate, waves):
@@ -322,10 +327,14 @@ def mismatches(net, given, last, first, loops, cuts):
         across(net, t0, t2, k, cuts, cuts[net.links[k]])
 
 
-def fill(net, value, coupling, rate, by_voltage, by_current, waves):
-    """Voltages, currents and slopes of the states; sources, capacitors of the tree and inductors outside are given."""
+def fill(net, value, coupling, rate, by_voltage, by_current, waves, complete):
+    """Voltages, currents and slopes of the states; sources, capacitors of the tree and inductors outside are given.
+    Where not ``complete`` voltages alone, of a circuit without inductors."""
     resistors(net, value, waves)
-    capacitors(net, value, rate, waves)
-    inductors(net, value, coupling, rate, waves)
+    in_loops(net, waves)
+    if complete:
+        capacitors(net, value, rate, waves)
+        inductors(net, value, coupling, rate, waves)
     blocking(net, by_voltage[0], by_voltage[1], waves)
-    conducting(net, by_current[0], by_current[1], waves)
+    if complete:
+        conducting(net, by_current[0], by_current[1], waves)

@@ -104,7 +104,7 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
     of = Given(supply.of.storing, supply.of.sources, supply.of.system, supply.of.rows, value, supply.of.coupling)
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
-    equations(net, role, of, shared, waves, dependent, (loops, cuts))
+    equations(net, role, of, shared, waves, dependent, (loops, cuts), modes.current.shape[2] > 0)
     many = not_zero(loops).size + not_zero(cuts).size
     if many > modes.source_checks.shape[2]:
         return CHECKS, many
@@ -146,27 +146,24 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
     for j in range(k):
         e = net.twigs[net.tree[C] + j] if j < many else net.links[net.rest[L] + j - many]
         modes.place[at, j] = np.searchsorted(storing, e)
-    for i in range(s):
-        ordered_row(waves.system[k + i], k, s, modes.system[at, i])
-    for i in range(k):
-        ordered_row(waves.system[i], k, s, modes.system[at, s + i])
-    for c in range(s + k):
-        place = k + c if c < s else c - s
-        for e in range(waves.voltage.shape[0]):
-            modes.voltage[at, c, e], modes.current[at, c, e] = waves.voltage[e, place], waves.current[e, place]
-        for j in range(storing.size):
-            modes.storing[at, c, j] = dependent[storing[j], place]
-        for j in range(d):
-            e = supply.diodes[j]
-            modes.slack[at, c, j] = modes.current[at, c, e] if conducting[j] else -modes.voltage[at, c, e]
-            if c < s:
-                modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
+    for i in range(modes.system.shape[1]):
+        found = modes.system[at, i]
+        for j in range(found.size):
+            found[j] = 0.0
+        if i < s:
+            for j in range(s):
+                found[j] = waves.system[k + i, k + j]
+        elif i < s + k:
+            ordered_row(waves.system[i - s], k, s, found)
+    for c in range(modes.storing.shape[1]):
+        place = k + c if c < s else (c - s if c < s + k else -1)
+        over_state(supply, conducting, waves, dependent, place, modes, at, c)
+    for j in range(d):
+        e = supply.diodes[j]
+        for c in range(s):
+            modes.sources[at, c, j] = loops[e, c] if conducting[j] else -cuts[e, c]
     for j in range(supply.control.shape[0]):
-        by_current, e, on = supply.control[j, 0], supply.control[j, 1], conducting[d + j]
-        for c in range(s + k):
-            value = modes.current[at, c, e] if by_current else modes.voltage[at, c, e]
-            modes.slack[at, c, d + j] = value if on else -value
-        modes.slack[at, supply.one, d + j] += -supply.off[j] if on else supply.on[j]
+        modes.slack[at, supply.one, d + j] += -supply.off[j] if conducting[d + j] else supply.on[j]
     column = 0
     for matrix in (loops, cuts):
         for e in not_zero(matrix):
@@ -174,6 +171,25 @@ def taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at):
                 modes.source_checks[at, c, column] = matrix[e, c]
             column += 1
     wires(net, modes, at)
+
+
+def over_state(supply, conducting, waves, dependent, place, modes, at, c):
+    """Fill in the rows of state ``c`` of the library, which is number ``place`` of the mode's; −1: not there."""
+    voltage, slack, storing = modes.voltage[at, c], modes.slack[at, c], modes.storing[at, c]
+    inside, d = place >= 0, supply.diodes.size
+    for e in range(voltage.size):
+        voltage[e] = waves.voltage[e, place] if inside else 0.0
+    for e in range(modes.current.shape[2]):
+        modes.current[at, c, e] = waves.current[e, place] if inside else 0.0
+    for j in range(storing.size):
+        storing[j] = dependent[supply.of.storing[j], place] if inside else 0.0
+    for j in range(slack.size):
+        of_current = conducting[j] if j < d else supply.control[j - d, 0] == 1
+        e = supply.diodes[j] if j < d else supply.control[j - d, 1]
+        value = 0.0
+        if inside:
+            value = waves.current[e, place] if of_current else waves.voltage[e, place]
+        slack[j] = value if conducting[j] else -value
 
 
 def wires(net, modes, at):

@@ -140,7 +140,7 @@ def mode_of(
     of = Given(storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind))
     work = 16 * net.cut.size + 4 * voltage.size
     time_kernel("equations", work)(
-        net, role, of, shared_of(net, role), waves, dependent, (loops, cuts)
+        net, role, of, shared_of(net, role), waves, dependent, (loops, cuts), True
     )
     return Mode(
         conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, net,

@@ -152,7 +152,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     voltage, current = np.empty((2, elements, times.size))  # columns side by side: what reads them goes along time
     library = segments.library
     if library.decaying:
-        work = times.size * modes.system.shape[1] * (ORDER + elements)
+        work = times.size * modes.voltage.shape[1] * (ORDER + elements)
         time_kernel("evaluate_decays", work)(
             library.inside, modes.window[0], library.exponent, library.decays, modes,
             (segments.mode, segments.start, segments.state, segments.parts, segments.halvings), where, times, voltage,

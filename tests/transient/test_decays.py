@@ -257,3 +257,30 @@ def test_what_sources_hold_a_fast_part_at() -> None:
         held_at(system, rate, drive, held)
         exact = np.linalg.solve((rate * np.eye(5) + system).T, drive)
         assert np.abs(held - exact).max() <= off * rate * np.abs(exact).max()
+
+
+def test_modes_complete() -> None:
+    """Currents and systems of modes are made for derivatives alone; voltages are the same bits with and without."""
+    circuit, waves, initial, _ = draw_switched(5)
+    kept, arrays, names = Circuit(), circuit.arrays(), circuit.node_names
+    for k, name in enumerate(circuit.names):
+        if name[0] != "L":
+            value = None if name[0] == "D" else float(arrays.value[k])
+            kept.add(name[0] if name[0] != "S" else "R", name, names[arrays.first[k]], names[arrays.second[k]], value)
+    initial = {name: level for name, level in initial.items() if name[0] != "L"}
+    result = transient(kept, 2.0, waves, initial, method="exact")
+    problem, lean, modes = result.origin.problem, result.segments.modes, result.segments.library.complete()
+    s = len(problem.system)
+    assert lean.current.size == 0
+    assert lean.system.shape[1:] == (s, s)
+    assert modes.voltage.shape[0] > 1
+    for m in range(modes.voltage.shape[0]):
+        mode = problem.mode(modes.conducting[m])
+        k = mode.states.size
+        order = [*range(k, k + s), *range(k)]
+        assert modes.voltage[m].tobytes() == lean.voltage[m].tobytes()
+        assert (mode.voltage[:, order] == modes.voltage[m, : s + k].T).all()
+        assert (mode.current[:, order] == modes.current[m, : s + k].T).all()
+        assert (mode.system[np.ix_(order, order)] == modes.system[m, : s + k, : s + k]).all()
+        assert not modes.system[m, s + k :].any()
+        assert not modes.current[m, s + k :].any()
