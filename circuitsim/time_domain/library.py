@@ -55,7 +55,9 @@ class Modes(NamedTuple):
     size : (n,) int array
         Number of states.
     place : (n, q) int array
-        The states among the storing elements.
+        The states among the storing elements; of a sum of currents one of them.
+    onto : (n, q, q) float array
+        The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` says it all.
     system : (n, N, N) float array
         Of decaying parts of capacitors the sources' states alone, (n, s, s): derivatives of a run need all
         (`Library.complete`).
@@ -85,6 +87,7 @@ class Modes(NamedTuple):
     conducting: np.ndarray
     size: np.ndarray
     place: np.ndarray
+    onto: np.ndarray
     system: np.ndarray
     radius: np.ndarray
     longest: np.ndarray
@@ -261,15 +264,15 @@ class _Shape(NamedTuple):
     def modes(self, many: int, checks: int) -> Modes:
         """Zeros, and what `entered` fills in as a whole."""
         m, s, q, d, t = self[:5]
-        n, links = s + q, m - t
+        n, links, own = s + q, m - t, (0, 0) if self.parts else (q, q)
         whole = _block(np.zeros, np.int64, [
             (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
                                          (LENGTHS,))
         ])  # fmt: skip
         size, place, source_many, twigs, links_of, tree, rest, window = whole
         window[:] = -1
-        radius, longest, sources, source_checks = _block(np.zeros, float, [
-            (many, *shape) for shape in ((), (), (s, d), (s, checks))
+        onto, radius, longest, sources, source_checks = _block(np.zeros, float, [
+            (many, *shape) for shape in (own, (), (), (s, d), (s, checks))
         ])  # fmt: skip
         square, flows = ((n, n), (n, m)) if self.complete else ((s, s), (0, 0))
         system, voltage, current, slack, storing = _block(np.empty, float, [
@@ -277,8 +280,8 @@ class _Shape(NamedTuple):
         ])  # fmt: skip
         cut = np.zeros((many, t, links), np.int8)
         return Modes(
-            np.zeros((many, d), bool), size, place, system, radius, longest, voltage, current, slack, storing, sources,
-            source_checks, source_many, twigs, links_of, cut, tree, rest, window,
+            np.zeros((many, d), bool), size, place, onto, system, radius, longest, voltage, current, slack, storing,
+            sources, source_checks, source_many, twigs, links_of, cut, tree, rest, window,
         )  # fmt: skip
 
     def decays(self, many: int) -> Decays:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import fill, mismatches
+from circuitsim.time_domain.mode_kernels import fill, mismatches, sums_of_currents
 from circuitsim.time_domain.trees import BLOCKING, CAPACITOR, CONDUCTING, FIXED, FREE, VOLTAGE, C, L, R
 
 
@@ -66,15 +66,16 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
                 waves.current[e, k + c] = of.rows[j, c]
             for i in range(s):
                 rate[e, k + c] += of.rows[j, i] * of.system[i, c]
-    for j in range(k):
-        if j < many:
-            waves.voltage[net.twigs[first + j], j] = 1.0
-        else:
-            waves.current[net.links[coil + j - many], j] = 1.0
+    for j in range(many):
+        waves.voltage[net.twigs[first + j], j] = 1.0
+    states = states_of(net, role, of)
+    for i in range(k - many):
+        for j in range(k - many):
+            waves.current[net.links[coil + i], many + j] = states[0, i, j]
     blocks, conducts = np.empty(m, np.bool_), np.empty(m, np.bool_)
     for e in range(m):
         conducts[e], blocks[e] = role[e] == CONDUCTING, role[e] == BLOCKING
-    fill(net, of.value, of.coupling, rate, (blocks, shared[0]), (conducts, shared[1]), waves, complete)
+    fill(net, of.value, of.coupling, rate, states[1], (blocks, shared[0]), (conducts, shared[1]), waves, complete)
     given = np.zeros((m, s), waves.voltage.dtype)
     for j in range(of.sources.size):
         for c in range(s):
@@ -83,3 +84,11 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
     for e in of.storing:
         for c in range(n):
             dependent[e, c] = waves.voltage[e, c] if role[e] == CAPACITOR else waves.current[e, c]
+
+
+def states_of(net, role, of):
+    """The states that are currents: `circuitsim.time_domain.mode_kernels.sums_of_currents`."""
+    voltages = False
+    for e in of.storing:
+        voltages |= role[e] == CAPACITOR
+    return sums_of_currents(net, voltages)

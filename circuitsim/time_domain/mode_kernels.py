@@ -142,8 +142,45 @@ def in_loops(net, waves):
         across(net, 0, net.tree[C + 1], k, waves.voltage, waves.voltage[net.links[k]])
 
 
-def inductors(net, value, coupling, rate, waves):
-    """Fluxes of the inductors outside the tree with those in cuts of inductors and sources."""
+def sums_of_currents(net, storing_voltages):
+    """Currents of the inductors outside the tree (c,) as these matrices (2, c, c) times state currents, and back.
+
+    Where several inductors meet in the cut of a resistor of the tree, the sum of their currents, which is that of the
+    resistor but for other links, is a state in place of one of them: in a large resistance it is many digits smaller
+    than they are. Large resistances come first. Without capacitors all states are currents of inductors.
+    """
+    l0, count = net.rest[L], net.rest[L + 1] - net.rest[L]
+    found, taken, row = np.zeros((2, count, count)), np.zeros(count, np.bool_), np.empty(count)
+    for k in range(count):
+        found[0, k, k] = found[1, k, k] = 1.0
+    if not storing_voltages:
+        return found
+    for t in range(net.tree[R + 1] - 1, net.tree[R] - 1, -1):
+        # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix.
+        p = -1
+        for j in range(count):
+            row[j] = 0.0
+            for k in range(count):
+                row[j] += net.cut[t, l0 + k] * found[0, k, j]
+            if row[j] != 0.0 and not taken[j]:
+                p = j
+        if p < 0:
+            continue
+        taken[p] = True
+        for k in range(count):
+            of_sum = found[0, k, p] / row[p]
+            for j in range(count):
+                found[0, k, j] -= of_sum * row[j]
+            found[0, k, p] = of_sum
+            found[1, p, k] = net.cut[t, l0 + k]
+    return found
+
+
+def inductors(net, value, coupling, rate, back, waves):
+    """Fluxes of the inductors outside the tree with those in cuts of inductors and sources.
+
+    ``back`` gives the states from their currents (`sums_of_currents`).
+    """
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
     t0, l0, k0 = tree[L], rest[L], tree[C + 1] - tree[C]
     inside, outside = tree[L + 1] - t0, rest[L + 1] - l0
@@ -175,8 +212,10 @@ def inductors(net, value, coupling, rate, waves):
             push[k, c] -= missing[k, c]
     solved(matrix, push)
     for k in range(outside):
-        for c in range(n):
-            waves.system[k0 + k, c] = push[k, c]
+        for j in range(outside):
+            if back[k, j] != 0.0:
+                for c in range(n):
+                    waves.system[k0 + k, c] += back[k, j] * push[j, c]
     drift += times(onto, push)
     flux = times(inductance, drift)
     for a in range(coils.size):
@@ -327,14 +366,14 @@ def mismatches(net, given, last, first, loops, cuts):
         across(net, t0, t2, k, cuts, cuts[net.links[k]])
 
 
-def fill(net, value, coupling, rate, by_voltage, by_current, waves, complete):
+def fill(net, value, coupling, rate, back, by_voltage, by_current, waves, complete):
     """Voltages, currents and slopes of the states; sources, capacitors of the tree and inductors outside are given.
     Where not ``complete`` voltages alone, of a circuit without inductors."""
     resistors(net, value, waves)
     in_loops(net, waves)
     if complete:
         capacitors(net, value, rate, waves)
-        inductors(net, value, coupling, rate, waves)
+        inductors(net, value, coupling, rate, back, waves)
     blocking(net, by_voltage[0], by_voltage[1], waves)
     if complete:
         conducting(net, by_current[0], by_current[1], waves)

@@ -8,7 +8,7 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.decaying_parts import not_zero
-from circuitsim.time_domain.mode_equations import Given, equations
+from circuitsim.time_domain.mode_equations import Given, equations, states_of
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import of_capacitors, of_inductors
 from circuitsim.time_domain.part_currents import over_parts
@@ -110,6 +110,8 @@ def entered(supply, conducting, shared, known, modes, decays, at):
         return CHECKS, many
     modes.source_many[at] = many
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
+    if modes.onto.shape[1] > 0:
+        from_storing(supply.of.storing, net, states_of(net, role, of)[1], modes, at)
     if decays.rate.shape[1] > 0:
         if supply.capacitors:
             parts = of_capacitors(net, role, of, shared[1], waves, dependent)
@@ -190,6 +192,16 @@ def over_state(supply, conducting, waves, dependent, place, modes, at, c):
         if inside:
             value = waves.current[e, place] if of_current else waves.voltage[e, place]
         slack[j] = value if conducting[j] else -value
+
+
+def from_storing(storing, net, back, modes, at):
+    """Fill in the states of number ``at`` of the modes from the voltages and currents of all storing elements."""
+    many = net.tree[R] - net.tree[C]
+    for j in range(many):
+        modes.onto[at, j, modes.place[at, j]] = 1.0
+    for j in range(back.shape[0]):
+        for i in range(back.shape[0]):
+            modes.onto[at, many + j, modes.place[at, many + i]] = back[j, i]
 
 
 def wires(net, modes, at):

@@ -24,7 +24,11 @@ def embedding(modes: Modes, m: int, s: int) -> np.ndarray:
     """From capacitor voltages and inductor currents (q,) to the state of a mode: (N, q)."""
     n, q = modes.storing.shape[1:]
     found = np.zeros((n, q))
-    found[s + np.arange(modes.size[m]), modes.place[m, : modes.size[m]]] = 1.0
+    many = int(modes.size[m])
+    if modes.onto.size:
+        found[s : s + many] = modes.onto[m, :many]
+    else:
+        found[s + np.arange(many), modes.place[m, :many]] = 1.0
     return found
 
 

@@ -1,0 +1,124 @@
+"""Switched converters with transformers, diodes of large reverse resistances: currents that are all but cancelled."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from circuitsim.netlist import read_deck_text
+from circuitsim.time_domain import transient
+from circuitsim.time_domain.mode_kernels import sums_of_currents
+from circuitsim.time_domain.modes import Parts, Role, normal_tree
+from circuitsim.time_domain.trees import L, R
+
+CONVERTERS = {
+    "flyback": """V1 in 0 24
+L1 in d 100u
+L2 0 s 25u
+K1 L1 L2 {k}
+S1 d 0 g 0 SW
+D1 s out DM
+C1 out 0 100u
+R1 out 0 10
+Dc d c DM
+Cc c 0 100n
+Rc c in 2k""",
+    "forward": """V1 in 0 48
+L1 in d 1m
+L2 s 0 250u
+L3 0 r 1m
+K12 L1 L2 {k}
+K13 L1 L3 {k}
+K23 L2 L3 {k}
+S1 d 0 g 0 SW
+D3 r in DM
+D1 s x DM
+D2 0 x DM
+Lo x out 100u
+C1 out 0 100u
+R1 out 0 4
+Dc d c DM
+Cc c 0 10n
+Rc c in 2k""",
+    "half bridge": """V1 p 0 48
+V2 0 m 48
+S1 p a g 0 SW
+S2 a m h 0 SW
+Da a p DM
+Db m a DM
+L1 a 0 1m
+L2 s t 100u
+K1 L1 L2 {k}
+D1 s x DM
+D2 t x DM
+D3 0 s DM
+D4 0 t DM
+Lo x out 47u
+C1 out 0 47u
+R1 out 0 3""",
+}
+DRIVE = """Vg g 0 PULSE(0 5 0 10n 10n 4u 10u)
+Vh h 0 PULSE(0 5 5u 10n 10n 4u 10u)
+.model SW SW(VT=2.5 VH=0.5 RON=10m ROFF=1meg)
+.tran 1u 60u uic
+.end
+"""
+
+
+@pytest.mark.parametrize(
+    ("converter", "reverse", "factor"), [*itertools.product(CONVERTERS, ("1meg", "1g"), (0.98, 0.999))]
+)
+def test_converters_are_certified(converter: str, reverse: str, factor: float) -> None:
+    """The currents of two coils differ by the nanoampere that a blocking diode between them takes."""
+    model = f".model DM D(VFWD=0.5 RON=10m ROFF={reverse})\n"
+    found = transient(read_deck_text(f"{converter}\n{CONVERTERS[converter].format(k=factor)}\n{model}{DRIVE}"))
+    assert found.certificate.kvl < 1e-11
+    assert found.energies.imbalance < 1e-10
+    assert len(found.events) > 20
+
+
+def test_a_small_current_between_two_coils_keeps_its_digits() -> None:
+    """Two coils meet at 100 MOhm alone. Of v = (v(a) + v(b)) / 2 - L / 2 di/dt with i = v / R the last term is 5e-8."""
+    text = """two coils
+V1 a 0 SIN(0 10 1k)
+L1 a x 1m
+R1 x 0 100meg
+L2 x b 1m
+R2 b 0 2
+C2 b 0 1n
+.tran 10u 2m uic
+.end
+"""
+    found = transient(read_deck_text(text))
+    a, b, x = (found.voltage(node)[1:] for node in "abx")
+    w = 2e3 * np.pi
+    slope = 0.5 * (10.0 * w * np.cos(w * found.times[1:]) + 2.0 * (x - b) / 1e-3)
+    np.testing.assert_allclose(x, 0.5 * (a + b) - 0.5e-3 / 1e8 * slope, rtol=0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
+    """Each large resistor of the tree, those of larger ones done, finds its sum of currents among the states."""
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(4, 9))
+    role = rng.choice([Role.RESISTOR, Role.INDUCTOR, Role.CAPACITOR], 3 * nodes, p=[0.4, 0.5, 0.1])
+    first = np.concatenate([np.arange(1, nodes), rng.integers(0, nodes, 2 * nodes + 1)])
+    second = np.concatenate([rng.integers(0, np.arange(1, nodes)), rng.integers(0, nodes, 2 * nodes + 1)])
+    second = np.where(first == second, (first + 1) % nodes, second)
+    parts = Parts(nodes, first, second, role, 10.0 ** rng.uniform(-2, 9, role.size), None)
+    net = normal_tree(parts, role)
+    coils = slice(net.rest[L], net.rest[L + 1])
+    onto, back = sums_of_currents(net, True)
+    np.testing.assert_array_equal(onto @ back, np.eye(len(back)))
+    assert np.isin(onto, (-1.0, 0.0, 1.0)).all()
+    taken = np.zeros((0, len(back)))
+    for t in range(net.tree[R + 1] - 1, net.tree[R] - 1, -1):
+        row = net.cut[t, coils].astype(float)
+        if np.linalg.matrix_rank(np.vstack([taken, row])) > len(taken):
+            taken = np.vstack([taken, row])
+            assert (back == row).all(axis=1).any()
+    own = np.eye(len(back))
+    assert all((taken == row).all(axis=1).any() or (own == row).all(axis=1).any() for row in back)
+    np.testing.assert_array_equal(sums_of_currents(net, False), [own, own])
