@@ -143,9 +143,9 @@ class Library:
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
         self.of_sources = _speeds(np.linalg.eigvals(system))
-        each = sum(own.nbytes for own in (*self.shape.modes(1, 1), *self.shape.decays(1)))
+        each = sum(own.nbytes for part in self.shape.room(1, 1) for own in part)
         room = max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each)))
-        self._hold(self.shape.modes(room, 1), self.shape.decays(room))
+        self._hold(*self.shape.room(room, 1))
         self.decays.whole[:] = whole
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series (row, column,
         # coefficient), which the compiled loop fills in.
@@ -193,7 +193,7 @@ class Library:
         if self.shape.complete:
             return self.modes
         if self._complete is None or len(self._complete.size) < self.count:
-            modes = self.shape._replace(complete=True).modes(self.count, self.modes.source_checks.shape[2])
+            modes, _ = self.shape._replace(complete=True).room(self.count, self.modes.source_checks.shape[2])
             pinned = Pinned(modes)
             for at, conducting in enumerate(self.modes.conducting[: self.count]):
                 if self._enter(conducting, NOTHING, pinned, at)[0] != DONE:
@@ -238,8 +238,7 @@ class Library:
                 "the run earlier, or take --method implicit"
             )
         many = room if self.count < room else 2 * room
-        modes = self.shape.modes(many, most if checks <= most else 2 * checks)
-        decays = self.shape.decays(many)
+        modes, decays = self.shape.room(many, most if checks <= most else 2 * checks)
         for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old
         self._hold(modes, decays)
@@ -261,42 +260,46 @@ class _Shape(NamedTuple):
     parts: int
     complete: bool
 
-    def modes(self, many: int, checks: int) -> Modes:
-        """Zeros, and what `entered` fills in as a whole."""
-        m, s, q, d, t = self[:5]
-        n, links, own = s + q, m - t, (0, 0) if self.parts else (q, q)
-        whole = _block(np.zeros, np.int64, [
+    def room(self, many: int, checks: int) -> tuple[Modes, Decays]:
+        """Zeros, and what `entered` fills in as a whole; decays are empty where there are no parts.
+
+        One block: of several, freed after each run, the C library would give memory back to the system each time.
+        """
+        m, s, q, d, _, c, complete = self
+        n, k = s + q, s + c
+        square, flows = ((n, n), (n, m)) if complete else ((s, s), (0, 0))
+        sizes = (q, m, s, d, k) if c else (0,) * 5
+        zeros = [(0, 0) if c else (q, q), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
+        whole = [square, (n, m), flows, (n, d), (n, q)]
+        found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
+        for own in found[: len(zeros)]:
+            own[...] = 0.0
+        rate, start, lift, weight, drive, held, states, voltage, current, slack = found[5 : len(zeros)]
+        return self._modes(many, found[:5], found[len(zeros) :]), Decays(
+            np.zeros(many, np.int64), rate, start, lift, weight, drive, held, states, voltage, current, slack,
+            np.zeros((2, m), bool), np.zeros((many, d if c else 0), bool),
+        )  # fmt: skip
+
+    def _of_parts(self, q: int, m: int, s: int, d: int, k: int) -> list[tuple[int, ...]]:
+        """Shapes of `Decays.rate` to `Decays.slack`."""
+        c = self.parts
+        return [(c,), (c, s + q), (c, m), (m,), (c, s), (c, s), (k, q), (k, m), (k, m), (k, d)]
+
+    def _modes(self, many: int, zeros: list[np.ndarray], whole: list[np.ndarray]) -> Modes:
+        """`Modes` of the arrays of floats in the block: zeros, and what `entered` fills in as a whole."""
+        m, _, q, d, t = self[:5]
+        links = m - t
+        onto, radius, longest, sources, source_checks = zeros
+        size, place, source_many, twigs, links_of, tree, rest, window = _block(np.zeros, np.int64, [
             (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
                                          (LENGTHS,))
         ])  # fmt: skip
-        size, place, source_many, twigs, links_of, tree, rest, window = whole
         window[:] = -1
-        onto, radius, longest, sources, source_checks = _block(np.zeros, float, [
-            (many, *shape) for shape in (own, (), (), (s, d), (s, checks))
-        ])  # fmt: skip
-        square, flows = ((n, n), (n, m)) if self.complete else ((s, s), (0, 0))
-        system, voltage, current, slack, storing = _block(np.empty, float, [
-            (many, *shape) for shape in (square, (n, m), flows, (n, d), (n, q))
-        ])  # fmt: skip
-        cut = np.zeros((many, t, links), np.int8)
+        system, voltage, current, slack, storing = whole
         return Modes(
             np.zeros((many, d), bool), size, place, onto, system, radius, longest, voltage, current, slack, storing,
-            sources, source_checks, source_many, twigs, links_of, cut, tree, rest, window,
-        )  # fmt: skip
-
-    def decays(self, many: int) -> Decays:
-        """Zeros; empty where there are no parts."""
-        m, s, q, d, _, c, _ = self
-        whole = np.zeros((2, m), bool)
-        if not c:
-            m = s = q = d = 0
-        n = s + c
-        rate, start, lift, weight, drive, held, states, voltage, current, slack = _block(np.zeros, float, [
-            (many, *one) for one in ((c,), (c, s + q), (c, m), (m,), (c, s), (c, s), (n, q), (n, m), (n, m), (n, d))
-        ])  # fmt: skip
-        return Decays(
-            np.zeros(many, np.int64), rate, start, lift, weight, drive, held, states, voltage, current, slack, whole,
-            np.zeros((many, d), bool),
+            sources, source_checks, source_many, twigs, links_of, np.zeros((many, t, links), np.int8), tree, rest,
+            window,
         )  # fmt: skip
 
 
