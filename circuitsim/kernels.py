@@ -65,7 +65,11 @@ def compile_all() -> None:
 
 def wanted(function: Callable[..., Any], size: int) -> bool:
     """Whether `kernel` looks for the compiled form of a kernel that is ``bitwise_stable``."""
-    return size > COMPILED or loaded() or _items[function] + size > (SOON if "numba" in sys.modules else OFTEN)
+    return size > COMPILED or loaded() or _items[function] + size > _often()
+
+
+def _often() -> int:
+    return SOON if "numba" in sys.modules else OFTEN
 
 
 def loaded() -> bool:

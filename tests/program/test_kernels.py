@@ -45,14 +45,17 @@ def test_many_small_calls_are_compiled_once_they_are_long_together(monkeypatch: 
     monkeypatch.setattr(kernels, "loaded", lambda: False)
     monkeypatch.setattr(kernels, "_items", Counter())
     monkeypatch.setattr(kernels, "_at_hand", lambda function: False)
+    monkeypatch.setattr(kernels, "_often", lambda: kernels.OFTEN)
     chosen = [kernels.kernel(choose_forest, 300, bitwise_stable=True) for _ in range(1001)]
     assert not any(one is not choose_forest for one in chosen[:1000])
     assert chosen[1000] is not choose_forest  # after 300,000 items, as long as a compilation
     monkeypatch.setattr(kernels, "_at_hand", lambda function: True)
-    monkeypatch.setattr(kernels, "_items", Counter())
-    chosen = [kernels.kernel(choose_forest, 300, bitwise_stable=True) for _ in range(334)]
-    assert all(one is choose_forest for one in chosen[:333]) and chosen[333] is not choose_forest
-    assert kernels.kernel(choose_forest, 300) is choose_forest
+    for often, calls in ((kernels.OFTEN, 333), (kernels.SOON, 13)):  # numba is not loaded yet, and is
+        monkeypatch.setattr(kernels, "_often", lambda often=often: often)
+        monkeypatch.setattr(kernels, "_items", Counter())
+        chosen = [kernels.kernel(choose_forest, 300, bitwise_stable=True) for _ in range(calls + 1)]
+        assert all(one is choose_forest for one in chosen[:calls]) and chosen[calls] is not choose_forest
+        assert kernels.kernel(choose_forest, 300) is choose_forest
 
 
 FAULTS = """
