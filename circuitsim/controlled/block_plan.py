@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.controlled.blocks import RawBlock
+from circuitsim.controlled.corrections import SPLIT
 from circuitsim.controlled.dense_blocks import DenseBlocks
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.kernels import controlled_kernel
@@ -15,8 +16,6 @@ from circuitsim.controlled.linear import Pair, Terms
 
 MOST = 100
 """Most diodes of a block."""
-
-_SPLIT = 134217729.0  # 2^27 + 1
 
 
 class BlockPlan(NamedTuple):
@@ -88,7 +87,7 @@ def block_plan(eq: Equations, terms: Terms, blocks: Sequence[RawBlock], dense: D
     place_of_row[rows], place_of_column[columns] = np.arange(eq.size), np.arange(eq.size)
     order = np.argsort(place_of_row[terms.row], kind="stable")
     value = terms.value[order]
-    split = _SPLIT * value
+    split = SPLIT * value
     high = np.where(np.isfinite(split), split - (split - value), value)
     chosen = dense.diode
     row_of = place_of_row[eq.own[eq.diode[chosen]]]

@@ -167,17 +167,17 @@ def germs(modes, decays, carried, m, known, diodes, w, w_size, x, x_size, tied, 
         for d in range(order.size):
             if sign[d] != 0.0:
                 order[d] = -1
-    z, z_size = state_of(modes, m, w, x), size_of(modes, m, w_size, x_size)
+    z, z_size = state_of(modes, m, w, x, False), state_of(modes, m, w_size, x_size, True)
     y, error, x_error = carried
     if y.size:
-        z_error = size_of(modes, m, STATE * w_size, x_error)
+        z_error = state_of(modes, m, STATE * w_size, x_error, True)
         part_signs(decays, modes, m, z, z_error, w.size, y, error, tied, noise, order, sign)
     else:
         signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
 
 
-def state_of(modes, m, w, x):
-    """The state of mode ``m`` from those of the sources and of all storing elements."""
+def state_of(modes, m, w, x, sizes):
+    """The state of mode ``m`` from those of the sources and of all storing elements; ``sizes``: magnitudes of all."""
     s, z = w.size, np.zeros(w.size + x.size)
     for j in range(s):
         z[j] = w[j]
@@ -186,22 +186,9 @@ def state_of(modes, m, w, x):
             z[s + k] = x[modes.place[m, k]]
             continue
         for j in range(x.size):
-            if modes.onto[m, k, j] != 0.0:
-                z[s + k] += modes.onto[m, k, j] * x[j]
-    return z
-
-
-def size_of(modes, m, w, x):
-    """The size of the state of mode ``m`` from those of the states of the sources and of all storing elements."""
-    s, z = w.size, np.zeros(w.size + x.size)
-    for j in range(s):
-        z[j] = w[j]
-    for k in range(modes.size[m]):
-        if not modes.onto.shape[1]:
-            z[s + k] = x[modes.place[m, k]]
-            continue
-        for j in range(x.size):
-            z[s + k] += abs(modes.onto[m, k, j]) * x[j]
+            weight = abs(modes.onto[m, k, j]) if sizes else modes.onto[m, k, j]
+            if weight != 0.0:
+                z[s + k] += weight * x[j]
     return z
 
 
@@ -291,7 +278,7 @@ def selected(
         for d in range(n):
             former[d] = tied[d] and conducting[d] != begin_with[d]
         if before.y.size:
-            z, z_error = state_of(modes, m, w, x), size_of(modes, m, STATE * w_size, before.x_error)
+            z, z_error = state_of(modes, m, w, x, False), state_of(modes, m, STATE * w_size, before.x_error, True)
             carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes.size)
             if begun(decays, m, z, z_error, before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):

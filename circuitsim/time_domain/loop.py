@@ -10,7 +10,7 @@ from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.time_domain.decay_series import to_nodes
 from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
-from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, size_of, state_of
+from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
@@ -107,7 +107,7 @@ def enter(modes, decays, count, fixed, walk, parts, track):
         track.before[e], track.after[e] = before, m
         walk.mark[EVENTS] += 1
     walk.mark[NOW], walk.mark[ENTER], walk.number[LOST] = m, 0, 0.0
-    put(state_of(modes, m, walk.w, walk.x), walk.z)
+    put(state_of(modes, m, walk.w, walk.x, False), walk.z)
     return DONE
 
 
@@ -222,7 +222,7 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     mantissa, power = math.frexp(min(left, modes.longest[m], walk.number[AHEAD]))
     power -= mantissa == 0.5
     sizes(walk, fixed, space.x_size)
-    z_size = size_of(modes, m, walk.w_size, space.x_size)
+    z_size = state_of(modes, m, walk.w_size, space.x_size, True)
     if fixed.decays:
         power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
     while True:

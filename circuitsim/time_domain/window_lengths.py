@@ -14,8 +14,8 @@ RESOLVED = 1e-12
 UNSEEN = 1e-17
 """The same against the magnitudes of which `STATE` is the error."""
 FASTER, SLOPES = 2.0, 8
-"""Least rate of a part, over the largest of the sources, for which is told whether it is resolved before its series is
-computed; terms of what the sources hold such a part at (`Decays.held`)."""
+"""Least rate of a part, over the largest of the sources, for window lengths from rates alone, before any series; terms
+of what the sources hold such a part at (`Decays.held`)."""
 LAST = math.sqrt(2.0 / math.pi)
 """Last coefficients of e^{−a (1 + x)} times e to the power of their `decline`."""
 MOST = 1e30
