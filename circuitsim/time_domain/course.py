@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import numpy as np
 
 from circuitsim.engine.small.pointers import Pinned
-from circuitsim.errors import ConvergenceError, InfeasibleError, UnboundedError, UsageError
+from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError, UsageError
 from circuitsim.time_domain.beginning import from_held, operating_point
 from circuitsim.time_domain.germs import NOISE
 from circuitsim.time_domain.jumps import Before, capacitor_jump, inductor_jump
@@ -63,7 +64,7 @@ class Course:
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
             np.zeros(12), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
-            sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
+            np.zeros(s + q), sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
             nothing_carried(self.library.shape.parts, elements, q, problem.resistors),
         )  # fmt: skip
         self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
@@ -201,7 +202,7 @@ class Course:
             self.lost += lost
             at = int(walk.mark[SEGMENTS]) + sum(part.start.size for part in self.done)
             self.turns.append(Turn(at, walk.x.copy(), new, walk.w.copy(), *sets))
-            walk.x[:], walk.parts.holds[0] = new, False
+            walk.x[:], walk.parts.holds[0], walk.mark[NOW] = new, False, -1
             walk.parts.x_error[:] = STATE * size
             walk.parts.energy[0] = max(walk.parts.energy[0], self.fixed.storage @ walk.parts.x_error**2)
         # Switches keep their states through the jump: what controls them is only known after it.
@@ -249,13 +250,18 @@ class Course:
 
     def _no_set(self) -> None:
         if self.jumps < JUMPS:
-            self._jump(0.0)  # a state that only looks like rounding may be what no set agrees with
-            return
+            # A state that only looks like rounding may be what no set agrees with.
+            with suppress(NoOperatingPointError):
+                self._jump(0.0)
+                return
         d, now = self.problem.diodes.size, self._now()
         chatter = self.problem.named_switches(self.walk.sign[d:] < 0.0)
         if chatter:
             raise ConvergenceError(f"after {now} {chatter} would open and close without end: a hysteresis is missing")
-        raise ConvergenceError(f"no set of conducting diodes was found to hold after {now}")
+        raise ConvergenceError(
+            f"no set of conducting diodes was found to hold after {now}; take the method implicit, or give diodes and "
+            "switches resistances within fewer decades"
+        )
 
     def _now(self) -> str:
         return f"{self.walk.number[TIME]:g} s"

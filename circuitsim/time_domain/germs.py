@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.mode_kernels import solved
 from circuitsim.time_domain.part_states import (
     DERIVATIVE,
@@ -24,6 +25,8 @@ from circuitsim.time_domain.part_states import (
 )
 from circuitsim.time_domain.roots import ORDERS, VALUE
 from circuitsim.time_domain.trees import L, R
+from circuitsim.time_domain.walk import NOW
+from circuitsim.time_domain.windows import VOLTAGE
 
 NOISE = 1e-10
 """Share of the magnitudes in what loops and cuts miss that counts as zero."""
@@ -151,14 +154,22 @@ def signs(system, rows, state, size, zero, noise, order, sign):
         state, error = differentiate(system, state, error)
 
 
-def germs(modes, decays, carried, m, known, diodes, w, w_size, x, x_size, tied, noise, order, sign):
-    """The first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
+def germs(modes, decays, parts, m, known, diodes, walk, state, tied, noise):
+    """Fill in the first nonzero terms of all diodes and switches in mode ``m``; ``tied`` have the value zero.
 
-    ``carried`` are the decaying parts, their errors and those of the states, empty where there are none; ``known`` as
-    in `strained`.
-
-    ``noise`` is the share of the magnitudes in a value that counts as zero.
+    Parameters
+    ----------
+    modes, decays, m, known, diodes, walk
+        See `selected`.
+    parts : tuple of two arrays
+        The decaying parts and their errors, empty where there are none.
+    state : tuple of two arrays
+        The state of the mode, and what its errors are a share of (`state_of`).
+    tied : (d,) bool array
+    noise : float
+        Share of the magnitudes in a value that counts as zero.
     """
+    w, w_size, order, sign = walk.w, walk.w_size, walk.order, walk.sign
     for d in range(order.size):
         order[d], sign[d] = ORDERS + 1, 0.0
     infinite(modes, m, known, diodes, order, sign)
@@ -167,29 +178,50 @@ def germs(modes, decays, carried, m, known, diodes, w, w_size, x, x_size, tied, 
         for d in range(order.size):
             if sign[d] != 0.0:
                 order[d] = -1
-    z, z_size = state_of(modes, m, w, x, False), state_of(modes, m, w_size, x_size, True)
-    y, error, x_error = carried
+    y, error = parts
     if y.size:
-        z_error = state_of(modes, m, STATE * w_size, x_error, True)
-        part_signs(decays, modes, m, z, z_error, w.size, y, error, tied, noise, order, sign)
+        part_signs(decays, modes, m, state[0], state[1], w.size, y, error, tied, noise, order, sign)
     else:
-        signs(modes.system[m], modes.slack[m], z, z_size, tied, noise, order, sign)
+        signs(modes.system[m], modes.slack[m], state[0], state[1], tied, noise, order, sign)
 
 
-def state_of(modes, m, w, x, sizes):
-    """The state of mode ``m`` from those of the sources and of all storing elements; ``sizes``: magnitudes of all."""
-    s, z = w.size, np.zeros(w.size + x.size)
-    for j in range(s):
-        z[j] = w[j]
+def state_of(modes, m, walk, x_size):
+    """The state of mode ``m`` and what its errors are a share of: (N,).
+
+    From capacitor voltages and inductor currents with their sizes ``x_size``, or, where that is known more closely,
+    from the state of the mode before: the sum of two currents that is a state of both modes keeps its digits.
+    """
+    s, before, voltage = walk.w.size, walk.mark[NOW], walk.number[VOLTAGE]
+    z, size, row = np.zeros(walk.z.size), np.zeros(walk.z.size), np.empty(walk.z.size)
+    put(walk.w, z[:s])
+    put(walk.w_size, size[:s])
     for k in range(modes.size[m]):
         if not modes.onto.shape[1]:
-            z[s + k] = x[modes.place[m, k]]
+            at = modes.place[m, k]
+            z[s + k], size[s + k] = walk.x[at], walk.parts.x_error[at] / STATE
             continue
-        for j in range(x.size):
-            weight = abs(modes.onto[m, k, j]) if sizes else modes.onto[m, k, j]
-            if weight != 0.0:
-                z[s + k] += weight * x[j]
-    return z
+        for j in range(row.size):
+            row[j] = 0.0
+        carried = 0.0
+        for i in range(x_size.size):
+            weight = modes.onto[m, k, i]
+            if weight == 0.0:
+                continue
+            size[s + k] += abs(weight) * x_size[i]
+            if before < 0:
+                z[s + k] += weight * walk.x[i]
+                carried += abs(weight) / STATE * walk.parts.x_error[i]
+                continue
+            for j in range(row.size):
+                row[j] += weight * modes.storing[before, j, i]
+        if before >= 0:
+            for j in range(row.size):
+                z[s + k] += row[j] * walk.z[j]
+                carried += abs(row[j]) * walk.size[j]
+        if modes.conductance[m, k] < np.inf:
+            least = max(abs(z[s + k]), modes.conductance[m, k] * voltage)
+            size[s + k] = min(size[s + k], max(carried, least))
+    return z, size
 
 
 def mode_of(modes, count, conducting):
@@ -213,25 +245,18 @@ def same_switches(modes, m, before, diodes):
     return changed == 0
 
 
-def select(
-    modes, decays, before, count, known, diodes, begin_with, w, w_size, x, x_size, tied, order, sign, conducting
-):
+def select(modes, decays, before, count, known, diodes, walk, x_size):
     """The mode that holds from a time on; see `selected`. Where no set is right smaller values count, then larger ones
     alone."""
     outcome, m = NONE, -1
     for noise in SHARES:
-        outcome, m = selected(
-            modes, decays, before, count, known, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign,
-            conducting,
-        )  # fmt: skip
+        outcome, m = selected(modes, decays, before, count, known, diodes, walk, x_size, noise)
         if outcome != NONE:
             break
     return outcome, m
 
 
-def selected(
-    modes, decays, before, count, known, diodes, begin_with, w, w_size, x, x_size, tied, noise, order, sign, conducting
-):
+def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
     """The mode that holds from a time on.
 
     Parameters
@@ -246,25 +271,19 @@ def selected(
         See `strained`.
     diodes : (d₀,) int array
         Elements; switches follow them.
-    begin_with : (d,) bool array
-        The first set to try.
-    w, w_size : (s,) float arrays
-        States of the sources.
-    x, x_size : (q,) float arrays
-        Capacitor voltages and inductor currents.
-    tied : (d,) bool array
-        What has just changed: in its former state its value is zero.
+    walk : Walk
+        `conducting` is the first set to try; what has just changed, `tied`, is zero in its former state. Filled in:
+        `order` and `sign`, the germs of the mode, and `found`, the set that was found or that is not among the modes.
+    x_size : (q,) float array
+        Sizes of capacitor voltages and inductor currents.
     noise : float
         Share of the magnitudes in a value that counts as zero.
-    order, sign : (d,) arrays
-        Filled in: germs of the mode.
-    conducting : (d,) bool array
-        Filled in: the set that was found, or that is not among the modes.
 
     Returns
     -------
     outcome, mode : int
     """
+    begin_with, tied, order, sign, conducting = walk.conducting, walk.tied, walk.order, walk.sign, walk.found
     n = conducting.size
     for d in range(n):
         conducting[d] = begin_with[d]
@@ -277,19 +296,16 @@ def selected(
             return UNKNOWN, m
         for d in range(n):
             former[d] = tied[d] and conducting[d] != begin_with[d]
+        state = state_of(modes, m, walk, x_size)
         if before.y.size:
-            z, z_error = state_of(modes, m, w, x, False), state_of(modes, m, STATE * w_size, before.x_error, True)
             carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes.size)
-            if begun(decays, m, z, z_error, before, carried, parts[0], parts[1], parts[2]):
+            if begun(decays, m, state[0], state[1], before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):
                     if tied[d] and decays.slack_whole[m, d]:
                         former[d] |= stays_zero(
-                            decays.slack[m], d, w, w_size, decays.many[m], parts[0], parts[1], parts[2]
+                            decays.slack[m], d, walk.w, walk.w_size, decays.many[m], parts[0], parts[1], parts[2]
                         )
-        germs(
-            modes, decays, (parts[0], parts[1], before.x_error), m, known, diodes, w, w_size, x, x_size, former, noise,
-            order, sign,
-        )  # fmt: skip
+        germs(modes, decays, (parts[0], parts[1]), m, known, diodes, walk, state, former, noise)
         begin, end, lowest = 0, diodes.size, ORDERS + 1
         for d in range(diodes.size):
             if sign[d] < 0.0:
@@ -303,6 +319,9 @@ def selected(
             for p in range(before.y.size):
                 before.y[p], before.error[p] = parts[0, p], parts[1, p]
             before.mode[0] = m
+            put(state[0], walk.z)
+            put(state[1], walk.size)
+            walk.mark[NOW] = m
             return FOUND, m
         for k in range(many):
             same = True

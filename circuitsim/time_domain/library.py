@@ -58,6 +58,9 @@ class Modes(NamedTuple):
         The states among the storing elements; of a sum of currents one of them.
     onto : (n, q, q) float array
         The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` says it all.
+    conductance : (n, q) float array
+        Of a sum of currents, all of which flow through resistors: their conductances together, S; infinite for all
+        other states. Empty with decaying parts.
     system : (n, N, N) float array
         Of decaying parts of capacitors the sources' states alone, (n, s, s): derivatives of a run need all
         (`Library.complete`).
@@ -88,6 +91,7 @@ class Modes(NamedTuple):
     size: np.ndarray
     place: np.ndarray
     onto: np.ndarray
+    conductance: np.ndarray
     system: np.ndarray
     radius: np.ndarray
     longest: np.ndarray
@@ -269,13 +273,13 @@ class _Shape(NamedTuple):
         n, k = s + q, s + c
         square, flows = ((n, n), (n, m)) if complete else ((s, s), (0, 0))
         sizes = (q, m, s, d, k) if c else (0,) * 5
-        zeros = [(0, 0) if c else (q, q), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
+        zeros = [(0, 0) if c else (q, q), (0 if c else q,), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
         whole = [square, (n, m), flows, (n, d), (n, q)]
         found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
         for own in found[: len(zeros)]:
             own[...] = 0.0
-        rate, start, lift, weight, drive, held, states, voltage, current, slack = found[5 : len(zeros)]
-        return self._modes(many, found[:5], found[len(zeros) :]), Decays(
+        rate, start, lift, weight, drive, held, states, voltage, current, slack = found[6 : len(zeros)]
+        return self._modes(many, found[:6], found[len(zeros) :]), Decays(
             np.zeros(many, np.int64), rate, start, lift, weight, drive, held, states, voltage, current, slack,
             np.zeros((2, m), bool), np.zeros((many, d if c else 0), bool),
         )  # fmt: skip
@@ -289,7 +293,7 @@ class _Shape(NamedTuple):
         """`Modes` of the arrays of floats in the block: zeros, and what `entered` fills in as a whole."""
         m, _, q, d, t = self[:5]
         links = m - t
-        onto, radius, longest, sources, source_checks = zeros
+        onto, conductance, radius, longest, sources, source_checks = zeros
         size, place, source_many, twigs, links_of, tree, rest, window = _block(np.zeros, np.int64, [
             (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
                                          (LENGTHS,))
@@ -297,9 +301,9 @@ class _Shape(NamedTuple):
         window[:] = -1
         system, voltage, current, slack, storing = whole
         return Modes(
-            np.zeros((many, d), bool), size, place, onto, system, radius, longest, voltage, current, slack, storing,
-            sources, source_checks, source_many, twigs, links_of, np.zeros((many, t, links), np.int8), tree, rest,
-            window,
+            np.zeros((many, d), bool), size, place, onto, conductance, system, radius, longest, voltage, current, slack,
+            storing, sources, source_checks, source_many, twigs, links_of, np.zeros((many, t, links), np.int8), tree,
+            rest, window,
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
+from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
 from circuitsim.time_domain.window_lengths import too_long
 from circuitsim.time_domain.windows import (
@@ -27,6 +28,7 @@ from circuitsim.time_domain.windows import (
     TIME,
     VOLTAGE,
     integrate,
+    later_sizes,
     refined,
     state_at,
     stretch,
@@ -68,6 +70,24 @@ def sizes(walk, fixed, size):
         size[k] = v if fixed.capacitor[k] else i
 
 
+def state_sizes(modes, m, walk, x_size, size):
+    """Fill in what the errors of the state are a share of (N,): sizes of sources, of capacitor voltages and inductor
+    currents, or less where that is known (`Walk.size`)."""
+    s = walk.w.size
+    put(walk.w_size, size[:s])
+    for k in range(s, size.size):
+        size[k] = 0.0
+    for k in range(modes.size[m]):
+        if not modes.onto.shape[1]:
+            size[s + k] = x_size[modes.place[m, k]]
+            continue
+        for i in range(x_size.size):
+            size[s + k] += abs(modes.onto[m, k, i]) * x_size[i]
+        if modes.conductance[m, k] < np.inf:
+            least = modes.conductance[m, k] * walk.number[VOLTAGE]
+            size[s + k] = min(size[s + k], max(walk.size[s + k], least))
+
+
 def known_of(fixed, walk, x_size, elements):
     """Values of sources and storing elements by element, and their sizes (2, m): see `germs.strained`."""
     known = np.zeros((2, elements))
@@ -86,10 +106,7 @@ def enter(modes, decays, count, fixed, walk, parts, track):
     x_size = np.empty(walk.x.size)
     sizes(walk, fixed, x_size)
     known = known_of(fixed, walk, x_size, modes.voltage.shape[2])
-    outcome, m = select(
-        modes, decays, parts, count, known, fixed.diodes, walk.conducting, walk.w, walk.w_size, walk.x, x_size,
-        walk.tied, walk.order, walk.sign, walk.found,
-    )  # fmt: skip
+    outcome, m = select(modes, decays, parts, count, known, fixed.diodes, walk, x_size)
     if outcome != FOUND:
         return MODE if outcome == UNKNOWN else NO_SET
     many = modes.source_many[m]
@@ -106,8 +123,7 @@ def enter(modes, decays, count, fixed, walk, parts, track):
         track.time[e], track.error[e], track.lost[e] = walk.number[TIME], walk.number[ERROR], lost
         track.before[e], track.after[e] = before, m
         walk.mark[EVENTS] += 1
-    walk.mark[NOW], walk.mark[ENTER], walk.number[LOST] = m, 0, 0.0
-    put(state_of(modes, m, walk.w, walk.x, False), walk.z)
+    walk.mark[ENTER], walk.number[LOST] = 0, 0.0
     return DONE
 
 
@@ -127,7 +143,7 @@ def space_for(modes, walk):
     n, d = walk.z.size, walk.tied.size
     return Space(
         np.empty((POINTS, n)), np.empty((d, POINTS)), np.empty(d), np.empty(d, np.int64), np.empty(walk.x.size),
-        np.zeros((2, modes.voltage.shape[2])), np.empty(walk.parts.y.size),
+        np.empty(n), np.zeros((2, modes.voltage.shape[2])), np.empty(walk.parts.y.size),
     )  # fmt: skip
 
 
@@ -194,6 +210,11 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     put(parts.y, track.parts[at])
     mark[SEGMENTS] += 1
     energies(modes, decays, m, fixed, walk, parts, space, piece, since, length)
+    if not fixed.decays:
+        later_sizes(
+            inside[modes.window[m, exponent - power]], modes.conductance[m], since / length, walk.z, space.z_size,
+            walk.size,
+        )  # fmt: skip
     move(modes, decays, m, fixed, walk, parts, space, piece, since, length, track.state[at], event)
     number[TIME] = bound if last else min(number[TIME] + since, bound)
     look_ahead(number, event)
@@ -222,7 +243,8 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     mantissa, power = math.frexp(min(left, modes.longest[m], walk.number[AHEAD]))
     power -= mantissa == 0.5
     sizes(walk, fixed, space.x_size)
-    z_size = state_of(modes, m, walk.w_size, space.x_size, True)
+    state_sizes(modes, m, walk, space.x_size, space.z_size)
+    z_size = space.z_size
     if fixed.decays:
         power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
     while True:
@@ -286,6 +308,8 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
     """Take the state ``since`` s after a window's beginning, where it was ``before``."""
     later = space.later
     put(state_at(fixed, modes, decays, m, space.states, piece, length, since, walk.z, parts.y, later), walk.z)
+    if not fixed.decays and event >= 0 and event < fixed.diodes.size and modes.conducting[m, event]:
+        without_current(modes, m, event, walk)
     for k in range(walk.x.size):
         walk.x[k] = 0.0
     for j in range(walk.w.size + modes.size[m]):
@@ -301,6 +325,23 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
             missed = abs(event_value(fixed, decays, modes, m, event, walk, parts))
         currents_of(decays, m, walk.w, walk.w_size, parts, missed)
         parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
+
+
+def without_current(modes, m, diode, walk):
+    """Change one inductor current, or sum of them, by rounding, such that a diode that turns off carries nothing: a
+    large resistance beside it would show that rounding as a voltage."""
+    s, at, value, off = walk.w.size, -1, 0.0, 0.0
+    for j in range(s + modes.size[m]):
+        value += modes.slack[m, j, diode] * walk.z[j]
+        off += abs(modes.slack[m, j, diode]) * walk.size[j]
+    for j in range(s + modes.tree[m, R] - modes.tree[m, C], s + modes.size[m]):
+        if at < 0 or abs(modes.slack[m, j, diode]) > abs(modes.slack[m, at, diode]):
+            at = j
+    weight = modes.slack[m, at, diode] if at >= 0 else 0.0
+    if weight == 0.0 or abs(value) > VALUE * off:
+        return
+    walk.z[at] -= value / weight
+    walk.size[at] = max(off / abs(weight) - walk.size[at], abs(walk.z[at]))
 
 
 def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, event, corner):
@@ -320,9 +361,8 @@ def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, eve
     # A waveform that was zero up to rounding may have left that: its time is known to a window.
     number[ERROR] = since
     germs(
-        modes, decays, (parts.y, parts.error, parts.x_error), m,
-        known_of(fixed, walk, space.x_size, modes.voltage.shape[2]), fixed.diodes, walk.w, walk.w_size, walk.x,
-        space.x_size, walk.tied, VALUE, walk.order, walk.sign,
+        modes, decays, (parts.y, parts.error), m, known_of(fixed, walk, space.x_size, modes.voltage.shape[2]),
+        fixed.diodes, walk, state_of(modes, m, walk, space.x_size), walk.tied, VALUE,
     )  # fmt: skip
     for k in range(walk.sign.size):
         if walk.sign[k] < 0.0:

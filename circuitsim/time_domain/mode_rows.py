@@ -111,7 +111,9 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     modes.source_many[at] = many
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
     if modes.onto.shape[1] > 0:
-        from_storing(supply.of.storing, net, states_of(net, role, of)[1], modes, at)
+        back = states_of(net, role, of)[1]
+        from_storing(supply.of.storing, net, back, modes, at)
+        met_by_sums(net, role, value, back, modes.conductance[at])
     if decays.rate.shape[1] > 0:
         if supply.capacitors:
             parts = of_capacitors(net, role, of, shared[1], waves, dependent)
@@ -202,6 +204,27 @@ def from_storing(storing, net, back, modes, at):
     for j in range(back.shape[0]):
         for i in range(back.shape[0]):
             modes.onto[at, many + j, modes.place[at, many + i]] = back[j, i]
+
+
+def met_by_sums(net, role, value, back, conductance):
+    """Fill in the conductances of the cuts in which sums of inductor currents are states (`sums_of_currents`)."""
+    l0, first = net.rest[L], net.tree[R] - net.tree[C]
+    for k in range(conductance.size):
+        conductance[k] = np.inf
+    for t in range(net.tree[R], net.tree[R + 1]):
+        found = 1.0 / value[net.twigs[t]]
+        for k in range(net.rest[R], net.links.size):
+            if net.cut[t, k] != 0.0 and not l0 <= k < net.rest[FREE]:
+                if k < l0:
+                    found += 1.0 / value[net.links[k]]
+                elif role[net.links[k]] != BLOCKING:
+                    found = np.inf
+        for p in range(back.shape[0]):
+            same = True
+            for k in range(back.shape[0]):
+                same &= back[p, k] == net.cut[t, l0 + k]
+            if same:
+                conductance[first + p] = found
 
 
 def wires(net, modes, at):

@@ -101,7 +101,7 @@ def first_value(whole, rows, over, r, many, s, z, y):
     return found
 
 
-def begun(decays, m, z, z_error, before, carried, y, error, of_states):
+def begun(decays, m, z, z_size, before, carried, y, error, of_states):
     """Fill in the parts (c,) of mode ``m`` at its beginning, and their errors.
 
     Returns whether the currents before hold.
@@ -110,8 +110,8 @@ def begun(decays, m, z, z_error, before, carried, y, error, of_states):
     ----------
     decays : Decays
     m : int
-    z, z_error : (N,) float arrays
-        State vector and its errors.
+    z, z_size : (N,) float arrays
+        State vector, and what its errors are a share of.
     before : Carried
     carried : bool
         Whether its currents hold still where states do not jump.
@@ -126,7 +126,7 @@ def begun(decays, m, z, z_error, before, carried, y, error, of_states):
         y[p], error[p] = 0.0, 0.0
         for j in range(z.size):
             y[p] += decays.start[m, p, j] * z[j]
-            error[p] += abs(decays.start[m, p, j]) * z_error[j]
+            error[p] += abs(decays.start[m, p, j]) * STATE * z_size[j]
         of_states[p] = error[p]
         if not carried:
             continue
@@ -229,12 +229,12 @@ def currents_of(decays, m, w, w_size, before, missed):
         before.current[e], before.current_error[e] = flow, off
 
 
-def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, sign):
+def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sign):
     """As `circuitsim.time_domain.germs.signs`, from the decaying parts: their derivatives come one by one."""
     many, system, n = decays.many[m], modes.system[m], s + decays.many[m]
     change, wrong = np.empty(n), np.empty(n)
     for j in range(s):
-        change[j], wrong[j] = z[j], z_error[j]
+        change[j], wrong[j] = z[j], STATE * z_size[j]
     for p in range(many):
         change[s + p], wrong[s + p] = y[p], error[p]
     reach = np.zeros(s)
@@ -246,10 +246,10 @@ def part_signs(decays, modes, m, z, z_error, s, y, error, zero, noise, order, si
     for k in range(ORDERS + 1):
         summed_up(decays.slack[m], n, change, wrong, found, magnitude)
         if k == 0:
-            summed_up(modes.slack[m], z.size, z, z_error, value, size)
+            summed_up(modes.slack[m], z.size, z, z_size, value, size)
             for d in range(sign.size):
                 if not decays.slack_whole[m, d]:
-                    found[d], magnitude[d] = value[d], size[d]
+                    found[d], magnitude[d] = value[d], STATE * size[d]
         share = noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)
         if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
             return

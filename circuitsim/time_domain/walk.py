@@ -9,8 +9,9 @@ import numpy as np
 from circuitsim.time_domain.part_states import Carried
 
 NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED = range(8)
-"""Of `Walk.mark`: the mode, that before the event at hand; whether a mode is to be selected; the next corner; numbers
-of segments and events; events without a step in time; the window that is missing."""
+"""Of `Walk.mark`: the mode (−1: the states do not follow from those of one), that before the event at hand; whether a
+mode is to be selected; the next corner; numbers of segments and events; events without a step in time; the window that
+is missing."""
 
 
 class Walk(NamedTuple):
@@ -24,8 +25,9 @@ class Walk(NamedTuple):
         States of the sources and their sizes.
     x : (q,) float array
         Capacitor voltages and inductor currents.
-    z : (s + q,) float array
-        State of the mode.
+    z, size : (s + q,) float arrays
+        State of the mode, and what its errors are a share of (`circuitsim.time_domain.part_states.STATE`); the states
+        of a mode before, of `mark`, until the next one is selected.
     conducting, tied : (d,) bool arrays
         The set to begin a selection with, and what has just changed.
     found : (d,) bool array
@@ -43,6 +45,7 @@ class Walk(NamedTuple):
     w_size: np.ndarray
     x: np.ndarray
     z: np.ndarray
+    size: np.ndarray
     conducting: np.ndarray
     tied: np.ndarray
     found: np.ndarray
@@ -134,6 +137,7 @@ class Space(NamedTuple):
     orders : (d,) int array
         Leading Taylor terms that are zero; −1: no zero on the window.
     x_size : (q,) float array
+    z_size : (N,) float array
     begin : (2, m) float array
         Branch voltages and currents at the beginning.
     later : (c,) float array
@@ -145,5 +149,6 @@ class Space(NamedTuple):
     slack_size: np.ndarray
     orders: np.ndarray
     x_size: np.ndarray
+    z_size: np.ndarray
     begin: np.ndarray
     later: np.ndarray

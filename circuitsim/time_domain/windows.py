@@ -38,9 +38,7 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             for p in range(POINTS):
                 for i in range(n):
                     states[p, i] += inside[j, p, i] * z[j]
-    peak = np.empty(n)
-    for i in range(n):
-        peak[i] = z_size[i]
+    peak = z_size.copy()
     for p in range(POINTS):
         for i in range(n):
             peak[i] = max(peak[i], abs(states[p, i]))
@@ -70,6 +68,26 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
         if max(last, LEFT * abs(gap)) > RESOLVED * slack_size[k]:
             return False
     return True
+
+
+def later_sizes(inside, conductance, share, z, size, out):
+    """Fill in what the errors of a state are a share of, so far into a window: those at its beginning, as the matrix
+    exponentials at the nodes about it pass them on, with rounding of the state. Of sums of currents through resistors
+    alone; all others keep their size."""
+    p, s = 0, z.size - conductance.size
+    while p < POINTS and 0.5 * (1.0 + NODES[p]) < share:
+        p += 1
+    for i in range(z.size):
+        out[i] = size[i]
+        if i < s or conductance[i - s] == np.inf:
+            continue
+        if p > 0:
+            out[i] = 0.0
+        for q in range(max(p - 1, 0), min(p + 1, POINTS)):
+            found = 0.0
+            for j in range(z.size):
+                found += abs(inside[j, q, i]) * max(size[j], abs(z[j]))
+            out[i] = max(out[i], found)
 
 
 def near(modes, m, states, length, since, z):

@@ -12,8 +12,11 @@ from circuitsim import Circuit
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import Integral, Sine, TransientResult, Value, transient, waveform_gradient
 from circuitsim.time_domain.mode_kernels import sums_of_currents
+from circuitsim.time_domain.mode_rows import met_by_sums
 from circuitsim.time_domain.modes import Parts, Role, normal_tree
-from circuitsim.time_domain.trees import L, R
+from circuitsim.time_domain.roots import SHARES
+from circuitsim.time_domain.trees import C, L, R
+from circuitsim.time_domain.windows import later_sizes
 
 CONVERTERS = {
     "flyback": """V1 in 0 24
@@ -60,6 +63,39 @@ D4 0 t DM
 Lo x out 47u
 C1 out 0 47u
 R1 out 0 3""",
+    "resonant": """V1 in 0 400
+S1 in a g 0 SW
+S2 a 0 h 0 SW
+D1 a in DM
+D2 0 a DM
+Cr a b 22n
+Lr b c 100u
+Lp c 0 500u
+Ls1 s1 0 5u
+Ls2 0 s2 5u
+K1 Lp Ls1 {k}
+K2 Lp Ls2 {k}
+K3 Ls1 Ls2 {k}
+D3 s1 out DM
+D4 s2 out DM
+C1 out 0 100u
+R1 out 0 5""",
+    "three phases": """V1 a 0 SIN(0 325 50k)
+V2 b 0 SIN(0 325 50k 0 0 120)
+V3 c 0 SIN(0 325 50k 0 0 240)
+L1 a x 10u
+L2 b y 10u
+L3 c z 10u
+D1 x p DM
+D2 y p DM
+D3 z p DM
+D4 m x DM
+D5 m y DM
+D6 m z DM
+L4 p q 1m
+C1 q m 100u
+R1 q m 5
+Rm m 0 1meg""",
 }
 DRIVE = """Vg g 0 PULSE(0 5 0 10n 10n 4u 10u)
 Vh h 0 PULSE(0 5 5u 10n 10n 4u 10u)
@@ -69,16 +105,30 @@ Vh h 0 PULSE(0 5 5u 10n 10n 4u 10u)
 """
 
 
+def run(converter: str, reverse: str, factor: float) -> TransientResult:
+    """60 us with diodes of this reverse resistance."""
+    model = f".model DM D(VFWD=0.5 RON=10m ROFF={reverse})\n"
+    return transient(read_deck_text(f"{converter}\n{CONVERTERS[converter].format(k=factor)}\n{model}{DRIVE}"))
+
+
 @pytest.mark.parametrize(
-    ("converter", "reverse", "factor"), [*itertools.product(CONVERTERS, ("1meg", "1g"), (0.98, 0.999))]
+    ("converter", "reverse", "factor"), [*itertools.product(CONVERTERS, ("1meg", "1g", "1t"), (0.98, 0.999))]
 )
 def test_converters_are_certified(converter: str, reverse: str, factor: float) -> None:
-    """The currents of two coils differ by the nanoampere that a blocking diode between them takes."""
-    model = f".model DM D(VFWD=0.5 RON=10m ROFF={reverse})\n"
-    found = transient(read_deck_text(f"{converter}\n{CONVERTERS[converter].format(k=factor)}\n{model}{DRIVE}"))
+    """The currents of two coils differ by what a blocking diode between them takes, down to picoamperes."""
+    found = run(converter, reverse, factor)
     assert found.certificate.kvl < 1e-11
     assert found.energies.imbalance < 1e-10
     assert len(found.events) > 20
+
+
+@pytest.mark.parametrize("converter", CONVERTERS)
+def test_large_reverse_resistances_are_all_the_same_outside(converter: str) -> None:
+    """A thousand times less current through blocking diodes: below 1e-6 of any coil's current."""
+    one, other = run(converter, "1g", 0.98), run(converter, "1t", 0.98)
+    for name in (line.split()[0] for line in CONVERTERS[converter].splitlines() if line.startswith("L")):
+        a, b = one.current(name), other.current(name)
+        assert np.abs(a - b).max() < 1e-6 * np.abs(a).max()
 
 
 def test_a_small_current_between_two_coils_keeps_its_digits() -> None:
@@ -156,6 +206,26 @@ def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
         if np.linalg.matrix_rank(np.vstack([taken, row])) > len(taken):
             taken = np.vstack([taken, row])
             assert (back == row).all(axis=1).any()
+    conductance = np.full(net.tree[R] - net.tree[C] + len(back), -1.0)
+    met_by_sums(net, role, parts.value, back, conductance)
+    assert np.isinf(conductance[: -len(back)]).all()
+    for row, found in zip(back, conductance[-len(back) :]):
+        at = [t for t in range(net.tree[R], net.tree[R + 1]) if (net.cut[t, coils] == row).all()]
+        beside = net.cut[:, : net.rest[L]] != 0.0
+        sums = [1.0 / parts.value[net.twigs[t]] + (beside[t] / parts.value[net.links[: net.rest[L]]]).sum() for t in at]
+        assert found == pytest.approx(sums[-1] if at else np.inf, rel=1e-14)
     own = np.eye(len(back))
     assert all((taken == row).all(axis=1).any() or (own == row).all(axis=1).any() for row in back)
     np.testing.assert_array_equal(sums_of_currents(net, False), [own, own])
+
+
+def test_errors_of_sums_go_from_window_to_window() -> None:
+    rng = np.random.default_rng(0)
+    inside, (z, size) = rng.normal(size=(5, len(SHARES), 5)), rng.normal(size=(2, 5))
+    size, conductance, out = np.abs(size), np.array([np.inf, 1e-3, np.inf]), np.empty(5)
+    for share in (0.0, 0.3, 1.0):
+        later_sizes(inside, conductance, share, z, size, out)
+        about = [*np.flatnonzero(share <= SHARES)[:1], *np.flatnonzero(share > SHARES)[-1:]]
+        most = [np.abs(inside[:, k, 3]) @ np.maximum(size, np.abs(z)) for k in about]
+        expected = max([*most, size[3]]) if share == 0.0 else max(most)
+        np.testing.assert_allclose(out, [*size[:3], expected, size[4]], rtol=1e-14)
