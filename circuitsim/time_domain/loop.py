@@ -29,8 +29,10 @@ from circuitsim.time_domain.windows import (
     VOLTAGE,
     integrate,
     later_sizes,
+    part_slope,
     refined,
     state_at,
+    state_slope,
     stretch,
 )
 
@@ -40,6 +42,10 @@ sources contradict each other; waveforms faster than any window; events without 
 right. `GOING`: no end."""
 AT_THE_SAME_TIME = 1e-9
 """Share of the time by which events are apart that count as one, as far as looking ahead goes."""
+SAME_TIME = 4.0
+"""Errors of the time of an event by which another one may be apart from it."""
+FALLS = 1e-6
+"""Slope, in sizes a window, below which a waveform stays at zero."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
 FURTHER, KEPT = 2.0, 0.7
@@ -219,7 +225,7 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     number[TIME] = bound if last else min(number[TIME] + since, bound)
     look_ahead(number, event)
     corner = bound < stop and number[TIME] >= bound
-    end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, event, corner)
+    end_window(modes, decays, m, schedule, fixed, walk, parts, space, piece, since, length, event, corner)
     return GOING
 
 
@@ -344,7 +350,24 @@ def without_current(modes, m, diode, walk):
     walk.size[at] = max(off / abs(weight) - walk.size[at], abs(walk.z[at]))
 
 
-def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, event, corner):
+def changed_with(modes, decays, m, fixed, walk, parts, space, piece, event, length):
+    """Diodes and switches whose waveforms fall to zero at the time of an event, but for the error of that time, change
+    with it: they may be a little above zero at the time that was found."""
+    for k in range(walk.tied.size):
+        if k == event or (fixed.decays and piece.clear[k]):
+            continue
+        if abs(event_value(fixed, decays, modes, m, k, walk, parts)) > FALLS * space.slack_size[k]:
+            continue
+        if fixed.decays:
+            value, slope = part_slope(decays, modes, m, fixed.system, k, walk.z, parts.y)
+        else:
+            value, slope = state_slope(modes, m, k, walk.z)
+        falls = -slope * length > FALLS * space.slack_size[k]
+        if falls and abs(value) <= SAME_TIME * -slope * walk.number[ERROR]:
+            walk.tied[k], walk.conducting[k] = True, not walk.conducting[k]
+
+
+def end_window(modes, decays, m, schedule, fixed, walk, parts, space, piece, since, length, event, corner):
     """Say whether a mode is to be selected: after an event, a ``corner`` of sources, or where a sign is wrong."""
     number, mark = walk.number, walk.mark
     for k in range(walk.tied.size):
@@ -352,6 +375,7 @@ def end_window(modes, decays, m, schedule, fixed, walk, parts, space, since, eve
     mark[BEFORE] = m
     if event >= 0:
         walk.tied[event], walk.conducting[event] = True, not walk.conducting[event]
+        changed_with(modes, decays, m, fixed, walk, parts, space, piece, event, length)
     if corner:
         meet_corner(schedule, walk, number[TIME])
     if corner or event >= 0:

@@ -13,6 +13,9 @@ import numpy as np
 from circuitsim.time_domain.quotients import quotient
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
+CANCELLED = 1e-15
+"""Share of the magnitudes in a sum below which it is zero."""
+
 
 class Waves(NamedTuple):
     """Branch voltages and currents as rows over z = (states, states of the sources), and the system matrix."""
@@ -59,6 +62,24 @@ def across(net, first, last, k, waves, out):
         if sign != 0.0:
             for c in range(out.size):
                 out[c] += sign * waves[net.twigs[t], c]
+
+
+def between(net, last, k, waves, out):
+    """Fill in the voltage of link ``k`` from those of the tree before ``last``.
+
+    What is left over where the terms of a sum cancel is zero: the sign of a diode's voltage would be that of rounding.
+    Derivatives, the imaginary parts, stay.
+    """
+    size = np.zeros(out.size)
+    out[:] = 0.0
+    for t in range(last):
+        if net.cut[t, k] != 0.0:
+            for c in range(out.size):
+                size[c] += abs(waves[net.twigs[t], c])
+    across(net, 0, last, k, waves, out)
+    for c in range(out.size):
+        if abs(out[c].real) <= CANCELLED * size[c]:
+            out[c] -= out[c].real
 
 
 def into(net, t, begin, end, waves, out):
@@ -248,7 +269,7 @@ def blocking(net, counts, given, waves):
     t0, t1, l0, l1 = tree[FREE], tree[FREE + 1], rest[FREE], rest[FREE + 1]
     gap = np.zeros((l1 - l0, n), waves.voltage.dtype)
     for k in range(l0, l1):
-        across(net, 0, t0, k, waves.voltage, gap[k - l0])
+        between(net, t0, k, waves.voltage, gap[k - l0])
     weight = np.zeros(l1 - l0)
     for k in range(l0, l1):
         weight[k - l0] = 1.0 if counts[net.links[k]] else 0.0
@@ -257,7 +278,7 @@ def blocking(net, counts, given, waves):
         for c in range(n):
             waves.voltage[net.twigs[t], c] = -chosen[t - t0, c]
     for k in range(l0, l1):
-        across(net, t0, t1, k, waves.voltage, gap[k - l0])
+        between(net, t1, k, waves.voltage, gap[k - l0])
         for c in range(n):
             waves.voltage[net.links[k], c] = gap[k - l0, c]
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.time_domain.decaying_parts import forward, rooted
-from circuitsim.time_domain.mode_kernels import across, conducting, into
+from circuitsim.time_domain.mode_kernels import CANCELLED, across, conducting, into
 from circuitsim.time_domain.trees import FREE, C, R
-
-CANCELLED = 1e-15
-"""Share of the magnitudes in a sum below which it is zero."""
 
 
 def over_parts(rows, parting, many, out):

@@ -16,7 +16,8 @@ STOP = 2.0
 
 
 # 170: a diode that has just turned off is given back with three others on, and carries 3.9 A then.
-@pytest.mark.parametrize("seed", [*range(60), 170])
+# 152039: the voltage of a diode is a sum of terms that cancel; their rounding was its sign.
+@pytest.mark.parametrize("seed", [*range(60), 170, 152039])
 def test_certified(seed: int) -> None:
     circuit, waves, initial = draw(seed)
     found = transient(circuit, STOP, waves, initial, points=101)
@@ -25,7 +26,8 @@ def test_certified(seed: int) -> None:
     assert found.energies.lost >= -1e-12
 
 
-@pytest.mark.parametrize("seed", range(20))
+# 143702: as 152039 above. 171430: of two diodes that turn on at one time one is 6e-17 V above zero then.
+@pytest.mark.parametrize("seed", [*range(20), 143702, 171430])
 def test_switches_of_times_and_states(seed: int) -> None:
     circuit, waves, initial, switches = draw_switched(seed)
     found = transient(circuit, STOP, waves, initial, points=101, switches=switches)

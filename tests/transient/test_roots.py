@@ -49,9 +49,9 @@ def test_windows_are_about_as_long_as_the_next_event_is_away() -> None:
     times = np.array([event.time for event in found.events])
     late = found.segments.start > 0.04
     lengths = np.ldexp(1.0, found.segments.library.exponent - found.segments.halvings)
-    assert times.size > 150
+    assert times.size == 120  # a pair turns on, and off, at one time
     assert lengths[late].max() <= 4.0 * np.diff(times[times > 0.02]).max()
-    assert late.sum() < 1.5 * (times > 0.04).sum()
+    assert late.sum() <= 1.5 * (times > 0.04).sum()
 
 
 def test_windows_are_seldom_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
