@@ -16,30 +16,26 @@ import importlib
 import logging
 import pickle
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import dispatcher, errors, event, types
-from numba.core import ir as numba_ir
+from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
-from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
-from numba.core.targetconfig import TargetConfig
-from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import NativeLowering
-from numba.core.types.functions import BaseFunction
 from numba.np import arrayobj
 
+from circuitsim import _calls, _shortcuts
 from circuitsim._lowering import Lower
 
 _UNREADABLE = (
@@ -69,8 +65,27 @@ class _NoAddresses:
         """Nothing: a part has no machine code; `_emit` does this for the whole."""
 
 
+class WholeLibrary(JITCodeLibrary):
+    """The module of a kernel with all that it calls, which is optimised once all is linked."""
+
+    unroll = False
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Nothing but the layout of data."""
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Optimise; loops are unrolled where a kernel asks for it: a third of the code is copies of their bodies else,
+        and sparse circuits are solved as fast without."""
+        _calls.optimize(self._codegen, self._final_module, self.unroll)
+
+
 class PartLibrary(JITCodeLibrary):
-    """The unoptimised module of one function, for linking only: it has no machine code."""
+    """The module of one function, for linking only: it has no machine code."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Simplify each function a little."""
+        _calls.simplify(self._codegen, module)
 
     @property
     def codegen(self) -> Any:
@@ -128,90 +143,6 @@ def _link(module: Any, library: Any) -> None:
 
 
 _fix_integer_index = arrayobj.fix_integer_index
-_equal_flags = TargetConfig.__eq__
-_call_type = BaseFunction.get_call_type
-_BUILT_IN = ("_operator", "builtins")
-_post_process_generator = PostProcessor.run
-_resolved: dict[tuple[int, Any], tuple[Any, Any]] = {}
-_list_variables = numba_ir.Inst._rec_list_vars
-_WITHOUT_VARIABLES = frozenset(
-    (str, int, float, bool, type(None), numba_ir.Loc, numba_ir.Const, numba_ir.Global, numba_ir.FreeVar, numba_ir.Arg)
-)
-
-
-def _flags_hash(flags: TargetConfig) -> int:
-    """A hash of compiler flags. Numba's lists, sorts and hashes all options, at each look-up of an overloaded function
-    (an eighth of the time of compilation); all but a few functions of one kernel have equal flags."""
-    return hash(type(flags))
-
-
-def _same_flags(one: TargetConfig, other: Any) -> bool:
-    """Whether compiler flags are equal: only options that one of them sets can differ (numba lists all)."""
-    if type(other) is not type(one):
-        return _equal_flags(one, other) is True
-    mine, its = one._values, other._values
-    if mine == its:
-        return True
-    set_apart = [name for name in {**mine, **its} if name not in mine or name not in its or mine[name] != its[name]]
-    return all(getattr(one, name) == getattr(other, name) for name in set_apart)
-
-
-def _variables(statement: Any, value: Any) -> list[Any]:
-    """The variables in a member of a statement, as numba lists them, with one look at the type of each object.
-
-    Every pass over a function asks for those of all its statements, eleven times in all.
-    """
-    kind = type(value)
-    if kind is numba_ir.Var:
-        return [value]
-    if kind in _WITHOUT_VARIABLES:
-        return []
-    found: list[Any] = []
-    if kind is not dict and kind is not list and kind is not tuple:
-        found = value.list_vars() if isinstance(value, numba_ir.Inst) else _list_variables(statement, value)
-        return found
-    for member in value.values() if kind is dict else value:
-        kind = type(member)
-        if kind is numba_ir.Var:
-            found.append(member)
-        elif kind not in _WITHOUT_VARIABLES:
-            found += _variables(statement, member)
-    return found
-
-
-def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """The signature of a function for types of arguments: of Python's operators and built-in functions looked for once.
-
-    Numba tries all implementations in turn for each expression, again in each pass over the function's types. New
-    implementations make another function of its own.
-    """
-    if kws or getattr(function.key[0], "__module__", None) not in _BUILT_IN:
-        return _call_type(function, context, args, kws)
-    key = id(function), args
-    if key not in _resolved:
-        _resolved[key] = function, _call_type(function, context, args, kws)
-    return _resolved[key][1]
-
-
-def _post_process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-    """Numba's work after each pass over a function, but lifetimes of variables only where something asks for them.
-
-    Nine passes of one function have them computed; only generators and the last pass use them.
-    """
-    function = processor.func_ir
-    if function.is_generator:
-        _post_process_generator(processor, emit_dels, extend_lifetimes)
-        return
-    function.blocks = canonicalize_cfg(function.blocks)
-    function.variable_lifetime = VariableLifetime(function.blocks)
-    function.generator_info = None
-    if emit_dels:
-        processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
-
-
-def _plain(colours: Any, message: str) -> str:
-    """A message without colours, of which numba makes one for each expression (slowly, where colorama is installed)."""
-    return message
 
 
 def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
@@ -224,50 +155,46 @@ def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
     return context.cast(builder, index, kind, types.intp)
 
 
-class _Untimed:
-    """Stands for numba's events in its dispatcher: no timers, which each function would install for those it calls."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(event, name)
-
-    def install_timer(self, kind: str, callback: Callable[[float], None]) -> Any:
-        """No timer."""
-        return nullcontext()
-
-
 def _no_wrapper(*arguments: Any) -> None:
     """Nothing: no part is called from C."""
 
 
 _STANDING_IN = (
-    (arrayobj, "fix_integer_index", _index), (TargetConfig, "__hash__", _flags_hash),
-    (TargetConfig, "__eq__", _same_flags), (numba_ir.Inst, "_rec_list_vars", _variables),
-    (dispatcher, "ev", _Untimed()),
-    (BaseFunction, "get_call_type", _known_call_type),
-    (type(errors.termcolor()), "errmsg", _plain),
-    (CPUContext, "create_cfunc_wrapper", _no_wrapper),
-    (NativeLowering, "lowering_class", Lower), (PostProcessor, "run", _post_process),
+    (arrayobj, "fix_integer_index", _index), (CPUContext, "create_cfunc_wrapper", _no_wrapper),
+    (NativeLowering, "lowering_class", Lower), *_calls.STANDING_IN, *_shortcuts.STANDING_IN,
 )  # fmt: skip
 """What stands for attributes of numba's while it compiles parts."""
 
 
 @contextmanager
 def _parts_only(codegen: Any) -> Iterator[None]:
-    """While this lasts, what numba compiles are parts (the compiler's lock is held).
-
-    The collector of reference cycles waits meanwhile: it would walk the compiler's many objects again and again.
-    """
+    """While this lasts, what numba compiles are parts (the compiler's lock is held)."""
     standing_in = ((codegen, "_library_class", PartLibrary), *_STANDING_IN)
-    before, collecting = [getattr(owner, name) for owner, name, _ in standing_in], gc.isenabled()
+    before = [getattr(owner, name) for owner, name, _ in standing_in]
     for owner, name, other in standing_in:
         setattr(owner, name, other)
-    gc.disable()
     try:
         yield
     finally:
         for (owner, name, _), own in zip(standing_in, before):
             setattr(owner, name, own)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """While this lasts, the collector of reference cycles waits: it would walk the compiler's many objects.
+
+    Afterwards they count as old: it looks at them when it looks at all, not at once.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
         if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
@@ -281,21 +208,22 @@ class _Whole(_FunctionCompiler):
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         context: Any = self._kernel.targetctx
         context.refresh()
-        with _parts_only(context.codegen()):
+        with _without_collection():
             part = self._kernel.part
-            part.compile(args)
-            made = part.overloads[tuple(args)]
-        return _emit(made, bool(self.targetoptions.get("nogil")))
+            with _parts_only(context.codegen()):
+                part.compile(args)
+            return _emit(part.overloads[tuple(args)], bool(self.targetoptions.get("nogil")), self._kernel.unroll)
 
 
-def _emit(part: Any, nogil: bool) -> Any:
+def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
     """The compiled kernel, ready to be called from Python, and to be saved."""
     context, fndesc = part.target_context, part.fndesc
     codegen = context.codegen()
-    library = codegen.create_library(fndesc.qualname)
+    library = WholeLibrary(codegen, fndesc.qualname)
+    library.unroll = unroll
     library.enable_object_caching()
     with context.push_code_library(library):
-        context.create_cpython_wrapper(library, fndesc, part.environment, part.call_helper, release_gil=nogil)
+        _calls.create_wrapper(context, library, fndesc, part.environment, nogil)
     module = library._final_module
     parts = _closure(part.library)
     for other in parts:
@@ -380,10 +308,13 @@ def _sources(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 class Kernel(CPUDispatcher):
-    """A function that Python calls compiled as a whole, and other kernels as a part."""
+    """A function that Python calls compiled as a whole, its loops unrolled or not, and other kernels as a part."""
 
-    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], **others: Any) -> None:
+    def __init__(
+        self, py_func: Callable[..., Any], targetoptions: dict[str, Any], unroll: bool = False, **others: Any
+    ) -> None:
         super().__init__(py_func=py_func, targetoptions=targetoptions, **others)
+        self.unroll = unroll
         self.part = CPUDispatcher(py_func=py_func, targetoptions={**targetoptions, "no_cpython_wrapper": True})
         self._compiler: Any = _Whole(self, py_func, self.targetdescr, targetoptions, {}, Compiler)
 

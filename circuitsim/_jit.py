@@ -40,7 +40,8 @@ def jit(**options: Any) -> Callable[[F], F]:
     Parameters
     ----------
     **options
-        Of `numba.njit`; they override `DEFAULTS` (for example ``parallel=True``).
+        Of `numba.njit`; they override `DEFAULTS` (for example ``parallel=True``). With ``unroll=True``, loops are
+        unrolled: for long loops over dense arrays; compilation takes longer.
 
     Returns
     -------
@@ -53,6 +54,7 @@ def jit(**options: Any) -> Callable[[F], F]:
     decorate when it finds neither (read-only container without a home). Such a place compiles anew in each process.
     """
     settings = {**DEFAULTS, **options}
+    unroll = settings.pop("unroll", False)
 
     def decorate(function: F) -> F:
         if getattr(config, "DISABLE_JIT", False):
@@ -60,7 +62,7 @@ def jit(**options: Any) -> Callable[[F], F]:
         if Kernel is None or "inline" in settings:  # numba's own pipeline inlines before types are known
             kernel = numba.njit(**settings)(function)
         else:
-            kernel = Kernel(function, {**settings, "nopython": True, "boundscheck": None})
+            kernel = Kernel(function, {**settings, "nopython": True, "boundscheck": None}, unroll=unroll)
         _kernels.add(kernel)
         _keep(kernel)
         return kernel

@@ -182,14 +182,34 @@ class Lower(NumbaLower):
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         """Store at an index."""
         of, given = self.typeof(target_var.name), self.typeof(value_var.name)
-        if not (self._denotes_element(of, signature.args[1]) and isinstance(given, _SCALARS)):
+        element = self._denotes_element(of, signature.args[1])
+        if not isinstance(given, _SCALARS) or not (element or self._denotes_filled(of, signature.args[1], index_var)):
             return super().lower_setitem(target_var, index_var, value_var, signature)
         value = self.context.cast(self.builder, self.loadvar(value_var.name), given, signature.args[2])
         value = self.context.cast(self.builder, value, signature.args[2], of.dtype)
-        arrayobj.store_item(
-            self.context, self.builder, of, value, self._address(of, target_var, index_var, signature.args[1])
-        )
+        if element:
+            address = self._address(of, target_var, index_var, signature.args[1])
+            arrayobj.store_item(self.context, self.builder, of, value, address)
+        else:
+            self._fill(of, self.loadvar(target_var.name), self._made[id(self.loadvar(index_var.name))][:2], value)
         return None
+
+    def _denotes_filled(self, of: Any, kind: Any, index: Any) -> bool:
+        """Whether an index denotes a stretch of an array, or an array as a whole."""
+        if self._denotes_stretch(of, kind, index):
+            return isinstance(of.dtype, _SCALARS)
+        return (
+            isinstance(of, types.Array) and of.layout == "C" and isinstance(of.dtype, _SCALARS)
+            and isinstance(kind, types.SliceType) and not kind.has_step
+            and self._made.get(id(self.loadvar(index.name)), (0, 0))[:2] == (None, None)
+        )  # fmt: skip
+
+    def _fill(self, of: Any, array: Any, bounds: Any, value: Any) -> None:
+        """Store a number at all places of a stretch or an array."""
+        stretch = array if bounds == (None, None) else self._stretch(of, array, *bounds)
+        data = self._of_array(of, stretch, "data")
+        with cgutils.for_range(self.builder, self._of_array(of, stretch, "nitems")) as loop:
+            arrayobj.store_item(self.context, self.builder, of, value, self.builder.gep(data, [loop.index]))
 
     def _denotes_element(self, of: Any, index: Any) -> bool:
         indices = _each(index)

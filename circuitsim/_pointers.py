@@ -144,7 +144,8 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
 
     @lower_builtin(pointer, types.BaseNamedTuple)
     def store(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = cgutils.alloca_once(builder, arguments[0].type)
+        with builder.goto_entry_block():
+            place = builder.alloca(arguments[0].type)
         builder.store(_uncounted(context, builder, signature.args[0], arguments[0]), place)
         return place
 

@@ -30,7 +30,8 @@ LINE_BYTES = 64
 
 def kernel(parallel: bool = False, **options: Any) -> Callable[[Any], Any]:
     """Compile a function that only touches memory it is given, without numba's counting of references to it."""
-    return jit(parallel=True, _nrt=False, **options) if parallel else jit(_nrt=False, **options)
+    settings = {"_nrt": False, "unroll": True, **options}
+    return jit(parallel=True, **settings) if parallel else jit(**settings)
 
 
 def _primitive(literal: bool = False) -> Callable[[Any], Any]:

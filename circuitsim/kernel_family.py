@@ -88,7 +88,7 @@ class KernelFamily:
         if not self._compiled:
             self._register()
         if name not in self._compiled:
-            self._compiled[name] = jit(fastmath=False)(_keyed(self._find(name), self._fingerprint))
+            self._compiled[name] = jit(fastmath=False, unroll=True)(_keyed(self._find(name), self._fingerprint))
         return self._compiled[name]
 
     def plain(self, name: str) -> Callable[..., Any]:

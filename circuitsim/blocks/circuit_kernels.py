@@ -7,7 +7,7 @@ import numpy as np
 from circuitsim._jit import jit
 
 
-@jit()
+@jit(unroll=True)
 def branch_products(
     first: np.ndarray, second: np.ndarray, left: np.ndarray, right: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:

@@ -190,7 +190,7 @@ def _chunks(images: np.ndarray, window: Window) -> Iterator[tuple[slice, np.ndar
         yield part, scratch("patches", (part.stop - start) * places * width, images.dtype).reshape(-1, width)
 
 
-@jit()
+@jit(unroll=True)
 def _copy_patches(images, size, stride, padding, out):
     batch, rows, columns, channels = images.shape
     out_rows = (rows + 2 * padding - size) // stride + 1
@@ -213,7 +213,7 @@ def _copy_patches(images, size, stride, padding, out):
                 place += 1
 
 
-@jit()
+@jit(unroll=True)
 def _add_patches(patches, size, stride, padding, out):
     batch, rows, columns, channels = out.shape
     out_rows = (rows + 2 * padding - size) // stride + 1
@@ -234,7 +234,7 @@ def _add_patches(patches, size, stride, padding, out):
                 place += 1
 
 
-@jit()
+@jit(unroll=True)
 def _pool_max(images, out, switches):
     batch, rows, columns, channels = out.shape
     for b in range(batch):
@@ -250,7 +250,7 @@ def _pool_max(images, out, switches):
                     switches[b, r, q, c] = where
 
 
-@jit()
+@jit(unroll=True)
 def _pool_where(images, switches, out):
     batch, rows, columns, channels = out.shape
     for b in range(batch):
@@ -261,7 +261,7 @@ def _pool_where(images, switches, out):
                     out[b, r, q, c] = images[b, 2 * r + k // 2, 2 * q + k % 2, c]
 
 
-@jit()
+@jit(unroll=True)
 def _unpool(pooled, switches, out):
     batch, rows, columns, channels = pooled.shape
     out[:] = 0

@@ -24,7 +24,7 @@ SAMPLES = 4
 LINES = 8
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def binary_affine(units, weights, bias, out):
     """``out[s] = bias + Σ_j units[s, j] weights[:, j]`` of units that are 0 or 1.
 

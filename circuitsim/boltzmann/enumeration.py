@@ -34,7 +34,7 @@ def can_enumerate(machine: RestrictedBoltzmannMachine) -> bool:
     return min(machine.visible, machine.hidden) <= MAX_SMALLER_LAYER
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def softplus_sum(base, low, total):
     """``total[s] = Σ_i log(1 + exp(base[i] + low[i, s]))`` with one logarithm for 512 units.
 

@@ -16,7 +16,7 @@ from circuitsim.errors import ConvergenceError, UsageError
 _FAST = {"reassoc", "nsz"}
 
 
-@jit(fastmath=_FAST)
+@jit(unroll=True, fastmath=_FAST)
 def on_probabilities(weights, bias, on, off):
     """p(unit = 1 | s) and p(unit = 0 | s) for every state s of the other layer.
 
@@ -43,7 +43,7 @@ def on_probabilities(weights, bias, on, off):
             odds[s] = 1.0 / (1.0 + 1.0 / odds[s])
 
 
-@jit(fastmath=_FAST)
+@jit(unroll=True, fastmath=_FAST)
 def push(source, on, off, table, target):
     """``target[t] = Σ_s source[s] Π_i (on[i, s] if bit i of t else off[i, s])``: one half of a Gibbs step.
 
@@ -73,7 +73,7 @@ def push(source, on, off, table, target):
         target[t] = total
 
 
-@jit(fastmath=_FAST)
+@jit(unroll=True, fastmath=_FAST)
 def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps, updates):
     """Take ``updates`` steps of gradient ascent with expected CD-k, in place.
 

@@ -102,7 +102,7 @@ def _exp_single(a):
     return p * scale if a <= LARGEST_SINGLE else np.float32(0.0)
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def logistic(x):
     """1 / (1 + exp(−x)) in place, for an array of any shape in C order."""
     flat, one = x.reshape(-1), x.dtype.type(1.0)
@@ -132,7 +132,7 @@ def _uniform(key, place, like):
     return lambda key, place, like: np.float64(random_bits(key, place) >> np.uint64(11)) * 2.0**-53
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def sample(x, key):
     """Replace each activation by 1 with probability logistic(x), else by 0, with the random numbers of a key."""
     flat, zero, one = x.reshape(-1), x.dtype.type(0.0), x.dtype.type(1.0)
@@ -142,7 +142,7 @@ def sample(x, key):
         flat[s] = one if uniform(key, np.uint64(s), a) * (one + z) < (one if a >= 0 else z) else zero
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def sample_beside(x, key, probability):
     """As `sample`, and the probabilities logistic(x) into another array of the same shape."""
     flat, share = x.reshape(-1), probability.reshape(-1)
@@ -155,7 +155,7 @@ def sample_beside(x, key, probability):
         flat[s] = one if uniform(key, np.uint64(s), a) * (one + z) < part else zero
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def draw(probability, key, out):
     """1 with the given probabilities, else 0, into ``out`` of the same shape, with the random numbers of a key."""
     given, drawn = probability.reshape(-1), out.reshape(-1)
@@ -164,7 +164,7 @@ def draw(probability, key, out):
         drawn[s] = one if uniform(key, np.uint64(s), given[s]) < given[s] else zero
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def affine(units, weights, bias, out):
     """``out[s] = bias + Σ_j units[s, j] weights[j]``, the sum in the order of j, units at zero skipped.
 
@@ -295,7 +295,7 @@ def add_tail(states, first, active, rows, begin, sums, at, column, width):
             sums[at + i] += x * rows[begin + j * width + i]
 
 
-@jit(fastmath=False)
+@jit(unroll=True, fastmath=False)
 def transpose(source, out, start):
     """``out[:, start : start + m] = source.T``, (m, n) → (n, m); both in C order."""
     rows, columns = source.shape

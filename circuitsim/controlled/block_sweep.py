@@ -52,7 +52,8 @@ def solve_blocks(plan, right, guess, fine, high, low, conducting, lead, work, po
         ``most`` is the largest number of diodes of a block.
     """
     change, residual, local = work[0], work[1], work[2]
-    conducting[:] = guess
+    for d in range(guess.size):
+        conducting[d] = guess[d]
     low[:] = 0.0
     if not sweep(plan, right, True, high, conducting, local, ports):
         return False

@@ -357,7 +357,8 @@ def _descend(up, runs, resistance, one, other, g, b, x, accuracy, most):
     for i in range(x.size):
         if x[i] != 0.0:
             r = _missing(up, resistance, one, other, g, b, x)
-            flow[:] = r
+            for j in range(r.size):
+                flow[j] = r[j]
             power = _gather(up, runs, resistance, flow)
             break
     p, q, beta = np.zeros_like(x), np.zeros_like(x), 0.0

@@ -1,0 +1,180 @@
+"""What numba does again and again for each function, done once or where it is needed: the same code in less time.
+
+This rests on numba's internals, like `circuitsim._compile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from llvmlite.binding import ffi
+from numba.core import dispatcher, errors, event, types
+from numba.core import ir as numba_ir
+from numba.core.datamodel.models import DataModel
+from numba.core.ir_utils import fixup_var_define_in_scope
+from numba.core.postproc import PostProcessor, VariableLifetime
+from numba.core.targetconfig import TargetConfig
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import NopythonRewrites
+from numba.core.types.functions import BaseFunction
+from numba.core.untyped_passes import InlineClosureLikes
+from numba.np.ufunc.array_exprs import _is_ufunc
+
+_equal_flags = TargetConfig.__eq__
+_call_type = BaseFunction.get_call_type
+_BUILT_IN = ("_operator", "builtins")
+_post_process_generator = PostProcessor.run
+_resolved: dict[tuple[int, Any], tuple[Any, Any]] = {}
+_list_variables = numba_ir.Inst._rec_list_vars
+_WITHOUT_VARIABLES = frozenset(
+    (str, int, float, bool, type(None), numba_ir.Loc, numba_ir.Const, numba_ir.Global, numba_ir.FreeVar, numba_ir.Arg)
+)
+_inline_closures, _rewrite = InlineClosureLikes.run_pass, NopythonRewrites.run_pass
+_contains_meminfo = DataModel.contains_nrt_meminfo
+_counted: dict[Any, bool] = {}
+
+
+def _flags_hash(flags: TargetConfig) -> int:
+    """A hash of compiler flags. Numba's lists, sorts and hashes all options, at each look-up of an overloaded function
+    (an eighth of the time of compilation); all but a few functions of one kernel have equal flags."""
+    return hash(type(flags))
+
+
+def _same_flags(one: TargetConfig, other: Any) -> bool:
+    """Whether compiler flags are equal: only options that one of them sets can differ (numba lists all)."""
+    if type(other) is not type(one):
+        return _equal_flags(one, other) is True
+    mine, its = one._values, other._values
+    if mine == its:
+        return True
+    set_apart = [name for name in {**mine, **its} if name not in mine or name not in its or mine[name] != its[name]]
+    return all(getattr(one, name) == getattr(other, name) for name in set_apart)
+
+
+def _variables(statement: Any, value: Any) -> list[Any]:
+    """The variables in a member of a statement, as numba lists them, with one look at the type of each object.
+
+    Every pass over a function asks for those of all its statements, eleven times in all.
+    """
+    kind = type(value)
+    if kind is numba_ir.Var:
+        return [value]
+    if kind in _WITHOUT_VARIABLES:
+        return []
+    found: list[Any] = []
+    if kind is not dict and kind is not list and kind is not tuple:
+        found = value.list_vars() if isinstance(value, numba_ir.Inst) else _list_variables(statement, value)
+        return found
+    for member in value.values() if kind is dict else value:
+        kind = type(member)
+        if kind is numba_ir.Var:
+            found.append(member)
+        elif kind not in _WITHOUT_VARIABLES:
+            found += _variables(statement, member)
+    return found
+
+
+def _known_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a function for types of arguments: of Python's operators and built-in functions looked for once.
+
+    Numba tries all implementations in turn for each expression, again in each pass over the function's types. New
+    implementations make another function of its own.
+    """
+    if kws or getattr(function.key[0], "__module__", None) not in _BUILT_IN:
+        return _call_type(function, context, args, kws)
+    key = id(function), args
+    if key not in _resolved:
+        _resolved[key] = function, _call_type(function, context, args, kws)
+    return _resolved[key][1]
+
+
+def _post_process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Numba's work after each pass over a function, but lifetimes of variables only where something asks for them.
+
+    Nine passes of one function have them computed; only generators and the last pass use them.
+    """
+    function = processor.func_ir
+    if function.is_generator:
+        _post_process_generator(processor, emit_dels, extend_lifetimes)
+        return
+    function.blocks = canonicalize_cfg(function.blocks)
+    function.variable_lifetime = VariableLifetime(function.blocks)
+    function.generator_info = None
+    if emit_dels:
+        processor._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
+def _plain(colours: Any, message: str) -> str:
+    """A message without colours, of which numba makes one for each expression (slowly, where colorama is installed)."""
+    return message
+
+
+class _Untimed:
+    """Stands for numba's events in its dispatcher: no timers, which each function would install for those it calls."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(event, name)
+
+    def install_timer(self, kind: str, callback: Callable[[float], None]) -> Any:
+        """No timer."""
+        return nullcontext()
+
+
+def _contains(model: Any) -> bool:
+    """Whether values of a type hold counted references: looked for once a type."""
+    if model not in _counted:
+        _counted[model] = _contains_meminfo(model)
+    return _counted[model]
+
+
+def _expressions(state: Any) -> list[Any]:
+    """All assignments of expressions in a function."""
+    return [
+        statement for block in state.func_ir.blocks.values() for statement in block.find_insts(numba_ir.Assign)
+        if isinstance(statement.value, numba_ir.Expr)
+    ]  # fmt: skip
+
+
+def _inline_closures_if_any(own: Any, state: Any) -> bool:
+    """Numba's pass that puts functions within functions, list comprehensions, `reduce` and stencils in place."""
+    if any(one.value.op in ("make_function", "build_list") for one in _expressions(state)) or any(
+        one.value.name in ("reduce", "stencil") for block in state.func_ir.blocks.values()
+        for one in block.find_insts(numba_ir.Assign) if isinstance(one.value, (numba_ir.Global, numba_ir.FreeVar))
+    ):  # fmt: skip
+        return bool(_inline_closures(own, state))
+    PostProcessor(state.func_ir).run()
+    fixup_var_define_in_scope(state.func_ir.blocks)
+    return True
+
+
+def _rewrite_if_any(own: Any, state: Any) -> bool:
+    """Numba's pass that rewrites sums and products of whole arrays, arrays of constants and text as an index."""
+    if any(isinstance(kind, types.StringLiteral) for kind in state.typemap.values()) or any(
+        _of_whole_arrays(one, state.typemap) for one in _expressions(state)
+    ):
+        return bool(_rewrite(own, state))
+    return False
+
+
+def _of_whole_arrays(statement: Any, kinds: Any) -> bool:
+    """Whether an expression makes a list, or an array by an operator or a universal function."""
+    value = statement.value
+    if value.op == "build_list":
+        return True
+    if value.op == "call":
+        function = kinds.get(value.func.name)
+        return isinstance(function, types.Function) and bool(_is_ufunc(function.typing_key))
+    return value.op in ("unary", "binop") and isinstance(kinds.get(statement.target.name), types.Array)
+
+
+STANDING_IN: tuple[tuple[Any, str, Any], ...] = (
+    (TargetConfig, "__hash__", _flags_hash), (TargetConfig, "__eq__", _same_flags),
+    (numba_ir.Inst, "_rec_list_vars", _variables), (dispatcher, "ev", _Untimed()),
+    (BaseFunction, "get_call_type", _known_call_type), (type(errors.termcolor()), "errmsg", _plain),
+    (PostProcessor, "run", _post_process), (DataModel, "contains_nrt_meminfo", _contains),
+    (InlineClosureLikes, "run_pass", _inline_closures_if_any), (NopythonRewrites, "run_pass", _rewrite_if_any),
+    (ffi.lib._lock, "_cblist", []),  # a note of each call of LLVM
+)  # fmt: skip
+"""What stands for attributes of numba's while it compiles parts."""
