@@ -21,7 +21,7 @@ from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.schedule import schedule
-from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, WANTED, Track, Walk
+from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Track, Walk
 from circuitsim.time_domain.windows import AHEAD, DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
 
 JUMPS = 2
@@ -63,7 +63,7 @@ class Course:
         )
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
-            np.zeros(12), np.zeros(8, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
+            np.zeros(12), np.zeros(9, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
             np.zeros(s + q), sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
             nothing_carried(self.library.shape.parts, elements, q, problem.resistors),
         )  # fmt: skip
@@ -140,11 +140,14 @@ class Course:
         return self.stop > 0.0
 
     def _work(self) -> int:
-        """About the products of two numbers in the segments of the last call."""
-        n, many = self.walk.z.size, int(self.walk.mark[SEGMENTS]) - self.counted
+        """About the products of two numbers in the segments of the last call, and in the windows that were tried."""
+        n, d, many = self.walk.z.size, self.walk.tied.size, int(self.walk.mark[SEGMENTS]) - self.counted
+        tries, self.walk.mark[TRIES] = int(self.walk.mark[TRIES]), 0
         self.counted += many
         nodes = POINTS * (n + self.problem.parts.role.size)
-        return many * POINTS * (nodes if self.problem.decays else n * n + nodes // 2)
+        if self.problem.decays:
+            return POINTS * many * nodes
+        return POINTS * (tries * (n * n + d * (n + POINTS)) + many * nodes // 2)
 
     def _mode(self) -> None:
         self.library.add(self.walk.found)

@@ -18,6 +18,7 @@ from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError
 from circuitsim.time_domain.decays import Decays
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
+from circuitsim.time_domain.exponentials import STEPS, TERMS
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_rows import DONE, Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, normal_tree, shared_of
@@ -217,8 +218,10 @@ class Library:
         if self.windows == len(self.inside):
             self.inside = np.concatenate([self.inside, np.zeros_like(self.inside)])
         length, matrix = np.ldexp(1.0, self.exponent - halvings), self.modes.system[mode]
-        find = time_kernel("node_exponentials", EXPONENTIAL * POINTS * len(matrix) ** 3)
-        find(matrix, self.modes.radius[mode], length * SHARES, self.inside[self.windows])
+        radius = float(self.modes.radius[mode])
+        squared = EXPONENTIAL + math.log2(max(radius * length, 1.0))
+        find = time_kernel("node_exponentials", int(squared) * POINTS * len(matrix) ** 3)
+        find(matrix, radius, length * SHARES, self.inside[self.windows])
         self.modes.window[mode, halvings] = self.windows
         self.windows += 1
 
@@ -314,6 +317,13 @@ def _block(make: Callable[..., np.ndarray], kind: type, shapes: list[tuple[int, 
     ends = [*accumulate(sizes)]
     block = make(ends[-1], kind)
     return [block[end - size : end].reshape(shape) for size, end, shape in zip(sizes, ends, shapes)]
+
+
+def products(n: int, steps: np.ndarray) -> int:
+    """About the products of two numbers in states of ``n`` at these times, s times largest eigenvalues, of a segment:
+    series or, beyond `STEPS`, a matrix exponential each."""
+    squared = EXPONENTIAL + np.log2(np.maximum(steps, 1.0))
+    return int((n * n * np.where(steps > STEPS, n * squared, TERMS * np.ceil(steps))).sum())
 
 
 def _speeds(values: np.ndarray) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, s
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.trees import C, R
-from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, WANTED, Space
+from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
 from circuitsim.time_domain.window_lengths import too_long
 from circuitsim.time_domain.windows import (
     AHEAD,
@@ -254,6 +254,7 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     if fixed.decays:
         power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
     while True:
+        walk.mark[TRIES] += 1
         count = exponent - power
         if count >= LENGTHS:
             return FAST, power

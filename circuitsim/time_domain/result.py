@@ -11,9 +11,8 @@ import numpy as np
 
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.decay_series import ORDER
-from circuitsim.time_domain.exponentials import TERMS
 from circuitsim.time_domain.kernels import time_kernel
-from circuitsim.time_domain.library import Library, Modes
+from circuitsim.time_domain.library import Library, Modes, products
 from circuitsim.time_domain.roots import POINTS
 
 if TYPE_CHECKING:
@@ -159,8 +158,8 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
             current,
         )  # fmt: skip
         return voltage.T, current.T, where
-    work = times.size * modes.system.shape[1] * (TERMS * modes.system.shape[1] + elements)
-    time_kernel("evaluate", work)(
+    n, steps = modes.system.shape[1], modes.radius[segments.mode[where]] * (times - segments.start[where])
+    time_kernel("evaluate", products(n, steps) + n * voltage.size)(
         modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
         times, voltage, current,
     )  # fmt: skip

@@ -8,10 +8,10 @@ import numpy as np
 
 from circuitsim.time_domain.part_states import Carried
 
-NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED = range(8)
+NOW, BEFORE, ENTER, CORNER, SEGMENTS, EVENTS, STILL, WANTED, TRIES = range(9)
 """Of `Walk.mark`: the mode (−1: the states do not follow from those of one), that before the event at hand; whether a
 mode is to be selected; the next corner; numbers of segments and events; events without a step in time; the window that
-is missing."""
+is missing; windows that were tried."""
 
 
 class Walk(NamedTuple):
