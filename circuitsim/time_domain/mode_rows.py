@@ -113,7 +113,7 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     if modes.onto.shape[1] > 0:
         back = states_of(net, role, of)[1]
         from_storing(supply.of.storing, net, back, modes, at)
-        met_by_sums(net, role, value, back, modes.conductance[at])
+        cut_conductances(net, role, value, back, modes.conductance[at])
     if decays.rate.shape[1] > 0:
         if supply.capacitors:
             parts = of_capacitors(net, role, of, shared[1], waves, dependent)
@@ -206,7 +206,7 @@ def from_storing(storing, net, back, modes, at):
             modes.onto[at, many + j, modes.place[at, many + i]] = back[j, i]
 
 
-def met_by_sums(net, role, value, back, conductance):
+def cut_conductances(net, role, value, back, conductance):
     """Fill in the conductances of the cuts in which sums of inductor currents are states (`sums_of_currents`)."""
     l0, first = net.rest[L], net.tree[R] - net.tree[C]
     for k in range(conductance.size):

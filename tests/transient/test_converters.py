@@ -9,11 +9,15 @@ import pytest
 from test_waveform_gradients import Values, along, by_measurement
 
 from circuitsim import Circuit
+from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import Integral, Sine, TransientResult, Value, transient, waveform_gradient
+from circuitsim.time_domain.course import Course
+from circuitsim.time_domain.library import products
 from circuitsim.time_domain.mode_kernels import sums_of_currents
-from circuitsim.time_domain.mode_rows import met_by_sums
+from circuitsim.time_domain.mode_rows import cut_conductances
 from circuitsim.time_domain.modes import Parts, Role, normal_tree
+from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import SHARES
 from circuitsim.time_domain.trees import C, L, R
 from circuitsim.time_domain.windows import later_sizes
@@ -207,7 +211,7 @@ def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
             taken = np.vstack([taken, row])
             assert (back == row).all(axis=1).any()
     conductance = np.full(net.tree[R] - net.tree[C] + len(back), -1.0)
-    met_by_sums(net, role, parts.value, back, conductance)
+    cut_conductances(net, role, parts.value, back, conductance)
     assert np.isinf(conductance[: -len(back)]).all()
     for row, found in zip(back, conductance[-len(back) :]):
         at = [t for t in range(net.tree[R], net.tree[R + 1]) if (net.cut[t, coils] == row).all()]
@@ -229,3 +233,26 @@ def test_errors_of_sums_go_from_window_to_window() -> None:
         most = [np.abs(inside[:, k, 3]) @ np.maximum(size, np.abs(z)) for k in about]
         expected = max([*most, size[3]]) if share == 0.0 else max(most)
         np.testing.assert_allclose(out, [*size[:3], expected, size[4]], rtol=1e-14)
+
+
+def test_matrix_exponentials_of_stiff_circuits_count_as_work() -> None:
+    """Series of 19 terms for each step, but an exponential with 20 squarings at a time of 2²⁰ steps."""
+    assert products(3, np.array([0.5])) == 9 * 19
+    assert products(3, np.array([2.5, 0.0])) == 9 * 19 * 3
+    assert products(3, np.array([2.0**20])) == 27 * (16 + 20)
+
+
+def test_without_a_set_of_diodes_the_error_says_what_to_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a jump, tried last, has no solution: its error would name resistors that have no part in it."""
+    circuit = Circuit("one diode")
+    circuit.diode("D1", "a", "0")
+    circuit.add("C", "C1", "a", "0", 1.0)
+    course = Course(Problem(circuit, {}, {}, {}), 1.0)
+    course.begin({}, {})
+
+    def unsolved(least: float) -> None:
+        raise NoOperatingPointError("the equations of R1 do not determine currents and voltages")
+
+    monkeypatch.setattr(course, "_jump", unsolved)
+    with pytest.raises(ConvergenceError, match=r"no set of conducting diodes .* after 0 s; take the method implicit"):
+        course._no_set()

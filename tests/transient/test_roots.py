@@ -51,7 +51,7 @@ def test_windows_are_about_as_long_as_the_next_event_is_away() -> None:
     lengths = np.ldexp(1.0, found.segments.library.exponent - found.segments.halvings)
     assert times.size == 120  # a pair turns on, and off, at one time
     assert lengths[late].max() <= 4.0 * np.diff(times[times > 0.02]).max()
-    assert late.sum() <= 1.5 * (times > 0.04).sum()
+    assert late.sum() <= 1.5 * (times > 0.04).sum()  # two windows for the longer of two distances between events
 
 
 def test_windows_are_seldom_tried_twice(monkeypatch: pytest.MonkeyPatch) -> None:
