@@ -47,6 +47,8 @@ SAMPLES = 64
 """Most output times at which sources are looked at ahead."""
 BATCH = 4096
 """Corners of a source that are asked for at a time."""
+KEPT = 2**24
+"""Most voltages and currents of stages that a run keeps for measurements; later steps are taken again for these."""
 
 
 class Stretch(NamedTuple):
@@ -99,6 +101,8 @@ class Implicit:
     ledger : Ledger
     reached : Point or None
         The end of the last step.
+    stages : list of (4, 2, m) float arrays
+        Voltages, V, and currents, A, at the beginning and in the stages of the first steps.
     """
 
     def __init__(
@@ -125,6 +129,7 @@ class Implicit:
         self.stretches: list[Stretch] = []
         self.events: list[Event] = []
         self.reached: Point | None = None
+        self.stages: list[np.ndarray] = []
         self._size, self._length = np.zeros(self.companion.storing.size), 0.0
 
     # ------------------------------------------------------------------ sources
@@ -206,6 +211,8 @@ class Implicit:
             corner = marks[m] == target and target < end
             began, aim = time, target
             step, after, error, want = self._step(at, now, target, want)
+            if len(self.stages) + 1 == len(self.stretches) <= KEPT // (8 * len(self.circuit)):
+                self.stages.append(np.array([(point.voltage, point.current) for point in (at, *step.stages)]))
             at, x, time = step.end, step.end.x, step.end.time
             self.reached = at
             self.ledger.take(step)

@@ -7,19 +7,18 @@ that ends its step. Integrals are sums over the stages.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
 from circuitsim.time_domain.implicit import Stretch
+from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_events import Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step, euler_step, third_order_step
+from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step
 from circuitsim.time_domain.stage_gradients import Reached, StageGradients, Wanted
 
 AT_ONCE = 1e-4
@@ -52,11 +51,11 @@ class ImplicitSweep:
         self.result, self.run, self.functionals, self.weights = result, result.run, functionals, weights
         self.stages, self.values = StageGradients(result.run), np.zeros(len(functionals))
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
-        self._near: OperatingPoint | None = None
+        self.again = StepsAgain(result)
         none = self.stages.none()
         self.of = [(none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)
                    for f in functionals]  # fmt: skip
-        self.stretches = self.run.stretches
+        self.stretches = self.again.stretches
         self.times = np.array([own.time for own in self.stretches])
         self._plan()
 
@@ -85,68 +84,20 @@ class ImplicitSweep:
                 if own.begin > self.times[n]:
                     at(n, own.begin).integrals.append((f, -1.0))
 
-    # ------------------------------------------------------------------ the steps again
-    def _begins(self, n: int) -> float:
-        own = self.stretches[n]
-        return own.time + own.instant
-
-    def _event(self, n: int) -> bool:
-        """Whether an event ends step ``n``."""
-        return self.stretches[n + 1].late > 0.0 and n + 2 < len(self.stretches)
-
-    def _taken(self, n: int, time: float) -> Step:
-        """Step ``n`` up to a time."""
-        own, begin = self.stretches[n], self._begins(n)
-        moving, companion = self.run.moving(own.conduction.switches), self.run.companion
-        if self.result.beside(n, time):
-            short = self.result.short(n, time)
-            return self._kept(euler_step(companion, moving, own.time + short, own.x, short, self._near))
-        beginning = begin, own.x, own.slope, self._near
-        return self._kept(third_order_step(companion, moving, beginning, time - begin, time))
-
-    def _whole(self, n: int) -> Step:
-        """Step ``n``; before an event, if one ends it."""
-        own, after, begin = self.stretches[n], self.stretches[n + 1], self._begins(n)
-        end, length = math.nextafter(after.time, 0.0), after.time - begin
-        if self._event(n) and after.late < length:
-            length -= after.late
-            end = begin + length
-        moving = self.run.moving(own.conduction.switches)
-        beginning = begin, own.x, own.slope, self._near
-        return self._kept(third_order_step(self.run.companion, moving, beginning, length, end))
-
-    def _kept(self, step: Step) -> Step:
-        """A step, of which the next one finds a stage nearby."""
-        if self.run.companion.follows:
-            self._near = step.stages[0].solved
-        return step
-
-    def _first(self, n: int) -> list[tuple[Step, Step, Conduction]]:
-        """The short steps at the beginning of step ``n``, where something changes."""
-        own, found = self.stretches[n], []
-        for x, switches in own.jumps:
-            moving = self.run.moving(switches)
-            jump = self._kept(euler_step(self.run.companion, moving, own.time, x, own.instant, self._near))
-            step = euler_step(
-                self.run.companion, moving, own.time + own.instant, jump.end.x, own.instant, jump.end.solved
-            )  # fmt: skip
-            found.append((jump, step, Conduction(own.conduction.diodes, switches)))
-        return found
-
     # ------------------------------------------------------------------ backwards
     def back(self) -> np.ndarray:
         """The derivative by the states at the beginning (q,)."""
         wanted, by_time = self.stages.none(), 0.0
         last = len(self.stretches) - 2
-        step, first = self._whole(last), self._first(last)
+        step, first = self.again.whole(last), self.again.first(last)
         for n in range(last, -1, -1):
-            before = None if n == 0 or first else self._whole(n - 1)
+            before = None if n == 0 or first else self.again.whole(n - 1)
             begin = first[-1][1].end if before is None else before.end
             wanted, by_time = self._through(n, step, begin, wanted, by_time)
             if first:
                 wanted, by_time = self._through_first(n, first, wanted, by_time)
             if n:
-                step, first = before or self._whole(n - 1), self._first(n - 1)
+                step, first = before or self.again.whole(n - 1), self.again.first(n - 1)
         return wanted.x
 
     def _through(
@@ -156,17 +107,17 @@ class ImplicitSweep:
         own, after = self.stretches[n], self.stretches[n + 1]
         end, total, later = after.time, self.stages.none(), 0.0
         for time, part in self.parts[n].items():
-            taken = self._taken(n, time)
+            taken = self.again.up_to(n, time)
             reached, start = self._part(taken, begin, own, part, self.stages.none())
             total, later = _sum(total, reached, start), later + reached.time - reached.length
         wanted, by_time = self._at_event(n + 1, step.end, wanted, by_time, after=False)
         reached, start = self._part(step, begin, own, _Part([], self.whole[n]), wanted)
         total = _sum(total, reached, start)
-        if self._event(n):
+        if self.again.at_event(n):
             turned, more = self._turn(step, begin, own, after, reached.length + by_time)
             total = _sum(total, turned, self.stages.none())
             return total, later + by_time + reached.time + more
-        share = step.length / (after.aim - self._begins(n)) if after.aim > end else 1.0
+        share = step.length / (after.aim - self.again.begins(n)) if after.aim > end else 1.0
         return total, later + (1.0 - share) * by_time + reached.time - share * reached.length
 
     def _part(
@@ -202,12 +153,13 @@ class ImplicitSweep:
         return self.stages.step(step, (begin.time, own.slope), own.conduction, stages)
 
     def _through_first(
-        self, n: int, first: list[tuple[Step, Step, Conduction]], wanted: Wanted, by_time: float
+        self, n: int, first: list[tuple[Step, Step, np.ndarray]], wanted: Wanted, by_time: float
     ) -> tuple[Wanted, float]:
         """Back through the short steps at the beginning of step ``n``."""
         none = self.stages.none()
         wanted, by_time = self._at_event(n, first[-1][1].end, wanted, by_time, after=True)
-        for jump, step, now in reversed(first):
+        for jump, step, switches in reversed(first):
+            now = self.stretches[n].conduction._replace(switches=switches)
             for own in (step, jump):
                 reached = self.stages.euler(own, now, wanted)
                 wanted, by_time = none._replace(x=reached.x), by_time + reached.time

@@ -35,7 +35,14 @@ def columns(
     result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float], times: np.ndarray
 ) -> list[np.ndarray]:
     """Quantities at times (n,) of the run."""
-    voltage, current = result.at(times)
+    return of_waves(result, probes, names, *result.at(times))
+
+
+def of_waves(
+    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float], voltage: np.ndarray,
+    current: np.ndarray,
+) -> list[np.ndarray]:  # fmt: skip
+    """Quantities from branch voltages, V, and currents, A (n, m)."""
     circuit = result.circuit
 
     def column(probe: Any) -> np.ndarray:
@@ -44,7 +51,7 @@ def columns(
             return np.asarray(voltage[:, [k for k, _ in ends]] @ np.array([sign for _, sign in ends]))
         k = circuit.element_index(probe.first)
         if probe.kind == VALUE:
-            return np.full(times.size, circuit.arrays().value[k])
+            return np.full(len(voltage), circuit.arrays().value[k])
         return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
 
     found = []
@@ -53,7 +60,7 @@ def columns(
             known = {signal: column(own) for signal, own in probe.probes.items()}
             found.append(np.array([
                 probe.value({signal: float(values[n]) for signal, values in known.items()}, names)
-                for n in range(times.size)
+                for n in range(len(voltage))
             ]))  # fmt: skip
         else:
             found.append(column(probe))

@@ -12,7 +12,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError
-from circuitsim.time_domain import PiecewiseLinear, Switch, TransientResult, transient
+from circuitsim.time_domain import PiecewiseLinear, Switch, TransientResult, measure, transient
 
 DECK = """charging to the threshold of a switch without hysteresis
 V1 in 0 10
@@ -58,6 +58,10 @@ def test_before_a_switch_without_hysteresis(method: str, accuracy: float, within
     run = partial(caught.value)
     assert run.stop == pytest.approx(END, rel=within)
     assert run.times[:-1] == pytest.approx(1e-4 * np.arange(7), abs=1e-15)
+    share = 1 / (1 + 1e3 / OFF)
+    mean = 10 * share - 5 * 1e-3 * share / END
+    assert measure(run, "m AVG v(c)").value == pytest.approx(mean, rel=3 * within)
+    assert measure(run, "m MAX v(c)").value == pytest.approx(5.0, rel=within)
     assert run.times[-1] == run.stop
     assert run.voltage("c") == pytest.approx(charged(run.times), abs=10 * within)
     between = np.array([0.25, 0.75]) * END

@@ -1,0 +1,75 @@
+"""Measurements of implicit runs against the exact method: sums over the stages, and what these outline."""
+
+from __future__ import annotations
+
+import pytest
+
+from circuitsim.netlist import read_deck_text
+from circuitsim.time_domain import implicit, implicit_again, measure
+from circuitsim.time_domain.deck import run_deck
+from circuitsim.time_domain.implicit_result import ImplicitResult
+from circuitsim.time_domain.implicit_step import third_order_step
+
+FLYBACK = """flyback with a snubber
+V1 in 0 24
+L1 in sw 100u
+L2 0 d 25u
+K1 L1 L2 0.99
+S1 sw 0 g 0 SW
+Vg g 0 PULSE(0 5 0 10n 10n 4u 10u)
+D1 d out DD
+C1 out 0 47u
+R1 out 0 10
+Rs sw s1 100
+Cs s1 0 1n
+.model SW SW(RON=10m ROFF=1meg VT=2.5 VH=0.5)
+.model DD D(RON=10m ROFF=1meg VFWD=0.6)
+.tran 1u 35u
+.end
+"""
+ACCURACY = 1e-5
+TEXTS = [
+    "m AVG v(out)", "m AVG v(sw) FROM=10.3u TO=33.7u", "m INTEG i(Cs) TO=12.345u", "m RMS i(L1)", "m RMS i(Cs) FROM=5u",
+    "m AVG par('v(sw)*i(L1)')", "m MAX v(sw)", "m PP i(L1) FROM=20u", "m MIN i(Cs)", "m WHEN v(sw)=30 CROSS=5",
+    "m WHEN v(s1)=20 FALL=LAST", "m MAX v(in)", "m AVG v(out) FROM=10.0000000001u TO=10.0000000002u",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[dict[str, float | None], ImplicitResult]:
+    deck = read_deck_text(FLYBACK)
+    exact = run_deck(deck, method="exact")
+    found = run_deck(deck, method="implicit", accuracy=ACCURACY)
+    assert isinstance(found, ImplicitResult)
+    return {text: measure(exact, text).value for text in TEXTS}, found
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_as_the_exact_method(runs: tuple[dict[str, float | None], ImplicitResult], text: str) -> None:
+    exact, found = runs
+    assert measure(found, text).value == pytest.approx(exact[text], rel=2.0 * ACCURACY)
+
+
+def test_a_mean_takes_no_step_again(
+    runs: tuple[dict[str, float | None], ImplicitResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("a step was taken again")
+
+    monkeypatch.setattr(implicit_again, "third_order_step", refused)
+    assert measure(runs[1], "m AVG v(out)").value == pytest.approx(runs[0]["m AVG v(out)"], rel=2.0 * ACCURACY)
+
+
+def test_steps_whose_stages_are_not_kept(
+    runs: tuple[dict[str, float | None], ImplicitResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(implicit, "KEPT", 8 * 12 * 40)  # of some 40 of 400 steps
+    monkeypatch.setattr(implicit_again, "TOGETHER", 1000)
+    found = run_deck(read_deck_text(FLYBACK), method="implicit", accuracy=ACCURACY)
+    assert isinstance(found, ImplicitResult) and len(found.run.stages) < 50
+    for text in TEXTS[:2]:
+        assert measure(found, text).value == pytest.approx(measure(runs[1], text).value, rel=1e-8)
+    taken = []
+    monkeypatch.setattr(implicit_again, "third_order_step", lambda *a: taken.append(1) or third_order_step(*a))
+    assert measure(found, "m AVG v(out)").value is not None
+    assert len(taken) < 1.2 * found.steps
