@@ -8,6 +8,7 @@ kiloohm, or a nanoampere part beside a kiloampere part, must be right by its own
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -234,7 +235,7 @@ def update_maximum(worst, relative, amount, scale):
 
 def certify(
     arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    tolerance: float = TOLERANCE, low: np.ndarray | None = None, tied: Tied | None = None,
+    tolerance: float = TOLERANCE, low: np.ndarray | None = None, tied: Callable[[], Tied] | None = None,
 ) -> Certificate:  # fmt: skip
     """The certificate of one operating point.
 
@@ -251,9 +252,9 @@ def certify(
     low : (n_nodes,) float array, optional
         What rounding the potentials to doubles leaves over, V: where the sum of both resolves all drops, no loop needs
         to be walked.
-    tied : tuple of two (t,) int arrays, optional
-        Elements and others whose currents control them: their components share the scale of small currents, and
-        potentials are printed to the same share of the largest one.
+    tied : callable, optional
+        To two (t,) int arrays: elements and others whose currents control them. Their components share the scale of
+        small currents, and potentials are printed to the same share of the largest one.
     """
     low = np.zeros(voltages.size) if low is None else low
     clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)
@@ -265,7 +266,7 @@ def certify(
     if found.certified or not np.isfinite(carried).all():
         return found
     printed = 0.0 if tied is None else RESOLUTION * float(np.abs(voltages).max())
-    least = RESOLUTION * largest_in_block(arrays, carried, tied), printed
+    least = RESOLUTION * largest_in_block(arrays, carried, None if tied is None else tied()), printed
     return _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
 
 

@@ -81,7 +81,7 @@ class PreparedControlled:
         circuit = self._with(values)
         arrays = circuit.arrays()
         system = self.system(arrays)
-        right = right_side(arrays, system.laws, system.eq)
+        right = system.sources.of(arrays.value)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             if self.any_one and system.ties.some and system.monotone:
                 found = _changed(system, circuit, right, start, self.tolerance, quick=True)
@@ -115,7 +115,7 @@ class PreparedControlled:
         """
         circuit = self.circuit.with_column(column)
         system = self.system(circuit.arrays())
-        right = right_side(circuit.arrays(), system.laws, system.eq)
+        right = system.sources.of(circuit.arrays().value)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             found = _changed(system, circuit, right, start, self.tolerance, quick=True)
         if found is None and not search:

@@ -13,7 +13,6 @@ from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.equations import least_conductance
 from circuitsim.controlled.law_arrays import demanded_of_currents
 from circuitsim.controlled.linear import Pair
-from circuitsim.controlled.ties import of_one_potential
 
 Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Potentials, what rounding them to doubles leaves over (n_nodes,), V, currents, A, and drops, V (m,)."""
@@ -32,7 +31,7 @@ def branches(
         low = np.round(low / grid) * grid
         voltages[np.abs(voltages) < grid] = 0.0
     on = eq.diode[conducting]
-    same = of_one_potential(arrays._replace(value=value), on)
+    same = system.one_potential.lowest(value, on)
     voltages, low = voltages[same], low[same]
     drops = (voltages[first] - voltages[second]) + (low[first] - low[second])
     currents = np.zeros(value.size)

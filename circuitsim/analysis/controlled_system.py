@@ -13,11 +13,11 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.block_plan import BlockPlan, block_plan
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
-from circuitsim.controlled.equations import Equations, equations, of_resistances
+from circuitsim.controlled.equations import Equations, RightSide, equations, of_resistances
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Factor, Pattern, Terms
 from circuitsim.controlled.regular import all_monotone, all_regular
-from circuitsim.controlled.ties import Ties
+from circuitsim.controlled.ties import OnePotential, Ties
 from circuitsim.errors import NoOperatingPointError
 
 KEPT = 8
@@ -66,6 +66,8 @@ class ControlledSystem:
         same = None if known is None else before
         self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)
         self.ties: Ties = Ties(arrays, laws, self.eq) if same is None else same.ties
+        self.one_potential: OnePotential = OnePotential(arrays) if before is None else before.one_potential
+        self.sources: RightSide = RightSide(arrays, laws, self.eq) if same is None else same.sources
         self._raw: list[RawBlock] | None = None if same is None else same._raw
         self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
 

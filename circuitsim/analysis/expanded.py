@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
-from circuitsim.models import Device
+from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
 
 if TYPE_CHECKING:
@@ -222,17 +222,32 @@ def assembled(
             f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
             f"{certificate.worst:.1e}): the values span more than double precision holds"
         )
-    point = collapsed(circuit, expansion, found.point, tolerance)
-    voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()
-    currents[smooth.elements], drops[smooth.elements] = found.current, found.voltage
-    info = {**found.point.solver, "newton_steps": found.steps}
-    result = OperatingPoint(
-        circuit, voltages, currents, point.intervals, point.unique.copy(), certificate, info, point.warnings, drops
-    )
-    result.elementary, result.regions = found.point, dict(point.regions)
-    result.regions |= smooth_regions(circuit, smooth, found.state.junctions)
+    parts = _parts(circuit, expansion, found.point, tolerance)
+    parts.currents[smooth.elements], parts.drops[smooth.elements] = found.current, found.voltage
+    result = parts.point(circuit, certificate, {**found.point.solver, "newton_steps": found.steps})
+    result.elementary = found.point
+    result.regions = parts.regions | smooth_regions(circuit, smooth, found.state.junctions)
     result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
     return result
+
+
+class _Parts(NamedTuple):
+    """What an operating point of elementary elements says about a circuit with devices; see `OperatingPoint`."""
+
+    voltages: np.ndarray
+    currents: np.ndarray
+    drops: np.ndarray
+    unique: np.ndarray
+    regions: dict[int, Region]
+    intervals: dict[str, tuple[float | None, float | None]]
+    warnings: tuple[Problem, ...]
+
+    def point(self, circuit: Circuit, certificate: Certificate, solver: dict[str, object]) -> OperatingPoint:
+        """The operating point."""
+        return OperatingPoint(
+            circuit, self.voltages, self.currents, self.intervals, self.unique, certificate, solver, self.warnings,
+            self.drops,
+        )  # fmt: skip
 
 
 def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
@@ -243,33 +258,37 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     ConvergenceError
         A device whose voltage and current do not lie on its law to the tolerance.
     """
-    _, first, second, _, n_nodes = circuit.arrays()
-    m = first.size
+    parts = _parts(circuit, expansion, point, tolerance)
+    result = parts.point(circuit, point.certificate, point.solver)
+    result.regions, result.elementary, result.device_parts = parts.regions, point, expansion.parts
+    result.uniqueness = point.uniqueness
+    if point.other is not None:
+        result.other = collapsed(circuit, expansion, point.other, tolerance)
+    return result
+
+
+def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> _Parts:
+    """See `collapsed`."""
+    m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
     voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
-    drops, regions = point.drops[:m].copy(), {}
-    least = NOTHING if any(isinstance(device, SmoothDevice) for device in circuit.devices.values()) else 0.0
-    around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws else 0.0
-    for k, device in circuit.devices.items():
-        places = list(expansion.parts[k])
-        unique[k] = point.unique[places].all()
-        if isinstance(device, SmoothDevice):
-            continue  # its voltage, current and region are those that Newton's method has found
+    drops, regions, exact = point.drops[:m].copy(), dict[int, Region](), dict[int, Device]()
+    for k, device in devices.items():
+        unique[k] = point.unique[list(expansion.parts[k])].all()
+        if not isinstance(device, SmoothDevice):  # those have the values that Newton's method has found
+            exact[k] = device
+    least = NOTHING if len(exact) < len(devices) else 0.0
+    around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
+    _, first, second, _, _ = circuit.arrays()
+    for k, device in exact.items():
         a, b = float(voltages[first[k]]), float(voltages[second[k]])
-        amperes = point.currents[places].tolist()
+        amperes = point.currents[list(expansion.parts[k])].tolist()
         currents[k], regions[k] = device.collapse(amperes)
         drops[k] = a - b
         largest = max(around, *map(abs, amperes))
         _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
-    result = OperatingPoint(
-        circuit, voltages, currents, intervals, unique, point.certificate, point.solver, warnings, drops
-    )
-    result.regions, result.elementary, result.device_parts = regions, point, expansion.parts
-    result.uniqueness = point.uniqueness
-    if point.other is not None:
-        result.other = collapsed(circuit, expansion, point.other, tolerance)
-    return result
+    return _Parts(voltages, currents, drops, unique, regions, intervals, warnings)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -219,6 +219,11 @@ class _Search:
         with np.errstate(all="ignore"):
             if not steps.begin(value):
                 return None
+            at_once = steps.at_once(value, near, ready.tolerance)
+            if at_once is not None:
+                certificate = self._proof(at_once, arrays._replace(value=value), self.smooth)
+                if certificate.certified:
+                    return self._stage(steps, at_once, value, certificate)
             for noise in (0.0, NOISE):
                 solve = partial(steps.solve, noise=noise)
                 try:
@@ -229,14 +234,17 @@ class _Search:
                     return None
                 certificate = self._proof(found, arrays._replace(value=value), self.smooth)
                 if certificate.certified:
-                    break
+                    return self._stage(steps, found, value, certificate)
                 near = Start(found.point, found.voltage, found.current)
-            else:
-                return None
-            found = found._replace(point=steps.point(found.point, value, certificate))
-            return assembled(
-                self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate
-            )  # fmt: skip
+        return None
+
+    def _stage(
+        self, steps: TangentSteps, found: Found, value: np.ndarray, certificate: Certificate
+    ) -> OperatingPoint:  # fmt: skip
+        """The operating point of the last step, which has a certificate."""
+        ready = self.ready
+        found = found._replace(point=steps.point(found.point, value, certificate))
+        return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
 
     def _step(self, column: np.ndarray, before: OperatingPoint | None) -> OperatingPoint:
         """The circuit of tangents; no search where `FALLBACKS` limit resistances first."""

@@ -13,22 +13,20 @@ import numpy as np
 
 from circuitsim.analysis.controlled_point import branches, point_of
 from circuitsim.analysis.controlled_system import ControlledSystem
-from circuitsim.analysis.newton import Smooth, Solved
+from circuitsim.analysis.newton import Found, Smooth, Solved, Start, State
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.tangent_kernels import tangent_kernel
+from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.controlled.blocks import port_values
-from circuitsim.controlled.equations import right_side
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import DENSE, Factor, Scaled, Terms
 from circuitsim.errors import ConvergenceError
 
 CHANGES = 8
 """Most changes of the diodes' states in a step."""
-
-FIXED = 1e-9
-"""Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
 
 COLUMNS = 256
 """Right-hand sides that are solved at a time."""
@@ -59,6 +57,42 @@ class _Matrix(NamedTuple):
     scaled: Scaled
 
 
+class StageMatrix(NamedTuple):
+    """What `circuitsim.analysis.tangent_newton` takes of a stage's circuit: places of elements and unknowns (−1:
+    ground's, or none), the scaled matrix for tangents of 1 Ω and its terms."""
+
+    slope: np.ndarray
+    touch: np.ndarray
+    rest: np.ndarray
+    rows: np.ndarray
+    own: np.ndarray
+    own_touch: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    tangent: np.ndarray
+    pinned: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    unknown: np.ndarray
+    nodal: np.ndarray
+    given: np.ndarray
+    held: np.ndarray
+    ohmic: np.ndarray
+    transfer: np.ndarray
+    diode: np.ndarray
+    diode_plus: np.ndarray
+    diode_minus: np.ndarray
+    own_diode: np.ndarray
+    conducting: np.ndarray
+    place: np.ndarray
+    matrix: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    value: np.ndarray
+    column: np.ndarray
+    ends: np.ndarray
+
+
 class TangentSteps:
     """Steps for the circuit of elementary elements.
 
@@ -81,6 +115,8 @@ class TangentSteps:
         self._matrices: dict[bytes, _Matrix] = {}
         self._right = np.zeros(0)
         self._factor: Factor | None = None
+        self._layout: StageMatrix | None = None
+        self._laid: np.ndarray | None = None
 
     def begin(self, column: np.ndarray) -> bool:
         """Take the values (m,) of a stage; whether its equations are few enough."""
@@ -92,7 +128,7 @@ class TangentSteps:
         if key != self._key or self._system is None:
             self._key, self._matrices = key, {}
             self._system = ControlledSystem(self.circuit, arrays, self.laws, self._system, smooth.slope)
-        self._right = np.append(right_side(arrays, self.laws, self._system.eq), 0.0)  # the last entry is ground's
+        self._right = np.append(self._system.sources.of(value), 0.0)  # the last entry is ground's
         return self._system.eq.size <= DENSE
 
     def solve(self, column: np.ndarray, before: Solved | None, noise: float = 0.0) -> Stepped:
@@ -129,15 +165,67 @@ class TangentSteps:
             return Stepped(*branches(system, column, x, conducting, noise))
         raise ConvergenceError("no operating point was found beside the start")
 
+    def at_once(self, column: np.ndarray, start: Start, tolerance: float) -> Found | None:
+        """All steps from a start in one kernel, with the values (m,), whose tangents are replaced; None where they do
+        not end, or ideal diodes change."""
+        assert self._system is not None
+        eq, n, s = self._system.eq, self.circuit.arrays().n_nodes, self.smooth.slope.size
+        conducting = np.zeros(eq.diode.size, dtype=bool) if start.point is None else start.point.currents[eq.diode] > 0
+        column[self.smooth.touch] = 1.0
+        same = self._system.one_potential.lowest(column, eq.diode[conducting])
+        device, branch, node = np.empty((8, s)), np.empty((2, column.size)), np.empty((2, n))
+        steps = tangent_kernel("tangent_newton", eq.size)(
+            self._stage(conducting), self.laws, column, self._right, same, np.array([start.voltage, start.current]),
+            tolerance, device, branch, node,
+        )  # fmt: skip
+        if not steps:
+            return None
+        point = Stepped(node[0], node[1], branch[0], branch[1])
+        return Found(point, device[0], device[1], State(device[2:6], device[6]), device[7], int(steps))
+
+    def _stage(self, conducting: np.ndarray) -> StageMatrix:
+        """What the kernel takes, for conducting diodes (d,)."""
+        assert self._system is not None
+        eq, made = self._system.eq, self._matrix(conducting)
+        if self._layout is None or self._laid is not eq.own:
+            self._layout, self._laid = self._laid_out(made), eq.own
+        terms, (matrix, left, right) = made.terms, made.scaled
+        return self._layout._replace(
+            conducting=conducting, place=made.place, matrix=matrix, left=left, right=right, value=terms.value,
+            column=terms.column, ends=terms.ends,
+        )  # fmt: skip
+
+    def _laid_out(self, made: _Matrix) -> StageMatrix:
+        """What depends on the equations alone, with a matrix."""
+        assert self._system is not None
+        eq, roles, smooth, arrays = self._system.eq, self._system.roles, self.smooth, self.circuit.arrays()
+        tangent, unknown = np.zeros(arrays.kind.size, dtype=bool), np.full(arrays.kind.size, -1)
+        tangent[smooth.slope] = tangent[smooth.touch] = tangent[smooth.rest] = True
+        unknown[roles.inside] = eq.own[roles.inside]
+        own, of_diodes = eq.own[smooth.slope], eq.own[eq.diode]
+        terms, none = made.terms, np.zeros(eq.diode.size, dtype=bool)
+        return StageMatrix(*map(np.array, (
+            smooth.slope, smooth.touch, smooth.rest, smooth.rows, own, eq.own[smooth.touch], *self._ends, tangent,
+            eq.pinned - 1, arrays.first, arrays.second, unknown, roles.nodal, roles.given, roles.held, roles.ohmic,
+            roles.transfer, eq.diode, eq.plus, eq.minus, of_diodes, none, made.place, *made.scaled, terms.value,
+            terms.column, terms.ends,
+        )))  # fmt: skip
+
+    def _matrix(self, conducting: np.ndarray) -> _Matrix:
+        """The matrix for conducting diodes (d,) and tangents of 1 Ω."""
+        assert self._system is not None
+        key = conducting.tobytes()
+        made = self._matrices.get(key)
+        if made is None:
+            terms, own = self._system.tied_terms(conducting), self._system.eq.own[self.smooth.slope]
+            place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
+            made = self._matrices[key] = _Matrix(terms, place, Scaled.of(terms.dense()))
+        return made
+
     def _factored(self, conducting: np.ndarray, ohms: np.ndarray) -> Factor:
         """Factors of the matrix for conducting diodes (d,) and resistances of the tangents (s,), Ω."""
         assert self._system is not None
-        key, own = conducting.tobytes(), self._system.eq.own[self.smooth.slope]
-        made = self._matrices.get(key)
-        if made is None:
-            terms = self._system.tied_terms(conducting)
-            place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
-            made = self._matrices[key] = _Matrix(terms, place, Scaled.of(terms.dense()))
+        made, own = self._matrix(conducting), self._system.eq.own[self.smooth.slope]
         value, (matrix, left, right) = made.terms.value.copy(), made.scaled
         value[made.place] = -ohms
         # A larger resistance makes its current smaller.

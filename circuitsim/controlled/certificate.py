@@ -40,7 +40,9 @@ def certify_controlled(
     # A nullor holds whatever voltage it has; what it demands is that its control vanishes.
     value[at] = np.where(laws.current, currents[at], drops[at])
     whole = CircuitArrays(kind, arrays.first, arrays.second, value, arrays.n_nodes)
-    found = certify(whole, value, voltages, currents, drops, tolerance, low, (at[laws.owners()], laws.control))
+    found = certify(
+        whole, value, voltages, currents, drops, tolerance, low, lambda: (at[laws.owners()], laws.control)
+    )  # fmt: skip
     relative = dict(found.relative)
     relative["source"] = max(relative["source"], float(worst[0, 1]))
     relative["kcl"] = max(relative["kcl"], float(worst[1, 1]))

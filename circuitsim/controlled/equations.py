@@ -182,26 +182,49 @@ def of_resistances(
     return eq._replace(value=entry, ohm=ohm, load=_loads(arrays, eq.diode.size))
 
 
+class RightSide:
+    """Currents of sources into nodes, A, and what sources and laws hold, V or A (size,).
+
+    Parameters
+    ----------
+    arrays : CircuitArrays
+        Values do not matter.
+    laws : LawArrays
+    eq : Equations
+    """
+
+    def __init__(self, arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> None:
+        kind, first, second, _, _ = arrays
+        self._laws, self._size, self._pinned = laws, eq.size, eq.pinned - 1
+        source = np.flatnonzero(kind == CURRENT)
+        ends = [(end[source] - 1, sign, source) for end, sign in ((first, -1.0), (second, 1.0))]
+        self._row, self._sign, self._source = (
+            np.concatenate(part) for part in zip(*(
+                (row[row >= 0], np.full(int((row >= 0).sum()), sign), of[row >= 0]) for row, sign, of in ends
+            ))
+        )  # fmt: skip
+        self._held = np.flatnonzero(kind == VOLTAGE)
+        self._row_held, self._row_law = eq.own[self._held], eq.own[laws.element]
+        self._given = np.flatnonzero(kind[laws.control] == CURRENT)
+        self._owner = laws.owners()[self._given]
+
+    def of(self, value: np.ndarray) -> np.ndarray:
+        """For the values (m,) of all elements."""
+        right = np.bincount(self._row, self._sign * value[self._source], self._size).astype(float)  # int without rows
+        right[self._row_held] = value[self._held]
+        wanted = self._laws.constant
+        if self._given.size:
+            gain, wanted = value[self._laws.element[self._owner]], wanted.copy()
+            terms = self._laws.current_share[self._given] * value[self._laws.control[self._given]]
+            np.add.at(wanted, self._owner, np.where(np.isnan(gain), 1.0, gain) * terms)
+        right[self._row_law] = wanted
+        right[self._pinned] = 0.0
+        return right
+
+
 def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndarray:
-    """Currents of sources into nodes, A, and what sources and laws hold, V or A (size,)."""
-    kind, first, second, value, _ = arrays
-    right = np.zeros(eq.size)
-    source = np.flatnonzero(kind == CURRENT)
-    for end, sign in ((first, -1.0), (second, 1.0)):
-        inside = source[end[source] > GROUND]
-        np.add.at(right, end[inside] - 1, sign * value[inside])
-    held = np.flatnonzero(kind == VOLTAGE)
-    right[eq.own[held]] = value[held]
-    wanted = laws.constant.copy()
-    given = np.flatnonzero(kind[laws.control] == CURRENT)
-    if given.size:
-        of = laws.owners()[given]
-        gain = value[laws.element[of]]
-        terms = laws.current_share[given] * value[laws.control[given]]
-        np.add.at(wanted, of, np.where(np.isnan(gain), 1.0, gain) * terms)
-    right[eq.own[laws.element]] = wanted
-    right[eq.pinned - 1] = 0.0
-    return right
+    """The right-hand side (size,) for the values of ``arrays``; see `RightSide`."""
+    return RightSide(arrays, laws, eq).of(arrays.value)
 
 
 def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -271,4 +294,4 @@ def least_conductance(arrays: CircuitArrays) -> float:
     return 1.0 / float(ohms.max()) if ohms.size else 0.0
 
 
-__all__ = ["Equations", "equations", "least_conductance", "of_resistances", "references", "right_side"]
+__all__ = ["Equations", "RightSide", "equations", "least_conductance", "of_resistances", "references", "right_side"]

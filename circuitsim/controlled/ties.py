@@ -122,18 +122,33 @@ class Ties:
         return found
 
 
-def of_one_potential(arrays: CircuitArrays, conducting: np.ndarray) -> np.ndarray:
-    """For each node the lowest one (n_nodes,) that conducting diodes, shorts and sources of 0 V join it to: one
-    potential, of which no rounding is left where it is that of ground.
+class OnePotential:
+    """Nodes that conducting diodes, shorts and sources of 0 V join: one potential, of which no rounding is left where
+    it is that of ground.
 
-    ``conducting``: positions of the diodes in the circuit.
+    Parameters
+    ----------
+    arrays : CircuitArrays
     """
-    from circuitsim.program.components import component_labels
 
-    kind, first, second, value, n = arrays
-    same = (value == 0.0) & ((kind == VOLTAGE) | (kind == RESISTOR))
-    same[conducting] = True
-    return component_labels(n, first[same], second[same])
+    def __init__(self, arrays: CircuitArrays) -> None:
+        self._arrays, self._may = arrays, (arrays.kind == VOLTAGE) | (arrays.kind == RESISTOR)
+        self._known: dict[bytes, np.ndarray] = {}
+
+    def lowest(self, value: np.ndarray, conducting: np.ndarray) -> np.ndarray:
+        """For each node the lowest one (n_nodes,) that it is joined to, for values (m,) and the positions of
+        conducting diodes."""
+        from circuitsim.program.components import component_labels
+
+        same = (value == 0.0) & self._may
+        same[conducting] = True
+        key = same.tobytes()
+        if key not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.pop(next(iter(self._known)))
+            _, first, second, _, n = self._arrays
+            self._known[key] = component_labels(n, first[same], second[same])
+        return self._known[key]
 
 
 def _path(forest: dict[int, list[tuple[int, int, int]]], start: int, end: int) -> list[tuple[int, int]]:
@@ -154,4 +169,4 @@ def _path(forest: dict[int, list[tuple[int, int, int]]], start: int, end: int) -
     return found
 
 
-__all__ = ["MoreTerms", "Ties", "of_one_potential"]
+__all__ = ["MoreTerms", "OnePotential", "Ties"]

@@ -1,0 +1,288 @@
+"""Kernel: Newton's method for one stage beside controlled sources; the steps of `circuitsim.analysis.tangent_steps` at
+once, for stages whose ideal diodes stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from circuitsim.analysis.newton import BEYOND, CLOSE, LEAST_SLOPE, NOTHING, OPEN, PATIENT, ROUNDING
+from circuitsim.controlled.corrections import corrected
+from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
+from circuitsim.newton.laws import project
+
+FIXED = 1e-9
+"""Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
+
+
+def tangent_newton(made, laws, column, right, same, start, tolerance, device, branch, node):
+    """Steps from a start until all devices lie on their curves.
+
+    Parameters
+    ----------
+    made : StageMatrix
+    laws : LawArrays
+    column : (m,) float array
+        Values of the elements; those of the tangents are replaced.
+    right : (size + 1,) float array
+        Right-hand side without the tangents; the last entry is ground's.
+    same : (n_nodes,) int array
+        For each node the lowest one of its potential.
+    start : (2, s) float array
+        Voltages, V, and currents, A, of the devices.
+    tolerance : float
+    device : (8, s) float array
+        Filled: voltage, current, the nearest point of the curve (four numbers), its junction voltage, the distance.
+    branch : (2, m) float array
+        Filled: currents, A, and drops, V.
+    node : (2, n_nodes) float array
+        Filled: potentials, and what rounding them to doubles leaves over, V.
+
+    Returns
+    -------
+    int
+        The number of steps; 0 where they do not end, or diodes would change their states.
+    """
+    s, size = made.slope.size, made.left.size
+    state, near, u, u_near = np.empty((4, s)), np.empty((4, s)), np.zeros(s), np.empty(s)
+    v, i, r, g = np.empty(s), np.empty(s), np.empty(s), np.empty(s)
+    reach, local = np.empty(s), np.empty(s)
+    value, lu, scale = made.value.copy(), np.empty((size, size)), np.empty(size)
+    pivot, high, low, change = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
+    side, residual = np.empty(size), np.empty(size)
+    for d in range(s):
+        v[d], i[d] = start[0, d], start[1, d]
+        r[d] = abs(v[d]) / (abs(i[d]) + NOTHING)
+    project(made.rows, v, i, r, u, state)
+    best = np.inf
+    for step in range(1, PATIENT + 1):
+        for d in range(s):
+            at, amperes = state[0, d], state[1, d]
+            g[d] = max(state[2, d], LEAST_SLOPE * abs(amperes) / max(abs(at), 1e-3), OPEN)
+            column[made.slope[d]], column[made.touch[d]], column[made.rest[d]] = 1.0 / g[d], at, amperes
+        put_right_side(made, column, right, side)
+        if not put_factor(made, column, value, lu, scale, pivot):
+            return 0
+        if not put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
+            return 0
+        if diode_changes(made, high):
+            return 0
+        put_branches(made, laws, column, same, high, low, branch, node)
+        for d in range(s):
+            v[d] = column[made.touch[d]] + branch[1, made.slope[d]]
+            i[d] = column[made.rest[d]] + branch[0, made.slope[d]]
+        put_scales(made, branch, node, i, reach, local)
+        for d in range(s):
+            reach[d] = abs(v[d]) + ROUNDING * reach[d] + NOTHING
+            local[d] = abs(i[d]) + ROUNDING * local[d] + NOTHING
+            r[d], u_near[d] = reach[d] / local[d], u[d]
+        project(made.rows, v, i, r, u_near, near)
+        worst = 0.0
+        for d in range(s):
+            device[7, d] = max(abs(near[0, d] - v[d]) / reach[d], abs(near[1, d] - i[d]) / local[d])
+            if not device[7, d] < np.inf:
+                return 0
+            worst = max(worst, device[7, d])
+        if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
+            for d in range(s):
+                device[0, d], device[1, d], device[6, d] = v[d], i[d], u_near[d]
+                for k in range(4):
+                    device[2 + k, d] = near[k, d]
+            return step
+        best = min(best, worst)
+        put_seen(made, lu, scale, pivot, change, g, r)
+        project(made.rows, v, i, r, u, state)
+        for d in range(s):
+            if not (abs(state[0, d]) < BEYOND and abs(state[1, d]) < BEYOND and abs(state[2, d]) < BEYOND):
+                return 0
+    return 0
+
+
+def put_right_side(made, column, right, side):
+    """The right-hand side with the tangents' sources."""
+    for k in range(side.size):
+        side[k] = right[k]
+    for d in range(made.slope.size):
+        side[made.own_touch[d]] = column[made.touch[d]]
+        amperes = column[made.rest[d]]
+        if made.plus[d] >= 0:
+            side[made.plus[d]] -= amperes
+        if made.minus[d] >= 0:
+            side[made.minus[d]] += amperes
+    for k in range(made.pinned.size):
+        side[made.pinned[k]] = 0.0
+
+
+def put_factor(made, column, value, lu, scale, pivot):
+    """Factors of the scaled matrix with the tangents' resistances; False where it is singular."""
+    size = scale.size
+    for a in range(size):
+        scale[a] = made.right[a]
+        for b in range(size):
+            lu[a, b] = made.matrix[a, b]
+    for d in range(made.slope.size):
+        own, ohms = made.own[d], column[made.slope[d]]
+        value[made.place[d]] = -ohms
+        # A larger resistance makes its current smaller.
+        less = math.ldexp(1.0, -(math.frexp(max(ohms, 1.0))[1] - 1))
+        for a in range(size):
+            lu[a, own] *= less
+        scale[own] *= less
+        lu[own, own] = -ohms * made.left[own] * scale[own]
+    for k in range(size):
+        best, row = 0.0, -1
+        for a in range(k, size):
+            if abs(lu[a, k]) > best:
+                best, row = abs(lu[a, k]), a
+        if row < 0 or not best < np.inf:
+            return False
+        pivot[k] = row
+        if row != k:
+            for b in range(size):
+                lu[k, b], lu[row, b] = lu[row, b], lu[k, b]
+        for a in range(k + 1, size):
+            if lu[a, k] != 0.0:
+                share = lu[a, k] / lu[k, k]
+                lu[a, k] = share
+                for b in range(k + 1, size):
+                    lu[a, b] -= share * lu[k, b]
+    return True
+
+
+def put_rough(made, lu, scale, pivot, x):
+    """Replace a right-hand side by the solution in double precision."""
+    size = x.size
+    for k in range(size):
+        x[k] *= made.left[k]
+    for k in range(size):
+        row = pivot[k]
+        x[k], x[row] = x[row], x[k]
+    for k in range(size):
+        total = x[k]
+        for b in range(k):
+            total -= lu[k, b] * x[b]
+        x[k] = total
+    for j in range(size):
+        k = size - 1 - j
+        total = x[k]
+        for b in range(k + 1, size):
+            total -= lu[k, b] * x[b]
+        x[k] = total / lu[k, k]
+    for k in range(size):
+        x[k] *= scale[k]
+
+
+def put_solution(made, value, lu, scale, pivot, side, high, low, change, residual):
+    """The refined solution; False where the matrix is singular to working precision. See `Factor.solve`."""
+    for k in range(side.size):
+        high[k], low[k], change[k] = 0.0, 0.0, side[k]
+    put_rough(made, lu, scale, pivot, change)
+    first = before = np.inf
+    for turn in range(CORRECTIONS + 1):
+        for k in range(change.size):
+            if not abs(change[k]) < np.inf:
+                return False
+        share, largest, most = corrected(
+            value, made.column, made.ends, side, change, high, low, residual
+        )  # fmt: skip
+        if turn == 1:
+            first = share
+            if largest > POOR * most:
+                return False
+        if turn > 0 and (share <= FINE or share * first <= FINE or (turn > 4 and share >= before)):
+            return True
+        before = share if turn > 0 else np.inf
+        for k in range(change.size):
+            change[k] = residual[k]
+        put_rough(made, lu, scale, pivot, change)
+    return True
+
+
+def diode_changes(made, x):
+    """Whether an ideal diode is in the wrong state."""
+    for d in range(made.diode.size):
+        if made.conducting[d]:
+            if x[made.own_diode[d]] < 0.0:
+                return True
+        else:
+            plus, minus = made.diode_plus[d], made.diode_minus[d]
+            drop = (x[plus] if plus >= 0 else 0.0) - (x[minus] if minus >= 0 else 0.0)
+            if drop > 0.0:
+                return True
+    return False
+
+
+def put_branches(made, laws, column, same, high, low, branch, node):
+    """See `circuitsim.analysis.controlled_point.branches`."""
+    n = same.size
+    for k in range(n):
+        lowest = same[k]
+        node[0, k] = high[lowest - 1] if lowest > 0 else 0.0
+        node[1, k] = low[lowest - 1] if lowest > 0 else 0.0
+    for e in range(column.size):
+        a, b = made.first[e], made.second[e]
+        branch[1, e] = (node[0, a] - node[0, b]) + (node[1, a] - node[1, b])
+        unknown = made.unknown[e]
+        branch[0, e] = high[unknown] if unknown >= 0 else 0.0
+    for k in range(made.nodal.size):
+        e = made.nodal[k]
+        branch[0, e] = branch[1, e] / column[e]
+    for k in range(made.given.size):
+        branch[0, made.given[k]] = column[made.given[k]]
+    for k in range(made.held.size):
+        branch[1, made.held[k]] = column[made.held[k]]
+    for d in range(made.diode.size):
+        branch[1 if made.conducting[d] else 0, made.diode[d]] = 0.0
+    for k in range(made.ohmic.size):
+        e = made.ohmic[k]
+        branch[1, e] = column[e] * branch[0, e]
+    for k in range(made.transfer.size):
+        law = made.transfer[k]
+        at, demanded = laws.element[law], 0.0
+        gain = column[at] if column[at] == column[at] else 1.0
+        for c in range(laws.current_ends[law], laws.current_ends[law + 1]):
+            demanded += gain * laws.current_share[c] * branch[0, laws.control[c]]
+        branch[1, at] = laws.constant[law] + demanded
+
+
+def put_scales(made, branch, node, current, reach, local):
+    """The largest potential and the largest current at each device's ends."""
+    largest = np.zeros(node.shape[1])
+    for d in range(made.slope.size):
+        size = abs(current[d])
+        for end in (made.first[made.rest[d]], made.second[made.rest[d]]):
+            largest[end] = max(largest[end], size)
+    for e in range(branch.shape[1]):
+        if not made.tangent[e]:
+            a, b, size = made.first[e], made.second[e], abs(branch[0, e])
+            largest[a] = max(largest[a], size)
+            largest[b] = max(largest[b], size)
+    for d in range(made.slope.size):
+        a, b = made.first[made.rest[d]], made.second[made.rest[d]]
+        reach[d] = max(abs(node[0, a]), abs(node[0, b]))
+        local[d] = max(largest[a], largest[b])
+
+
+def put_seen(made, lu, scale, pivot, x, conductance, seen):
+    """The resistance of the rest of the circuit as each device sees it; see `seen_resistances`."""
+    for d in range(made.slope.size):
+        for k in range(x.size):
+            x[k] = 0.0
+        plus, minus = made.plus[d], made.minus[d]
+        if plus >= 0:
+            x[plus] += 1.0
+        if minus >= 0:
+            x[minus] -= 1.0
+        for k in range(made.pinned.size):
+            x[made.pinned[k]] = 0.0
+        put_rough(made, lu, scale, pivot, x)
+        total = (x[plus] if plus >= 0 else 0.0) - (x[minus] if minus >= 0 else 0.0)
+        own = conductance[d]
+        rest = 1.0 / total - own if total != 0.0 else np.inf
+        seen[d] = 1.0 / own
+        if rest > -FIXED * own:
+            ohms = 1.0 / max(rest, FIXED * own)
+            if ohms < np.inf:
+                seen[d] = ohms
