@@ -68,7 +68,7 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
     """The coupled inductors of a circuit; None without couplings. Errors: `mutual_inductances`."""
     kind, value = circuit.arrays().kind, circuit.arrays().value
     size = np.where(kind == INDUCTOR, value, 0.0)
-    found = mutual_inductances(circuit, size, couplings, ideal=True)
+    found = mutual_inductances(circuit, size, couplings)
     if found is None or not found.any():
         return None
     coils = np.flatnonzero(found.any(axis=0))
@@ -102,18 +102,26 @@ def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(order), inductance, turns
 
 
-def ideal_couplings(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> bool:
-    """Whether some currents of coupled inductors store no energy."""
-    made = windings_of(circuit, couplings)
-    return made is not None and made.independent < made.coils.size
+def ideal_windings(
+    circuit: Circuit, couplings: Mapping[tuple[str, str], float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Inductors without energy of their own (w,), ascending, and their turns (w, m) over those they are ideally
+    coupled to: their voltages are these times those of the other inductors."""
+    made, m = windings_of(circuit, couplings) if couplings else None, len(circuit)
+    if made is None or made.independent == made.coils.size:
+        return np.zeros(0, np.int64), np.zeros((0, m))
+    r, size = made.independent, np.sqrt(made.mutual.diagonal())
+    found = np.linalg.solve(made.turns[:r, :r], made.turns[:r, r:]).T
+    found = np.where(np.abs(found) * size[:r] > ROUNDING * size[r:, None], found, 0.0)
+    order, turns = np.argsort(made.coils[r:]), np.zeros((made.coils.size - r, m))
+    turns[:, made.coils[:r]] = found
+    return made.coils[r:][order], turns[order]
 
 
 def mutual_inductances(
-    circuit: Circuit, value: np.ndarray, couplings: Mapping[tuple[str, str], float], ideal: bool = False
+    circuit: Circuit, value: np.ndarray, couplings: Mapping[tuple[str, str], float]
 ) -> np.ndarray | None:
     """Mutual inductances k √(L₁ L₂) (m, m), H, of inductances (m,), H; None without couplings.
-
-    ``ideal``: whether some currents may store no energy.
 
     Raises
     ------
@@ -129,22 +137,16 @@ def mutual_inductances(
             raise UsageError(f"{first} and {second} are not two inductors: they have no coupling")
         if not abs(factor) <= 1.0:
             raise UsageError(f"the coupling of {first} and {second} is {factor:g}: it must lie between -1 and 1")
-        if abs(factor) == 1.0 and not ideal:
-            raise UsageError(
-                f"the coupling of {first} and {second} is {factor:g}: only the implicit method takes ideal couplings"
-            )
         found[a, b] = found[b, a] = factor * np.sqrt(value[a] * value[b])
     coils = np.flatnonzero(found.any(axis=0))
     scale = 1.0 / np.sqrt(value[coils])
     factors = found[np.ix_(coils, coils)] * scale * scale[:, None] + np.eye(coils.size)
     energies, currents = np.linalg.eigh(factors)
-    if coils.size and energies[0] < (-ROUNDING if ideal else ROUNDING):
+    if coils.size and energies[0] < -ROUNDING:
         size = np.abs(currents[:, 0])
         named = ", ".join(str(circuit.names[k]) for k in coils[size > SHARE * size.max()])
-        if energies[0] < -ROUNDING:
-            raise UsageError(f"the couplings of {named} store negative energy; make their factors smaller")
-        raise UsageError(f"the couplings of {named} are ideal together: only the implicit method takes them")
+        raise UsageError(f"the couplings of {named} store negative energy; make their factors smaller")
     return found
 
 
-__all__ = ["UNCOUPLED", "Windings", "ideal_couplings", "mutual_inductances", "windings_of"]
+__all__ = ["UNCOUPLED", "Windings", "ideal_windings", "mutual_inductances", "windings_of"]

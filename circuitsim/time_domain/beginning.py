@@ -41,9 +41,10 @@ def operating_point(
     switching = Switching(problem.switched, problem.switches, tuple(names[k] for k in problem.switched))
     point, closed = operating_point_of(circuit, values, switching, closed)
     x = np.zeros(problem.parts.role.size)
-    for role, of in ((Role.INDUCTOR, point.currents), (Role.CAPACITOR, point.drops)):
-        own = np.flatnonzero(problem.own.role == role)
-        x[own] = of[own]
+    role = problem.own.role
+    coils = np.flatnonzero((role == Role.INDUCTOR) | (role == Role.WINDING))
+    capacitors = np.flatnonzero(role == Role.CAPACITOR)
+    x[coils], x[capacitors] = point.currents[coils], point.drops[capacitors]
     return x, np.concatenate([point.currents[problem.diodes] > 0.0, closed])
 
 

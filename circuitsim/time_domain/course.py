@@ -11,7 +11,7 @@ from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError, UsageError
 from circuitsim.time_domain.beginning import from_held, operating_point
 from circuitsim.time_domain.germs import NOISE
-from circuitsim.time_domain.jumps import Before, capacitor_jump, inductor_jump
+from circuitsim.time_domain.jumps import jump
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE, NO_SET, ROOM, SOURCES, WINDOW
@@ -88,10 +88,10 @@ class Course:
             initial = from_held(problem.circuit, held) | dict(initial)
         for name, level in (initial or {}).items():
             k = problem.circuit.element_index(name)
-            if k not in storing:
+            if k not in storing and problem.parts.role[k] != Role.WINDING:
                 raise UsageError(f"{names[k]} is neither a capacitor nor an inductor: it has no initial value")
             x[k] = level
-        self.set_out(x[problem.storing], walk.conducting.copy(), initial is None)
+        self.set_out(problem.states_of(x)[problem.storing], walk.conducting.copy(), initial is None)
 
     def set_out(self, x: np.ndarray, conducting: np.ndarray, solved: bool = False) -> None:
         """Begin with capacitor voltages and inductor currents (q,), stated or ``solved`` for, and a set (d,) to try
@@ -194,7 +194,7 @@ class Course:
         if self.jumps == JUMPS:
             raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")
         self.jumps += 1
-        new, delivered, sets = self._moved(walk.x)
+        new, delivered, sets = jump(problem, walk.x, walk.w, self._now())
         size = np.zeros(walk.x.size)
         time_kernel("sizes", self.fixed.weights.size + size.size)(walk, self.fixed, size)
         if (np.abs(new - walk.x) > least * size).any():
@@ -211,19 +211,6 @@ class Course:
         # Switches keep their states through the jump: what controls them is only known after it.
         d = problem.diodes.size
         walk.conducting[:d] = walk.found[:d]
-
-    def _moved(self, before: np.ndarray) -> tuple[np.ndarray, float, list[np.ndarray]]:
-        """States (q,) after a jump from those before, the energy that sources deliver, and what conducts impulses."""
-        parts, problem = self.problem.own, self.problem
-        x, values = np.zeros((2, parts.role.size))
-        x[problem.storing], values[problem.sources] = before, problem.rows @ self.walk.w
-        after, delivered = np.zeros(x.size), 0.0
-        sets = [np.zeros(problem.diodes.size, dtype=bool)] * 2
-        for k, (role, jumped) in enumerate(((Role.CAPACITOR, capacitor_jump), (Role.INDUCTOR, inductor_jump))):
-            if (parts.role == role).any():
-                jump = jumped(Before(parts, problem.circuit.names, x, values, problem.diodes))
-                after, delivered, sets[k] = after + jump.x, delivered + jump.delivered, jump.conducting
-        return after[problem.storing], delivered, sets
 
     def origin(self) -> Origin:
         """What derivatives of the run need."""

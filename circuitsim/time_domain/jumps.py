@@ -1,147 +1,186 @@
-"""Jumps of states: charges and fluxes that flow in no time, as operating points of two circuits of impulses.
+"""Jumps of states: charges and fluxes that flow in no time.
 
-Capacitor voltages that a loop of sources and diodes contradicts jump to x⁺, which minimises ½ Σ C (x⁺ − x⁻)² under the
-loops' constraints (Frasca, Çamlibel, Goknar & Vasca 2010): the steady state of a circuit of conductances C, where
-charges take the place of currents. Inductor currents likewise, in a circuit of resistances L, where fluxes take the
-place of voltages.
+Capacitor voltages that a loop of sources and diodes contradicts, and inductor currents in a cut, jump to x⁺, which
+minimises ½ (x⁺ − x⁻)ᵀ K (x⁺ − x⁻), K the capacitances and inductances (Frasca, Çamlibel, Goknar & Vasca 2010), where
+charges keep diodes' voltages from being positive and fluxes their currents from being negative: a convex quadratic
+program. Its multipliers, by complementary pivoting (Cottle, Pang & Stone 1992,
+ch. 4), say which diodes carry charge or block flux; x⁺ is the projection for these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import linprog
 
-from circuitsim.analysis.solve import solve
-from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AFFINE_VOLTAGE, CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.circuit.laws import CurrentControl, Law, Quantity
-from circuitsim.time_domain.modes import Parts, Role
+from circuitsim.controlled.lemke import lemke
+from circuitsim.errors import InfeasibleError, UnboundedError
+from circuitsim.time_domain.jump_derivatives import constraint, projection, storage
+from circuitsim.time_domain.modes import Parts, Role, normal_tree
+from circuitsim.time_domain.problem import Problem
+from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 
 ROUNDING = 1e-12
-"""Share of the largest impulse below which one is none."""
+"""Share of its terms below which a sum is zero; share of the largest multiplier below which one is."""
+ORDERS = {
+    Role.CAPACITOR: {Role.VOLTAGE: Role.VOLTAGE, Role.CAPACITOR: Role.CAPACITOR, Role.BLOCKING: Role.RESISTOR,
+                     Role.RESISTOR: Role.CURRENT, Role.INDUCTOR: Role.CURRENT, Role.CURRENT: Role.CURRENT},
+    Role.INDUCTOR: {Role.VOLTAGE: Role.VOLTAGE, Role.CAPACITOR: Role.VOLTAGE, Role.RESISTOR: Role.VOLTAGE,
+                    Role.BLOCKING: Role.CAPACITOR, Role.INDUCTOR: Role.INDUCTOR, Role.CURRENT: Role.CURRENT},
+}  # fmt: skip
+"""The roles in the tree of a jump of capacitor voltages, and of inductor currents."""
 
 
-class Jump(NamedTuple):
+class _Space(NamedTuple):
+    """Voltages or currents (m,) that meet Kirchhoff's laws: ``stored`` y + ``loose`` e + ``given``, a sum of terms of
+    this ``size``; e are those of the diodes ``own``."""
+
+    stored: np.ndarray
+    loose: np.ndarray
+    given: np.ndarray
+    size: np.ndarray
+    own: np.ndarray
+
+
+def jump(
+    problem: Problem, x: np.ndarray, w: np.ndarray, now: str
+) -> tuple[np.ndarray, float, list[np.ndarray]]:
     """States after a jump.
 
-    Attributes
+    Parameters
     ----------
-    x : (m,) float array
-        Capacitor voltages, V, or inductor currents, A; other entries 0.
+    problem : Problem
+    x : (q,) float array
+        Capacitor voltages, V, and inductor currents, A, before it.
+    w : (s,) float array
+        States of the sources.
+    now : str
+        The time, for errors.
+
+    Returns
+    -------
+    states : (q,) float array
     delivered : float
-        Energy that the sources deliver in no time, J: they have their values after the jump while it lasts.
-    conducting : (d,) bool array
-        Diodes that carry charge in a jump of voltages; all but those that block flux in a jump of currents.
-    """
-
-    x: np.ndarray
-    delivered: float
-    conducting: np.ndarray
-
-
-class Before(NamedTuple):
-    """A circuit whose states jump.
-
-    Attributes
-    ----------
-    parts : Parts
-    names : (m,) sequence of str
-        Of all elements, for errors.
-    states : (m,) float array
-        Capacitor voltages, V, or inductor currents, A, before the jump.
-    sources : (m,) float array
-        Voltages of voltage sources, V, or currents of current sources, A, after it.
-    diodes : (d,) int array
-    """
-
-    parts: Parts
-    names: Sequence[str]
-    states: np.ndarray
-    sources: np.ndarray
-    diodes: np.ndarray
-
-
-class _Row(NamedTuple):
-    """Elements of a circuit of impulses: their kind, their places among the circuit's own elements, ends and values."""
-
-    kind: int
-    place: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    value: np.ndarray
-
-
-def capacitor_jump(before: Before) -> Jump:
-    """Capacitor voltages after a jump.
+        By the sources, J.
+    sets : list of two (d,) bool arrays
+        Diodes that carry charge, and that do not block flux.
 
     Raises
     ------
-    InfeasibleError
-        Sources and diodes form a loop whose voltages do not add up.
+    InfeasibleError, UnboundedError
+        Sources contradict each other through diodes.
     """
-    parts, names, states, sources, diodes = before
-    c, v = np.flatnonzero(parts.role == Role.CAPACITOR), np.flatnonzero(parts.role == Role.VOLTAGE)
-    unit = float(parts.value[c].max())
-    charge = parts.value[c] / unit * states[c]
-    point = solve(_impulses(parts.n_nodes, names, [
-        _Row(VOLTAGE, v, parts.first[v], parts.second[v], sources[v]),
-        _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
-        _Row(RESISTOR, c, parts.first[c], parts.second[c], unit / parts.value[c]),
-        _Row(CURRENT, c, parts.second[c], parts.first[c], charge),
-    ]))  # fmt: skip
-    after = np.zeros(parts.role.size)
-    # The drop of a capacitor moves by the charge that it takes: no difference of potentials.
-    after[c] = point.drops[v.size + diodes.size : v.size + diodes.size + c.size]
-    carried = point.currents[v.size : v.size + diodes.size]
-    conducting = carried > ROUNDING * np.abs(point.currents).max(initial=0.0)
-    return Jump(after, -unit * float(sources[v] @ point.currents[: v.size]), conducting)
+    k, sources = storage(problem, problem.parts.value, problem.parts.coupling), problem.rows @ w
+    carrying, blocking = (
+        _limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR)
+    )
+    free, given = constraint(problem, carrying, ~blocking, problem.rows)
+    p, _ = projection(free, k)
+    after = p @ x + (np.eye(x.size) - p) @ (given @ w)
+    return after, float(after @ k @ (after - x)), [carrying, ~blocking]
 
 
-def inductor_jump(before: Before) -> Jump:
-    """Inductor currents after a jump.
+def _limiting(
+    problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, k: np.ndarray, now: str
+) -> np.ndarray:
+    """Diodes (d,) that carry charge, or that block flux."""
+    own = np.flatnonzero(problem.parts.role[problem.storing] == role)
+    if not own.size or not problem.diodes.size:
+        return np.zeros(problem.diodes.size, dtype=bool)
+    values = np.zeros(problem.parts.role.size)
+    values[problem.sources] = sources
+    space = _space(problem.parts, role, values)
+    at, sign = problem.storing[own], -1.0 if role == Role.CAPACITOR else 1.0
+    k = k[np.ix_(own, own)]
+    moved = space.stored[at].T @ k
+    gram = moved @ space.stored[at]
+    scale = 1.0 / np.sqrt(gram.diagonal())
+    lower = np.linalg.cholesky(gram * scale * scale[:, None])
+    # y = scale L⁻ᵀ z: the energy is ½ |z − z⁻|².
+    before = solve_triangular(lower, scale * (moved @ (x[own] - space.given[at])), lower=True)
+    links = np.setdiff1d(problem.diodes, space.own)
+    by_z = sign * solve_triangular(lower, (space.stored[links] * scale).T, lower=True).T
+    # Two diodes that hold one voltage between them contradict each other by its rounding.
+    gap = sign * space.given[links] + by_z @ before
+    gap += ROUNDING * (space.size[links] + np.abs(by_z) @ np.abs(before))
+    found = _multipliers(by_z, space.loose[links], gap)
+    if found is None:
+        wrong = links[_contradicting(by_z, space.loose[links], gap)]
+        raise _contradiction([problem.circuit.names[k] for k in wrong.tolist()], role, now)
+    limits = np.zeros(problem.parts.role.size, dtype=bool)
+    limits[np.concatenate([links, space.own])] = found > ROUNDING * found.max(initial=0.0)
+    return limits[problem.diodes]
 
-    Raises
-    ------
-    UnboundedError
-        Sources drive a net current into nodes that only blocking diodes lead from.
+
+def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """Which constraints of `_multipliers` add up to a contradiction (Farkas)."""
+    none = np.zeros(by_z.shape[1]), np.zeros(by_own.shape[1])
+    weights = linprog(gap, A_eq=by_z.T, b_eq=none[0], A_ub=by_own.T, b_ub=none[1], bounds=(0.0, 1.0)).x
+    return np.asarray(weights > ROUNDING)
+
+
+def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | UnboundedError:
+    if role == Role.CAPACITOR:
+        return InfeasibleError(
+            f"after {now} sources and {', '.join(names)} form a loop whose voltages do not add up: a resistance in "
+            "series is missing", names,
+        )  # fmt: skip
+    return UnboundedError(
+        f"after {now} sources and {', '.join(names)} drive a net current that has no path: a resistance in parallel is "
+        "missing", names,
+    )  # fmt: skip
+
+
+def _multipliers(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray | None:
+    """Multipliers of by_z z + by_own e + gap ≥ 0 and of e ≥ 0 where ½ |z|² is least; None where nothing meets them.
+
+    With λ those of the former, z = by_zᵀ λ and those of the latter are −by_ownᵀ λ. The matrix of the complementarity
+    problem is positive semidefinite: pivoting ends in a ray only without a solution.
     """
-    parts, names, states, sources, diodes = before
-    coil, i = np.flatnonzero(parts.role == Role.INDUCTOR), np.flatnonzero(parts.role == Role.CURRENT)
-    short = np.flatnonzero(np.isin(parts.role, (Role.VOLTAGE, Role.CAPACITOR, Role.RESISTOR)))
-    unit = float(parts.value[coil].max())
-    # A coil of flux L (i − i⁻): a resistance with a voltage source behind it, at a node of its own.
-    inner, ohms = parts.n_nodes + np.arange(coil.size), parts.value[coil] / unit
-    mutual = np.zeros((coil.size, coil.size)) if parts.coupling is None else parts.coupling[np.ix_(coil, coil)] / unit
-    flux = ohms * states[coil] + mutual @ states[coil]
-    alone, coupled = np.flatnonzero(~mutual.any(axis=1)), np.flatnonzero(mutual.any(axis=1))
-    circuit = _impulses(parts.n_nodes + coil.size, names, [
-        _Row(CURRENT, i, parts.first[i], parts.second[i], sources[i]),
-        _Row(RESISTOR, coil, parts.first[coil], inner, ohms),
-        _Row(VOLTAGE, coil[alone], inner[alone], parts.second[coil[alone]], -flux[alone]),
-        _Row(DIODE, diodes, parts.first[diodes], parts.second[diodes], np.zeros(diodes.size)),
-        _Row(RESISTOR, short, parts.first[short], parts.second[short], np.zeros(short.size)),
-    ])  # fmt: skip
-    # Flux that the currents of other coils cause: sources that these currents control.
-    for k in coupled.tolist():
-        own = [CurrentControl(float(mutual[k, j]), i.size + j) for j in np.flatnonzero(mutual[k]).tolist()]
-        start, end = (circuit.node_names[node] for node in (inner[k], parts.second[coil[k]]))
-        law = Law(Quantity.VOLTAGE, -float(flux[k]), (), tuple(own))
-        circuit.controlled(AFFINE_VOLTAGE, f"{names[coil[k]]}''", start, end, law)
-    point = solve(circuit)
-    after = np.zeros(parts.role.size)
-    after[coil] = point.currents[i.size : i.size + coil.size]
-    begin = i.size + coil.size + alone.size
-    conducting = point.drops[begin : begin + diodes.size] >= -ROUNDING * np.abs(point.drops).max(initial=0.0)
-    return Jump(after, -unit * float(sources[i] @ point.drops[: i.size]), conducting)
+    size = np.sqrt((by_z**2).sum(axis=1))
+    size[size == 0.0] = size.max(initial=0.0) or 1.0
+    by_z, by_own, many = by_z / size[:, None], by_own / size[:, None], by_own.shape[1]
+    matrix = np.block([[by_z @ by_z.T, by_own], [-by_own.T, np.zeros((many, many))]])
+    right = np.concatenate([gap / size, np.zeros(many)])
+    basic = lemke(right, matrix)
+    if basic is None:
+        return None
+    found = np.zeros(right.size)
+    found[basic] = np.linalg.solve(matrix[np.ix_(basic, basic)], -right[basic])
+    of = found[: gap.size] / size
+    own = -(by_own * size[:, None]).T @ of
+    own[own <= ROUNDING * (np.abs(by_own * size[:, None]).T @ np.abs(of))] = 0.0
+    return np.concatenate([of, own])
 
 
-def _impulses(n_nodes: int, names: Sequence[str], rows: Sequence[_Row]) -> Circuit:
-    """A circuit of impulses; the second element of two of one name has a dash."""
-    kind = np.concatenate([np.full(row.place.size, row.kind) for row in rows])
-    first, second, value = (np.concatenate([row[k] for row in rows]) for k in (2, 3, 4))
-    called: dict[str, None] = {}
-    for k in np.concatenate([row.place for row in rows]).tolist():
-        called[names[k] + "'" if names[k] in called else names[k]] = None
-    return Circuit.from_arrays(kind, first, second, value, n_nodes, "impulses", list(called))
+def _space(parts: Parts, role: Role, sources: np.ndarray) -> _Space:
+    """All voltages, or all currents, that meet Kirchhoff's laws and the sources."""
+    made = np.full(parts.role.size, int(Role.WINDING))
+    for own, other in ORDERS[role].items():
+        made[parts.role == own] = other
+    net = normal_tree(parts, made)
+    m = made.size
+    if role == Role.CAPACITOR:
+        over = _identity(m, net.twigs)
+        over[net.links] = net.cut.T
+        stored, loose, given = (net.tree[[kind, kind + 1]] for kind in (C, R, FIXED))
+        branches = net.twigs
+    else:
+        over = _identity(m, net.links)
+        over[net.twigs] = -net.cut
+        stored, loose, given = (net.rest[[kind, kind + 1]] for kind in (L, C, FREE))
+        branches = net.links
+    free = [over[:, slice(*ends)] for ends in (stored, loose, given)]
+    level = sources[branches[slice(*given)]]
+    return _Space(
+        free[0], free[1], free[2] @ level, np.abs(free[2]) @ np.abs(level), branches[slice(*loose)]
+    )  # fmt: skip
+
+
+def _identity(m: int, elements: np.ndarray) -> np.ndarray:
+    """Of ``elements`` among all: (m, elements)."""
+    found = np.zeros((m, elements.size))
+    found[elements, np.arange(elements.size)] = 1.0
+    return found

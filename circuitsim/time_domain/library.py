@@ -23,7 +23,7 @@ from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_rows import DONE, Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, normal_tree, shared_of
 from circuitsim.time_domain.roots import POINTS, SHARES
-from circuitsim.time_domain.trees import FIRST_ROLE
+from circuitsim.time_domain.trees import FIRST_ROLE, Wiring
 from circuitsim.time_domain.windows import LENGTHS
 
 TURN = 8.0
@@ -45,6 +45,9 @@ LARGEST = 2_000_000_000
 
 NOTHING = UNCOUPLED, UNCOUPLED
 """No matrices of least squares (`circuitsim.time_domain.mode_equations.equations`)."""
+NO_BRANCHES = np.zeros(0, np.int64)
+UNWIRED = Wiring(NO_BRANCHES, NO_BRANCHES, UNCOUPLED, NO_BRANCHES, NO_BRANCHES, UNCOUPLED)
+"""No normal tree: `entered` makes it."""
 
 
 class Modes(NamedTuple):
@@ -142,7 +145,7 @@ class Library:
         parts = min(q, supply.resistors.size) + s if decaying else 0
         self.shape = _Shape(
             supply.role.size, s, q, supply.diodes.size + supply.on.size, twigs, parts,
-            not (decaying and supply.capacitors),
+            not (decaying and supply.capacitors), len(supply.of.turns),
         )  # fmt: skip
         self._complete: Modes | None = None
         self.exponent = int(np.frexp(longest)[1])
@@ -188,8 +191,9 @@ class Library:
         """Make a mode as number ``at``: the outcome, and how many checks it has."""
         m, n = self.supply.role.size, len(self.system) + self.supply.of.storing.size
         enter = time_kernel("entered", m * (m + WORK * n))
+        net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
         found: tuple[int, int] = enter(
-            self._supplied, conducting, shared, shared is not NOTHING, modes, self.pinned[1], at
+            self._supplied, conducting, net, shared, shared is not NOTHING, modes, self.pinned[1], at
         )
         return found
 
@@ -227,12 +231,16 @@ class Library:
 
     def _shared(self, conducting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What current sources in the tree and voltage sources outside of it need (`shared_of`)."""
+        return shared_of(*self._tree(conducting))
+
+    def _tree(self, conducting: np.ndarray) -> tuple[Wiring, np.ndarray]:
+        """The normal tree of a mode, and its roles."""
         supply, d = self.supply, self.supply.diodes.size
         role, value = supply.role.copy(), supply.of.value.copy()
         role[supply.diodes[conducting[:d]]] = Role.CONDUCTING
         value[supply.switched] = np.where(conducting[d:], *supply.ohms)
-        parts = Parts(supply.nodes, supply.first, supply.second, role, value, None)
-        return shared_of(normal_tree(parts, role), role)
+        parts = Parts(supply.nodes, supply.first, supply.second, role, value, None, supply.of.turns)
+        return normal_tree(parts, role), role
 
     def _grow(self, checks: int) -> None:
         """Room for one more mode with so many checks."""
@@ -257,7 +265,7 @@ class Library:
 
 class _Shape(NamedTuple):
     """Sizes of a mode: elements, states of sources, storing elements, diodes and switches, branches of a tree, most
-    decaying parts; whether it has currents and a whole system."""
+    decaying parts; whether it has currents and a whole system; ideally coupled windings."""
 
     elements: int
     s: int
@@ -266,18 +274,19 @@ class _Shape(NamedTuple):
     twigs: int
     parts: int
     complete: bool
+    windings: int
 
     def room(self, many: int, checks: int) -> tuple[Modes, Decays]:
         """Zeros, and what `entered` fills in as a whole; decays are empty where there are no parts.
 
         One block: of several, freed after each run, the C library would give memory back to the system each time.
         """
-        m, s, q, d, _, c, complete = self
+        m, s, q, d, t, c, complete, windings = self
         n, k = s + q, s + c
         square, flows = ((n, n), (n, m)) if complete else ((s, s), (0, 0))
         sizes = (q, m, s, d, k) if c else (0,) * 5
         zeros = [(0, 0) if c else (q, q), (0 if c else q,), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
-        whole = [square, (n, m), flows, (n, d), (n, q)]
+        whole = [square, (n, m), flows, (n, d), (n, q), (t, m - windings - t)]
         found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
         for own in found[: len(zeros)]:
             own[...] = 0.0
@@ -295,18 +304,17 @@ class _Shape(NamedTuple):
     def _modes(self, many: int, zeros: list[np.ndarray], whole: list[np.ndarray]) -> Modes:
         """`Modes` of the arrays of floats in the block: zeros, and what `entered` fills in as a whole."""
         m, _, q, d, t = self[:5]
-        links = m - t
+        links = m - self.windings - t
         onto, conductance, radius, longest, sources, source_checks = zeros
         size, place, source_many, twigs, links_of, tree, rest, window = _block(np.zeros, np.int64, [
             (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
                                          (LENGTHS,))
         ])  # fmt: skip
         window[:] = -1
-        system, voltage, current, slack, storing = whole
+        system, voltage, current, slack, storing, cut = whole
         return Modes(
             np.zeros((many, d), bool), size, place, onto, conductance, system, radius, longest, voltage, current, slack,
-            storing, sources, source_checks, source_many, twigs, links_of, np.zeros((many, t, links), np.int8), tree,
-            rest, window,
+            storing, sources, source_checks, source_many, twigs, links_of, cut, tree, rest, window,
         )  # fmt: skip
 
 

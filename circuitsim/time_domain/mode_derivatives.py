@@ -65,7 +65,8 @@ def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepp
     problem, circuit = origin.problem, origin.problem.circuit
     parts, d = problem.parts, problem.diodes.size
     role, value = parts.role.copy(), of.value.copy()
-    role[parts.role == Role.CAPACITOR], role[parts.role == Role.INDUCTOR] = Role.CURRENT, Role.VOLTAGE
+    role[parts.role == Role.CAPACITOR] = Role.CURRENT
+    role[(parts.role == Role.INDUCTOR) | (parts.role == Role.WINDING)] = Role.VOLTAGE
     value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
     # What .ic holds: a source from a node to ground, or in place of an inductor.
     coils = [(circuit.element_index(name), level) for name, level in of.held.items() if name in circuit]
@@ -79,10 +80,12 @@ def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepp
         first=np.append(parts.first, [node for node, _ in nodes]).astype(np.int64),
         second=np.append(parts.second, none).astype(np.int64),
         role=np.append(role, np.full(len(nodes), int(Role.VOLTAGE))), value=np.append(value, none), coupling=None,
+        turns=parts.turns[:0],
     )  # fmt: skip
     mode = mode_of(
         parts, problem.diodes, conducting[:d], sources, problem.system, np.concatenate([of.rows, held])
     )  # fmt: skip
     capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
-    rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], mode.current[problem.storing])
+    current = problem.states_of(mode.current[: problem.parts.role.size])
+    rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], current[problem.storing])
     return np.asarray(rows_of.imag @ problem.states(0.0)[0] / of.step)

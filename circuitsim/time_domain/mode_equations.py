@@ -6,8 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.mode_kernels import fill, mismatches, sums_of_currents
-from circuitsim.time_domain.trees import BLOCKING, CAPACITOR, CONDUCTING, FIXED, FREE, VOLTAGE, C, L, R
+from circuitsim.time_domain.mode_kernels import fill, mismatches, sums_of_currents, times
+from circuitsim.time_domain.trees import (
+    BLOCKING,
+    CAPACITOR,
+    CONDUCTING,
+    FIXED,
+    FREE,
+    VOLTAGE,
+    WINDING,
+    C,
+    L,
+    R,
+)
 
 
 class Given(NamedTuple):
@@ -26,6 +37,8 @@ class Given(NamedTuple):
         Ω, F, H.
     coupling : (m, m) array
         Mutual inductances, H; (0, 0) where there are none.
+    turns : (w, m) float array
+        See `circuitsim.time_domain.modes.Parts`.
     """
 
     storing: np.ndarray
@@ -34,6 +47,7 @@ class Given(NamedTuple):
     rows: np.ndarray
     value: np.ndarray
     coupling: np.ndarray
+    turns: np.ndarray
 
 
 def equations(net, role, of, shared, waves, dependent, checks, complete):
@@ -84,6 +98,25 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
     for e in of.storing:
         for c in range(n):
             dependent[e, c] = waves.voltage[e, c] if role[e] == CAPACITOR else waves.current[e, c]
+    if net.flows.shape[0]:
+        windings(net, role, of.turns, waves)
+
+
+def windings(net, role, turns, waves):
+    """Voltages and currents of ideally coupled windings; inductors keep the rest of their states' currents."""
+    w, m, n = -1, role.size, waves.system.shape[0]
+    flows = times(net.flows, waves.current)
+    for e in range(m):
+        if role[e] != WINDING:
+            continue
+        w += 1
+        for c in range(n):
+            waves.current[e, c] = flows[w, c]
+        for k in range(m):
+            if turns[w, k] != 0.0:
+                for c in range(n):
+                    waves.voltage[e, c] += turns[w, k] * waves.voltage[k, c]
+                    waves.current[k, c] -= turns[w, k] * flows[w, c]
 
 
 def states_of(net, role, of):

@@ -118,11 +118,10 @@ def resistors(net, value, waves):
             waves.voltage[net.twigs[t], c] = -right[t - t0, c]
             waves.current[net.twigs[t], c] = quotient(-right[t - t0, c], value[net.twigs[t]])
     for k in range(l0, l1):
-        e = net.links[k]
         across(net, t0, t1, k, waves.voltage, drive[k - l0])
         for c in range(n):
-            waves.voltage[e, c] = drive[k - l0, c]
-            waves.current[e, c] = conductance[k - l0] * drive[k - l0, c]
+            waves.voltage[net.links[k], c] = drive[k - l0, c]
+            waves.current[net.links[k], c] = conductance[k - l0] * drive[k - l0, c]
 
 
 def capacitors(net, value, rate, waves):
@@ -148,13 +147,12 @@ def capacitors(net, value, rate, waves):
             waves.system[t - t0, c] = -slope[t - t0, c]
             waves.current[net.twigs[t], c] = -value[net.twigs[t]] * slope[t - t0, c]
     for k in range(l0, l1):
-        e = net.links[k]
         for t in range(t0, t1):
             if net.cut[t, k] != 0.0:
                 for c in range(n):
                     drift[k - l0, c] -= net.cut[t, k] * slope[t - t0, c]
         for c in range(n):
-            waves.current[e, c] = value[e] * drift[k - l0, c]
+            waves.current[net.links[k], c] = value[net.links[k]] * drift[k - l0, c]
 
 
 def in_loops(net, waves):
@@ -177,13 +175,15 @@ def sums_of_currents(net, storing_voltages):
     if not storing_voltages:
         return found
     for t in range(net.tree[R + 1] - 1, net.tree[R] - 1, -1):
-        # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix.
+        # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix, or turns ratios.
         p = -1
         for j in range(count):
-            row[j] = 0.0
+            row[j], size = 0.0, 0.0
             for k in range(count):
                 row[j] += net.cut[t, l0 + k] * found[0, k, j]
-            if row[j] != 0.0 and not taken[j]:
+                size += abs(net.cut[t, l0 + k] * found[0, k, j])
+            row[j] = row[j] if abs(row[j]) > CANCELLED * size else 0.0
+            if row[j] != 0.0 and not taken[j] and (p < 0 or abs(row[j]) >= abs(row[p])):
                 p = j
         if p < 0:
             continue

@@ -64,7 +64,7 @@ class Supply(NamedTuple):
     radius: float
 
 
-def entered(supply, conducting, shared, known, modes, decays, at):
+def entered(supply, conducting, transformed, shared, known, modes, decays, at):
     """Make the mode of a set of conducting diodes and closed switches, and fill it in as number ``at``.
 
     Parameters
@@ -72,6 +72,8 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     supply : Supply
         Pinned, as are `modes` and `decays`.
     conducting : (d,) bool array
+    transformed : Wiring
+        The normal tree of this mode, of a circuit with ideally coupled windings; else empty.
     shared : tuple of two arrays
         See `circuitsim.time_domain.mode_equations.equations`.
     known : bool
@@ -96,13 +98,16 @@ def entered(supply, conducting, shared, known, modes, decays, at):
     ohms = np.zeros(m)
     for e in supply.resistors:
         ohms[e] = value[e]
-    net = wired(supply.nodes, supply.first, supply.second, role, np.argsort(ohms, kind="mergesort"))
+    net = transformed
+    if not supply.of.turns.size:
+        net = wired(supply.nodes, supply.first, supply.second, role, np.argsort(ohms, kind="mergesort"))
     if not known and not (alone(net.twigs[net.tree[FREE] :], role, BLOCKING)
                           and alone(net.links[: net.rest[C]], role, CONDUCTING)):  # fmt: skip
         return SHARED, 0
     k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
     waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
-    of = Given(supply.of.storing, supply.of.sources, supply.of.system, supply.of.rows, value, supply.of.coupling)
+    of = Given(supply.of.storing, supply.of.sources, supply.of.system, supply.of.rows, value, supply.of.coupling,
+               supply.of.turns)  # fmt: skip
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
     equations(net, role, of, shared, waves, dependent, (loops, cuts), modes.current.shape[2] > 0)
     many = not_zero(loops).size + not_zero(cuts).size

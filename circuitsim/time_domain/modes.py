@@ -3,7 +3,7 @@
 A normal tree (Bryant 1959) takes sources and conducting diodes first, then capacitors, resistors, inductors, blocking
 diodes and current sources. Capacitors of the tree and inductors outside of it are the states; capacitors in loops with
 sources and inductors in cuts with sources follow from these and from the sources' derivatives. The cut-set matrix holds
-integers, so ranks are exact.
+integers, so ranks are exact; with ideally coupled windings turns ratios too (`circuitsim.time_domain.transformers`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from circuitsim.time_domain import trees
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.mode_equations import Given
 from circuitsim.time_domain.mode_kernels import Waves
+from circuitsim.time_domain.transformers import with_transformers
 from circuitsim.time_domain.trees import FREE, C, L, R, Wiring
 
 
@@ -30,6 +31,7 @@ class Role(IntEnum):
     INDUCTOR = trees.INDUCTOR
     BLOCKING = trees.BLOCKING
     CURRENT = trees.CURRENT
+    WINDING = trees.WINDING
 
 
 UNCOUPLED = np.zeros((0, 0))
@@ -50,6 +52,9 @@ class Parts(NamedTuple):
         Ω, F or H; 0 for all others.
     coupling : (m, m) float array or None
         Mutual inductances between inductors, H; None without.
+    turns : (w, m) float array
+        Of windings (`Role.WINDING`), ascending, over the inductors that they are ideally coupled to: their voltages are
+        these times those of the inductors, and these times their currents are in the inductors' states.
     """
 
     n_nodes: int
@@ -58,6 +63,7 @@ class Parts(NamedTuple):
     role: np.ndarray
     value: np.ndarray
     coupling: np.ndarray | None
+    turns: np.ndarray
 
 
 class Mode(NamedTuple):
@@ -75,7 +81,8 @@ class Mode(NamedTuple):
     voltage, current : (m, k + s) float arrays
         Branch voltages and currents are these matrices times z.
     dependent : (m, k + s) float array
-        The rows of `voltage` for capacitors and of `current` for inductors; 0 elsewhere.
+        The rows of `voltage` for capacitors and of `current` for inductors, with those of windings that they are
+        ideally coupled to (`Parts.turns`); 0 elsewhere.
     source_loops, source_cuts : (m, s) float arrays
         What no finite current and voltage meets, as functions of w: currents through loops of sources and conducting
         diodes whose voltages do not add up, by equal infinitesimal resistances (Ω times A), and voltages across cuts of
@@ -104,7 +111,8 @@ def normal_tree(parts: Parts, role: np.ndarray) -> Wiring:
     order = np.argsort(np.where(role == Role.RESISTOR, parts.value.real, 0.0), kind="stable")
     work = len(Role) * role.size + parts.n_nodes * role.size
     net = time_kernel("wired", work)(parts.n_nodes, parts.first, parts.second, role, order)
-    return Wiring(*net)
+    made = Wiring(*net)
+    return with_transformers(made, role, parts.turns) if parts.turns.size and Role.WINDING in role else made
 
 
 def mode_of(
@@ -137,7 +145,9 @@ def mode_of(
     storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
     loops, cuts = np.zeros((2, m, s), kind)
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-    of = Given(storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind))
+    of = Given(
+        storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind), parts.turns,
+    )  # fmt: skip
     work = 16 * net.cut.size + 4 * voltage.size
     time_kernel("equations", work)(
         net, role, of, shared_of(net, role), waves, dependent, (loops, cuts), True

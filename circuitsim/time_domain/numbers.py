@@ -25,6 +25,7 @@ NAMES = (
     "waveforms have gradients by R, C, L (not zero) and sources, by D1.vfwd and the like, by vt, vh, ron and roff of "
     "switches (S1.vt), couplings k(L1,L2) and initial values (C1.ic)"
 )
+IDEAL = " is of ideally coupled inductors, by which runs of the method implicit alone have gradients"
 
 
 class Stepped(NamedTuple):
@@ -126,6 +127,8 @@ def _of_element(problem: Problem, found: Stepped, k: int, name: str) -> None:
     if k in sources and problem.circuit.columns()[0][k] in (VOLTAGE, CURRENT):
         _of_source(problem, found, sources.index(k), 1.0, factor=True)
         return
+    if problem.ideally_coupled[k]:
+        raise _refuse(name, IDEAL)
     usable = k in problem.resistors.tolist() or k in problem.storing.tolist()
     if not usable or k in problem.switched or problem.own.value[k] == 0.0:
         raise _refuse(name, " has no such value")
@@ -146,6 +149,8 @@ def _of_source(problem: Problem, found: Stepped, row: int, slope: float, factor:
 
 
 def _of_coupling(problem: Problem, found: Stepped, a: int, b: int, name: str) -> None:
+    if problem.ideally_coupled[[a, b]].any():
+        raise _refuse(name, IDEAL)
     if found.coupling is None or problem.parts.coupling is None or problem.parts.coupling[a, b] == 0.0:
         raise _refuse(name, " couples nothing")
     step = 1j * found.step * np.sqrt(problem.own.value[a] * problem.own.value[b])
@@ -191,12 +196,14 @@ def _of_part(origin: Origin, found: Stepped, name: str) -> None:
         else:
             found.thresholds[:, place] += step * np.array([1.0, 1.0 if which == "vt" else -1.0])
         return
-    if which == "ic" and k in problem.storing.tolist():
+    if which == "ic" and (k in problem.storing or problem.parts.role[k] == Role.WINDING):
         if origin.begins is Beginning.STATED:
-            found.initial[problem.storing.tolist().index(k)] += 1j * found.step
+            own = np.zeros(problem.parts.role.size)
+            own[k] = found.step
+            found.initial.imag += problem.states_of(own)[problem.storing]
             return
         named = next((key for key in origin.held if key.lower() == element.lower()), None)
-        if named is not None and problem.own.role[k] == Role.INDUCTOR:
+        if named is not None and problem.own.role[k] in (Role.INDUCTOR, Role.WINDING):
             found.held[named] += 1j * found.step
             return
         raise _refuse(name, " has no effect (the run begins at the operating point)")

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.couplings import mutual_inductances
+from circuitsim.circuit.couplings import ideal_windings, mutual_inductances
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.errors import UsageError
@@ -86,7 +86,7 @@ class Problem:
     def decays(self) -> bool:
         """Whether there are no capacitors beside inductors: see `circuitsim.time_domain.decays`."""
         role = self.parts.role[self.storing]
-        return bool((role == role[:1]).all())
+        return bool((role == role[:1]).all()) and not self.parts.turns.size
 
     @cached_property
     def radius(self) -> float:
@@ -143,7 +143,7 @@ class Problem:
         off = np.array([s.threshold - s.hysteresis for s in switches])
         ohms = np.array([[s.on for s in switches], [s.off for s in switches]])
         coupling = UNCOUPLED if parts.coupling is None else parts.coupling
-        of = Given(self.storing, self.sources, self.system, self.rows, parts.value, coupling)
+        of = Given(self.storing, self.sources, self.system, self.rows, parts.value, coupling, parts.turns)
         return Supply(
             parts.n_nodes, parts.first, parts.second, parts.role, of, self.diodes, self.switched, self.resistors,
             ohms, self.control, on, off, self.system.shape[0] - 1,
@@ -172,6 +172,17 @@ class Problem:
         other[self.switched] = True
         ohms = self.parts.value[self.resistors[~other[self.resistors]]]
         return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
+
+    def states_of(self, level: np.ndarray) -> np.ndarray:
+        """Capacitor voltages and inductor currents, with those of windings, from the elements' own: (m,) or (m, s)."""
+        found: np.ndarray = level + self.parts.turns.T @ level[self.parts.role == Role.WINDING]
+        return found
+
+    @cached_property
+    def ideally_coupled(self) -> np.ndarray:
+        """Which elements (m,) are ideally coupled inductors."""
+        found: np.ndarray = (self.parts.role == Role.WINDING) | (self.parts.turns != 0.0).any(axis=0)
+        return found
 
     def storage(self) -> np.ndarray:
         """Capacitances and inductances (q,), and absolute mutual inductances: twice the energy is at most the sum of
@@ -220,8 +231,13 @@ def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Part
         raise UsageError(f"{circuit.names[int(np.argmin(size))]} is negative: its energy is not bounded below")
     role[(size == 0.0) & ((kind == RESISTOR) | (kind == INDUCTOR))] = Role.VOLTAGE
     role[(size == 0.0) & (kind == CAPACITOR)] = Role.CURRENT
+    windings, turns = ideal_windings(circuit, couplings)
+    role[windings] = Role.WINDING
+    coupling = mutual_inductances(circuit, size, couplings)
+    if coupling is not None:
+        coupling[windings], coupling[:, windings] = 0.0, 0.0
     # Copies, which are not read-only: one kind of array, one compilation.
-    return Parts(n_nodes, first.copy(), second.copy(), role, size, mutual_inductances(circuit, size, couplings))
+    return Parts(n_nodes, first.copy(), second.copy(), role, size, coupling, turns)
 
 
 def _with_controls(
@@ -247,6 +263,7 @@ def _with_controls(
     return Parts(
         parts.n_nodes, np.concatenate([parts.first, first]), np.concatenate([parts.second, second]),
         np.concatenate([parts.role, np.full(more, int(Role.CURRENT))]), np.concatenate([parts.value, none]), coupling,
+        np.hstack([parts.turns, np.zeros((len(parts.turns), more))]),
     ), np.array(control, dtype=np.int64).reshape(-1, 2)  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.couplings import UNCOUPLED, ideal_couplings
+from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
@@ -49,17 +49,16 @@ class Method(Enum):
 
 
 def method_for(
-    circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE, couplings: Mapping[tuple[str, str], float] = UNCOUPLED
+    circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE
 ) -> Method:
     """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
-    ideal couplings, and more than `STATES` capacitors and inductors.
+    and more than `STATES` capacitors and inductors.
     """
     kind = circuit.arrays().kind
     states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
     smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
     modulated = any(isinstance(wave, FrequencyModulation) for wave in waveforms.values())
-    ideal = ideal_couplings(circuit, couplings)
-    exact = not (smooth or modulated or ideal or circuit.laws) and states <= STATES
+    exact = not (smooth or modulated or circuit.laws) and states <= STATES
     return Method.EXACT if exact else Method.IMPLICIT
 
 
@@ -99,7 +98,7 @@ def transient(
     switches : mapping of str to Switch, optional
         Resistors by name that are switches.
     couplings : mapping of (str, str) to float, optional
-        Coupling factors of pairs of inductors, −1 to 1; ±1 with the implicit method.
+        Coupling factors of pairs of inductors, −1 to 1.
     progress : callable, optional
         Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
     begin : float
@@ -151,7 +150,7 @@ def transient(
             f"{times.size:,} output times of {len(circuit):,} elements: at most {most:,}; take a larger step"
         )
     stop = float(times[-1])
-    chosen = Method(method) if method is not None else method_for(circuit, waveforms, couplings)
+    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
     if chosen is Method.IMPLICIT:
         steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
         return implicit_run(steps, times, initial, held, tolerance, progress)

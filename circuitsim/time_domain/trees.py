@@ -6,33 +6,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT = range(7)
+VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT, WINDING = range(8)
 """Roles of branches: `circuitsim.time_domain.modes.Role`."""
 FIXED, C, R, L, FREE = range(5)
 """Classes of branches: the range of class k in the tree is ``tree[k]`` to ``tree[k + 1]``, of the links likewise."""
 FIRST_ROLE = np.array([0, 2, 3, 4, 5, 7])
-"""The first role of each class (`circuitsim.time_domain.modes.Role`), and the number of roles."""
+"""The first role of each class (`circuitsim.time_domain.modes.Role`), and that of windings, which are in no class."""
 
 
 class Wiring(NamedTuple):
-    """A normal tree: its branches, the links, the cut-set matrix between them, and the ranges of the classes."""
+    """A normal tree: its branches, the links, the cut-set matrix between them, and the ranges of the classes.
+
+    With ideal couplings the cut-set matrix holds turns ratios too, and windings are neither branches of the tree nor
+    links; ``flows`` (windings, m) are their currents over those of all other branches
+    (`circuitsim.time_domain.transformers`).
+    """
 
     twigs: np.ndarray
     links: np.ndarray
     cut: np.ndarray
     tree: np.ndarray
     rest: np.ndarray
+    flows: np.ndarray
 
 
 def wired(nodes, first, second, role, order):
-    """The normal tree of elements with these roles, those of one role taken in the given order: a `Wiring`."""
+    """The normal tree of elements with these roles, those of one role taken in the given order: a `Wiring`.
+
+    Windings come last, behind the ranges of the classes.
+    """
     m = role.size
     twigs, links = np.empty(m, np.int64), np.empty(m, np.int64)
     tree, rest = np.zeros(FIRST_ROLE.size, np.int64), np.zeros(FIRST_ROLE.size, np.int64)
     t = forest(nodes, first, second, role, order, twigs, links, tree, rest)
     cut = np.zeros((t, m - t))
     cut_sets(nodes, first, second, twigs[:t], links[: m - t], cut)
-    return Wiring(twigs[:t], links[: m - t], cut, tree, rest)
+    return Wiring(twigs[:t], links[: m - t], cut, tree, rest, np.zeros((0, 0)))
 
 
 def forest(nodes, first, second, role, order, twigs, links, tree, rest):
@@ -42,7 +51,7 @@ def forest(nodes, first, second, role, order, twigs, links, tree, rest):
     Returns the number of branches in the forest.
     """
     root, t, left, kind = np.arange(nodes), 0, 0, 0
-    for k in range(FIRST_ROLE[FREE + 1]):
+    for k in range(FIRST_ROLE[FREE + 1] + 1):
         if k == FIRST_ROLE[kind]:
             tree[kind], rest[kind] = t, left
             kind += 1
@@ -57,7 +66,6 @@ def forest(nodes, first, second, role, order, twigs, links, tree, rest):
                 root[b] = a
                 twigs[t] = e
                 t += 1
-    tree[FREE + 1], rest[FREE + 1] = t, left
     return t
 
 

@@ -63,6 +63,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     },
     # An open switch of 10 MΩ; a closed one of 10 mΩ beside the coil's 100 Ω.
     "buck-boost-converter": {"V": {"in": 12, "a": 0, "out": 0, "g": 0}, "I": {"S1": 12 / 10e6}, "ON": set()},
+    "flyback-converter": {"V": {"in": 24, "d": 24, "out": 0}, "I": {"S1": 24 / 10e6, "L2": 0}, "ON": set()},
     "relay-flyback": {"V": {"d": 12 * 0.01 / 100.01, "g": 5}, "I": {"L1": 12 / 100.01}, "ON": set()},
     "charge-sharing": {"V": {"g": 0}, "I": {"S1": 0}, "FLOATING": {"a", "b"}},
     # Over frequency: tests/small_signal.

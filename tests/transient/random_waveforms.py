@@ -98,3 +98,42 @@ def draw_switched(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, fl
         ends = circuit.node_names[arrays.first[j]], circuit.node_names[arrays.second[j]]
         switches[f"S{k}"] = Switch(ends, r.uniform(-1.0, 1.0), r.uniform(0.1, 0.5), on, off)
     return circuit, waves, initial, switches
+
+
+Couplings = dict[tuple[str, str], float]
+
+
+def draw_coupled(
+    seed: int,
+) -> tuple[Circuit, dict[str, Waveform], dict[str, float], dict[str, Switch], Couplings]:
+    """The circuit of `draw_switched` with one or two groups of 2 to 4 ideally coupled windings, of which some have
+    terminals of their own with resistors, diodes and capacitors at them; two groups are coupled by less than 1."""
+    circuit, waves, initial, switches = draw_switched(seed)
+    r = random.Random(f"windings {seed}")
+    n = 1 + sum(name.startswith("n") for name in circuit.node_names)
+    groups, signs = list[list[str]](), dict[str, int]()
+    for _ in range(r.choice((1, 1, 2))):
+        coils = [f"W{len(signs) + k}" for k in range(r.randint(2, 4))]
+        for coil in coils:
+            signs[coil] = r.choice((1, -1))
+            a, b = two(r, n)
+            if r.random() < 0.5:
+                a = f"{coil}a"
+                circuit.resistor(f"R{coil}", a, node(r.randrange(n)), size(r))
+            circuit.add("L", coil, a, b, r.choice((1.0, 1.0, 4.0, 0.25, round(10.0 ** r.uniform(-1.0, 1.0), 2))))
+            initial[coil] = r.choice((0.0, round(r.uniform(-1.0, 1.0), 2)))
+            if r.random() < 0.5:
+                circuit.diode(f"D{coil}", *r.choice(((a, b), (b, a), (a, node(r.randrange(n))))))
+            if r.random() < 0.2:
+                circuit.add("C", f"C{coil}", a, b, size(r))
+        groups.append(coils)
+    between = r.choice((0.0, 0.5, 0.9))
+    factors = {}
+    names = list(signs)
+    for k, first in enumerate(names):
+        for second in names[k + 1 :]:
+            same = any(first in group and second in group for group in groups)
+            factor = signs[first] * signs[second] * (1.0 if same else between)
+            if factor:
+                factors[first, second] = factor
+    return circuit, waves, initial, switches, factors

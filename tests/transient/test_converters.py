@@ -198,7 +198,7 @@ def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
     first = np.concatenate([np.arange(1, nodes), rng.integers(0, nodes, 2 * nodes + 1)])
     second = np.concatenate([rng.integers(0, np.arange(1, nodes)), rng.integers(0, nodes, 2 * nodes + 1)])
     second = np.where(first == second, (first + 1) % nodes, second)
-    parts = Parts(nodes, first, second, role, 10.0 ** rng.uniform(-2, 9, role.size), None)
+    parts = Parts(nodes, first, second, role, 10.0 ** rng.uniform(-2, 9, role.size), None, np.zeros((0, 0)))
     net = normal_tree(parts, role)
     coils = slice(net.rest[L], net.rest[L + 1])
     onto, back = sums_of_currents(net, True)

@@ -54,6 +54,11 @@ def test_switched_decks() -> None:
     """12 V · 0.4 / 0.6; half of the energy; a current that falls with 1 ms."""
     mean = measure(ran("buck-boost-converter"), "mean AVG v(out) FROM=1.5m TO=2m").value
     assert mean == pytest.approx(-8.0, rel=2e-3)
+    flyback = ran("flyback-converter")
+    mean, handed = (measure(flyback, text).value for text in ("mean AVG v(out) FROM=1m", "top MAX i(L2) FROM=1m"))
+    top = measure(flyback, "top MAX i(L1) FROM=1m").value
+    assert mean == pytest.approx(8.0, rel=2e-3)
+    assert handed == pytest.approx(2.0 * (top or 0.0), rel=1e-5)
     shared = ran("charge-sharing")
     assert [shared.voltage(node)[-1] for node in ("a", "b")] == pytest.approx([5.0, 5.0], abs=1e-3)
     assert shared.energies.dissipated == pytest.approx(25e-6, rel=1e-3)
@@ -82,7 +87,8 @@ THEIRS = (
     ("half-wave-smoothed", "out", 0.05), ("rectifier-bridge-smoothed", "out", 0.05), ("voltage-doubler", "out", 0.1),
     ("cockcroft-walton", "b3", 2.0), ("clamp-capacitor", "out", 0.05), ("peak-detector", "out", 0.05),
     ("buck-converter", "out", 0.05), ("boost-converter", "out", 0.1), ("buck-boost-converter", "out", 0.1),
-    ("charge-sharing", "b", 0.05), ("relay-flyback", "d", 0.12), ("clipper-1n4148", "out", 0.005),
+    ("flyback-converter", "out", 0.1), ("charge-sharing", "b", 0.05), ("relay-flyback", "d", 0.12),
+    ("clipper-1n4148", "out", 0.005),
 )  # fmt: skip
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import TransientResult, transient
-from circuitsim.time_domain.run import Method, method_for
+from circuitsim.time_domain import ImplicitResult, TransientResult, transient
 
 ACCURACY = 1e-5
 SOURCES = ("SIN(1 5 1k)", "PULSE(2 -5 0.1m 10u 10u 0.4m 1m)", "PWL(0 3 1m 3 1.1m -4 2m 5)")
@@ -97,13 +96,13 @@ def test_a_secondary_at_rest_stays_at_rest() -> None:
         assert np.abs(found.current("L2")).max() < 1e-15 * found.current("L1").max()
 
 
-def test_ideal_coupling_is_of_the_implicit_method() -> None:
+def test_ideal_coupling_of_both_methods() -> None:
     text = deck("L1 a 0 1m\nL2 b 0 1m\nK1 L1 L2 1", SOURCES[0])
     ideal = text.replace("IS=1e-14 N=1", "VFWD=0")
-    read = read_deck_text(text.replace("D1 b c DM", "Rd b c 1"))
-    assert method_for(read.circuit, couplings={("L1", "L2"): 1.0}) is Method.IMPLICIT
-    assert method_for(read.circuit, couplings={("L1", "L2"): 0.9}) is Method.EXACT
-    with pytest.raises(UsageError, match="only the implicit method takes ideal couplings"):
-        run(ideal, method="exact")
+    exact, implicit = run(ideal), run(ideal, method="implicit")
+    assert not isinstance(exact, ImplicitResult)
+    for element in ("L1", "L2", "D1"):
+        ours, theirs = exact.current(element), implicit.current(element)
+        assert np.abs(ours - theirs).max() < 2e-4 * np.abs(theirs).max()
     with pytest.raises(UsageError, match="between -1 and 1"):
         run(text.replace("K1 L1 L2 1", "K1 L1 L2 1.01"))
