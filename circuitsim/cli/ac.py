@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude", "coupled"))
+    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude", "coupled", "tran"))
     if args.poles:
         return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes

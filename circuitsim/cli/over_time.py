@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from circuitsim.time_domain import TransientResult
 
 
+ELSEWHERE = frozenset(("tran", "ac", "amplitude"))
+"""Kinds of notes about what an operating point leaves out: over time nothing, or what another analysis takes."""
+
+
 def add_shown(parser: argparse.ArgumentParser) -> None:
     """Add the options of what is shown."""
     parser.add_argument("--columns", metavar="LIST", action=Listed,
@@ -55,7 +59,7 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
 
 def report_over_time(deck: Deck) -> None:
     """Print the warnings and notes of a deck that hold over time."""
-    report(w for w in [*deck.problems, *deck.notes] if w.kind != "tran" and not acts_over_time(w))
+    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ELSEWHERE and not acts_over_time(w))
 
 
 def acts_over_time(note: Problem) -> bool:

@@ -1,6 +1,6 @@
 """Ideally coupled windings: the normal tree of a circuit with ideal transformers.
 
-Of windings that store energy only together, some are inductors of the current ı̂ = i + Σ T i_w, where i_w are the
+Of windings that store energy only together, some are inductors of the current i + Σ T i_w, where i_w are the
 currents of the others (role `WINDING`) and T their turns over those of the inductor: v_w = Tᵀ v. A winding is
 neither a branch of the tree nor a link. Its law takes one branch out of the tree: the last one that it moves, since an
 ideal transformer keeps v and i orthogonal and the trees of such a circuit are the bases of a matroid (Bryant 1959;
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.trees import FIXED, FREE, WINDING, Wiring
+from circuitsim.time_domain.trees import FREE, WINDING, Wiring
 
 CANCELLED = 1e-12
 """Share of the terms of a sum below which it is zero: turns ratios are rounded."""
@@ -44,16 +44,6 @@ def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wirin
         flows[j, links] -= rows[p, t:first] / rows[p, first + j]
         flows[j, windings] = 0.0
     return _arranged(net, links, rows[:, :first], set(pivot.values()), flows)
-
-
-def free_windings(net: Wiring, role: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Windings (w,) whose laws sources of the tree alone could break: any current through them meets all equations."""
-    windings = np.flatnonzero(role == WINDING)
-    rows = _moved(net, windings, turns)
-    found = np.ones(windings.size, dtype=bool)
-    for j, p in _pivots(rows, 0, np.isin(windings, net.twigs)).items():
-        found[j] = p < net.tree[FIXED + 1]
-    return found
 
 
 def _pivots(rows: np.ndarray, first: int, inside: np.ndarray) -> dict[int, int]:

@@ -47,6 +47,16 @@ def test_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(rows[-1]["v(out) phase"]) == pytest.approx(-270, abs=2)  # continuous: not +90
 
 
+@pytest.mark.parametrize("command", ["ac", "tran"])
+def test_cards_of_another_analysis_take_no_note(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    deck = tmp_path / "both.cir"
+    deck.write_text("both\nV1 in 0 SIN(0 1 1k) AC 1\nR1 in out 1k\nC1 out 0 1n\n.ac dec 5 10 1k\n.tran 10u 1m\n.end\n")
+    code, out, err = run(capsys, command, str(deck))
+    assert code == 0 and out and "note: " + str(deck) not in err and not err.startswith("warning")
+
+
 def test_transfer_functions_and_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = deck(tmp_path, RC)
     words = ("--from", "1", "--to", "100", "--points", "2", "--format", "json")
