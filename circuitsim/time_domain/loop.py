@@ -244,7 +244,8 @@ def look_ahead(number, event):
 
 def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left):
     """Fill in the waveforms on the longest window that resolves them, no longer than the next event is expected to be
-    away (`look_ahead`); returns `GOING`, or what is missing, and the power of two of its length, s."""
+    away (`look_ahead`); returns `GOING`, or what is missing, and the power of two of its length, s. Steps down double
+    until a window is short enough; bisection finds the longest one."""
     m = walk.mark[NOW]
     mantissa, power = math.frexp(min(left, modes.longest[m], walk.number[AHEAD]))
     power -= mantissa == 0.5
@@ -253,10 +254,11 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     z_size = space.z_size
     if fixed.decays:
         power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
+    least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
         walk.mark[TRIES] += 1
         count = exponent - power
-        if count >= LENGTHS:
+        if power <= least:
             return FAST, power
         if fixed.decays:
             w = source_window(modes.window[0], inside, fixed, count, math.ldexp(1.0, power))
@@ -271,11 +273,15 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
             )
         else:
-            good = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
-            more = 0 if good else 1
-        if more == 0:
+            found = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
+            more = 0 if found else step
+        if more == 0 and (fixed.decays or power + 1 == bad):
             return GOING, power
-        power -= more
+        if more == 0:
+            good = power
+        else:
+            bad, step = power, 2 * step
+        power = (good + bad) // 2 if good > least else max(power - more, min(least + 1, bad - 1))
 
 
 def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):
