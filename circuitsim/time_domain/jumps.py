@@ -3,8 +3,8 @@
 Capacitor voltages that a loop of sources and diodes contradicts, and inductor currents in a cut, jump to x⁺, which
 minimises ½ (x⁺ − x⁻)ᵀ K (x⁺ − x⁻), K the capacitances and inductances (Frasca, Çamlibel, Goknar & Vasca 2010), where
 charges keep diodes' voltages from being positive and fluxes their currents from being negative: a convex quadratic
-program. Its multipliers, by complementary pivoting (Cottle, Pang & Stone 1992,
-ch. 4), say which diodes carry charge or block flux; x⁺ is the projection for these.
+program. Its multipliers, by complementary pivoting (Cottle, Pang & Stone 1992, ch. 4), say which diodes carry charge or
+block flux; x⁺ is the projection for these.
 """
 
 from __future__ import annotations

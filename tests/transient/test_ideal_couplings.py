@@ -20,6 +20,7 @@ from circuitsim.time_domain import (
     Integral,
     PiecewiseLinear,
     Pulse,
+    Sine,
     Switch,
     TransientResult,
     Value,
@@ -226,6 +227,38 @@ def test_gradients_through_events() -> None:
             difference = (around[0] - around[1]) / 2e-4
             size = max(abs(value * own) for own in found.gradient.values())
             assert value * found.gradient[name] == pytest.approx(difference, abs=1e-6 * max(abs(difference), size))
+
+
+def rectifier(values: dict[str, float], held: dict[str, float]) -> TransientResult:
+    """A run that begins at an operating point with currents in two of three windings."""
+    circuit = Circuit("rectifier")
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.resistor("R1", "in", "a", values["R1"])
+    circuit.add("L", "L1", "a", "0", 1e-2)
+    circuit.add("L", "L2", "b", "s", 4e-2)
+    circuit.resistor("R2", "b", "0", values["R2"])
+    circuit.resistor("R4", "s", "in", 50.0)
+    circuit.add("L", "L3", "t", "0", 1e-2)
+    circuit.diode("D1", "t", "u")
+    circuit.add("C", "C1", "u", "0", values["C1"])
+    circuit.resistor("R3", "u", "0", 500.0)
+    signs = {("L1", "L2"): 1.0, ("L1", "L3"): -1.0, ("L2", "L3"): -1.0}
+    own = {name: values[f"{name}.ic"] for name in held}
+    return transient(circuit, 5e-3, {"V1": Sine(2.0, 5.0, 1e3)}, couplings=signs, points=5, held=own)
+
+
+@pytest.mark.parametrize("held", [{}, {"L2": 0.02}])
+def test_gradients_from_an_operating_point(held: dict[str, float]) -> None:
+    values = {"R1": 10.0, "R2": 100.0, "C1": 1e-6} | {f"{name}.ic": level for name, level in held.items()}
+    wanted, run = Value("v(u)", 4.3e-3), rectifier(values, held)
+    assert run.current("L1", times=[0.0])[0] == pytest.approx(0.2) and len(run.events) >= 10
+    found = waveform_gradient(run, [wanted], list(values))
+    for name, value in values.items():
+        around = [
+            float(waveform_gradient(rectifier({**values, name: value * (1.0 + share)}, held), [wanted], []).values[0])
+            for share in (1e-4, -1e-4)
+        ]
+        assert value * found.gradient[name] == pytest.approx((around[0] - around[1]) / 2e-4, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["L1", "L2", "k(L1,L2)"])
