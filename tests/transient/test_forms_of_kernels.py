@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_waveforms import draw, draw_switched
+from random_waveforms import draw, draw_coupled, draw_switched
 
 from circuitsim import Circuit
 from circuitsim.netlist import read_deck
@@ -41,6 +41,17 @@ def test_random_circuits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given = switches[0] if switches else {}
     plain, compiled = both(
         monkeypatch, lambda: bits(transient(circuit, 2.0, waves, initial, points=51, switches=given))
+    )
+    assert len(plain) >= 3
+    assert plain == compiled
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ideally_coupled_inductors(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit, waves, initial, switches, couplings = draw_coupled(seed)
+    plain, compiled = both(
+        monkeypatch,
+        lambda: bits(transient(circuit, 1.0, waves, initial, points=51, switches=switches, couplings=couplings)),
     )
     assert len(plain) >= 3
     assert plain == compiled
