@@ -34,14 +34,14 @@ ORDERS = {
 
 
 class _Space(NamedTuple):
-    """Voltages or currents (m,) that meet Kirchhoff's laws: ``stored`` y + ``loose`` e + ``given``, a sum of terms of
-    this ``size``; e are those of the diodes ``own``."""
+    """Voltages or currents (m,) that meet Kirchhoff's laws: ``stored`` y + ``loose`` e + the sum of ``terms``; e are
+    those of the diodes ``own``, a term is that of one of ``sources``."""
 
     stored: np.ndarray
     loose: np.ndarray
-    given: np.ndarray
-    size: np.ndarray
+    terms: np.ndarray
     own: np.ndarray
+    sources: np.ndarray
 
 
 def jump(
@@ -99,37 +99,39 @@ def _limiting(
     scale = 1.0 / np.sqrt(gram.diagonal())
     lower = np.linalg.cholesky(gram * scale * scale[:, None])
     # y = scale L⁻ᵀ z: the energy is ½ |z − z⁻|².
-    before = solve_triangular(lower, scale * (moved @ (x[own] - space.given[at])), lower=True)
+    before = solve_triangular(lower, scale * (moved @ (x[own] - space.terms[at].sum(axis=1))), lower=True)
     links = np.setdiff1d(problem.diodes, space.own)
     by_z = sign * solve_triangular(lower, (space.stored[links] * scale).T, lower=True).T
     # Two diodes that hold one voltage between them contradict each other by its rounding.
-    gap = sign * space.given[links] + by_z @ before
-    gap += ROUNDING * (space.size[links] + np.abs(by_z) @ np.abs(before))
+    terms = space.terms[links]
+    gap = sign * terms.sum(axis=1) + by_z @ before
+    gap += ROUNDING * (np.abs(terms).sum(axis=1) + np.abs(by_z) @ np.abs(before))
     found = _multipliers(by_z, space.loose[links], gap)
     if found is None:
-        wrong = links[_contradicting(by_z, space.loose[links], gap)]
-        raise _contradiction([problem.circuit.names[k] for k in wrong.tolist()], role, now)
+        weights = _contradicting(by_z, space.loose[links], gap)
+        wrong = [*space.sources[np.abs(weights @ terms) > 0.0].tolist(), *links[weights > 0.0].tolist()]
+        raise _contradiction([problem.circuit.names[k] for k in wrong], role, now)
     limits = np.zeros(problem.parts.role.size, dtype=bool)
     limits[np.concatenate([links, space.own])] = found > ROUNDING * found.max(initial=0.0)
     return limits[problem.diodes]
 
 
 def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray:
-    """Which constraints of `_multipliers` add up to a contradiction (Farkas)."""
+    """Weights by which constraints of `_multipliers` add up to a contradiction (Farkas)."""
     none = np.zeros(by_z.shape[1]), np.zeros(by_own.shape[1])
     weights = linprog(gap, A_eq=by_z.T, b_eq=none[0], A_ub=by_own.T, b_ub=none[1], bounds=(0.0, 1.0)).x
-    return np.asarray(weights > ROUNDING)
+    return np.where(weights > ROUNDING, weights, 0.0)
 
 
 def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | UnboundedError:
     if role == Role.CAPACITOR:
         return InfeasibleError(
-            f"after {now} sources and {', '.join(names)} form a loop whose voltages do not add up: a resistance in "
-            "series is missing", names,
+            f"after {now} {', '.join(names)} form a loop whose voltages do not add up: a resistance in series is missing",
+            names,
         )  # fmt: skip
     return UnboundedError(
-        f"after {now} sources and {', '.join(names)} drive a net current that has no path: a resistance in parallel is "
-        "missing", names,
+        f"after {now} {', '.join(names)} drive a net current that has no path: a resistance in parallel is missing",
+        names,
     )  # fmt: skip
 
 
@@ -173,10 +175,8 @@ def _space(parts: Parts, role: Role, sources: np.ndarray) -> _Space:
         stored, loose, given = (net.rest[[kind, kind + 1]] for kind in (L, C, FREE))
         branches = net.links
     free = [over[:, slice(*ends)] for ends in (stored, loose, given)]
-    level = sources[branches[slice(*given)]]
-    return _Space(
-        free[0], free[1], free[2] @ level, np.abs(free[2]) @ np.abs(level), branches[slice(*loose)]
-    )  # fmt: skip
+    known = branches[slice(*given)]
+    return _Space(free[0], free[1], free[2] * sources[known], branches[slice(*loose)], known)
 
 
 def _identity(m: int, elements: np.ndarray) -> np.ndarray:

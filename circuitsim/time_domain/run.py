@@ -48,9 +48,7 @@ class Method(Enum):
         raise UsageError(f"{value!r} is no method: there are exact and implicit")
 
 
-def method_for(
-    circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE
-) -> Method:
+def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Method:
     """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
     and more than `STATES` capacitors and inductors.
     """

@@ -14,7 +14,7 @@ from test_windings import IDEAL, LOADED, closed_form, loaded
 
 from circuitsim import Circuit
 from circuitsim.circuit.couplings import mutual_inductances
-from circuitsim.errors import InfeasibleError, UsageError
+from circuitsim.errors import InfeasibleError, UnboundedError, UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import (
     Integral,
@@ -63,18 +63,9 @@ def test_a_normal_tree_with_windings(seed: int) -> None:
     role[problem.diodes[random.random(problem.diodes.size) < 0.5]] = Role.CONDUCTING
     net = normal_tree(parts, role)
     space = voltages(problem)
-    taken = list[int]()
     for kind in range(Role.WINDING):
-        for e in np.flatnonzero(role == kind).tolist():
-            inside = e in net.twigs.tolist()
-            if inside == (np.linalg.matrix_rank(space[[*taken, e]], 1e-9) == len(taken)):
-                # Which of several of one role are taken, an order among them decides: their number is what counts.
-                continue
-            taken += [e] if inside else []
-        own = [e for e in net.twigs.tolist() if role[e] <= kind]
-        every = np.flatnonzero(role <= kind)
-        assert len(own) == np.linalg.matrix_rank(space[own], 1e-9) == np.linalg.matrix_rank(space[every], 1e-9)
-        taken = own
+        own, every = net.twigs[role[net.twigs] <= kind], np.flatnonzero(role <= kind)
+        assert own.size == np.linalg.matrix_rank(space[own], 1e-9) == np.linalg.matrix_rank(space[every], 1e-9)
     np.testing.assert_allclose(space[net.links], net.cut.T @ space[net.twigs], atol=1e-9)
     assert sorted([*net.twigs, *net.links, *np.flatnonzero(role == Role.WINDING)]) == list(range(role.size))
 
@@ -289,6 +280,27 @@ def test_capacitors_of_one_winding_each_are_one() -> None:
     assert found.voltage("a") == pytest.approx(volts * np.cos(omega * found.times), abs=1e-12)
     assert found.voltage("b") == pytest.approx(2.0 * volts * np.cos(omega * found.times), abs=1e-12)
     assert found.energies.lost == pytest.approx(12.5e-6 * 0.8, rel=1e-12)
+
+
+def test_a_jump_that_sources_and_diodes_contradict() -> None:
+    """1 A leaves a node that only a blocking diode and, behind that, an inductor of 3 A lead to; two sources charge a
+    capacitor each to voltages that a diode between them forbids."""
+    circuit = Circuit()
+    circuit.current_source("I1", "a", "0", 1.0)
+    circuit.diode("D1", "a", "b")
+    circuit.add("L", "L1", "b", "0", 1e-3)
+    with pytest.raises(UnboundedError, match="after 0 s I1, D1 drive a net current that has no path") as caught:
+        transient(circuit, 1e-2, initial={"L1": 3.0})
+    assert caught.value.partial_result is None
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 2.0)
+    circuit.voltage_source("V2", "b", "0", 1.0)
+    circuit.diode("D1", "a", "b")
+    circuit.diode("D2", "b", "a")
+    circuit.add("C", "C1", "a", "0", 1e-6)
+    problem = Problem(circuit, {}, {}, {})
+    with pytest.raises(InfeasibleError, match="after 1 s V1, V2, D1 form a loop whose voltages do not add up"):
+        jump(problem, np.zeros(1), problem.states(0.0)[0], "1 s")
 
 
 def test_sources_that_contradict_each_other_through_windings() -> None:
