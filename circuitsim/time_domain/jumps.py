@@ -126,8 +126,8 @@ def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.
 def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | UnboundedError:
     if role == Role.CAPACITOR:
         return InfeasibleError(
-            f"after {now} {', '.join(names)} form a loop whose voltages do not add up: a resistance in series is missing",
-            names,
+            f"after {now} {', '.join(names)} form a loop whose voltages do not add up: a resistance in series is "
+            "missing", names,
         )  # fmt: skip
     return UnboundedError(
         f"after {now} {', '.join(names)} drive a net current that has no path: a resistance in parallel is missing",
