@@ -31,6 +31,11 @@ class Pointed(types.Type):
         digest = hashlib.sha256(str(members).encode()).hexdigest()[:16]
         super().__init__(name=f"Pointed({digest})")
 
+    @property
+    def literal_type(self) -> Pointed:
+        """Itself: numba asks for it where a branch on ``argument is None`` is to be left out."""
+        return self
+
 
 @register_default(Pointed)
 class _PointedModel(models.PrimitiveModel):
@@ -121,7 +126,7 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
     ----------
     pointer
         Of a named tuple: a pointer to it, valid in the calling function and those it calls while the tuple's arrays
-        exist.
+        exist; of None: None.
     retain
         Of anything: nothing; the argument exists until then.
     """
@@ -131,8 +136,9 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
         key = pointer
 
         def generic(self, args: Any, kws: Any) -> Any:
-            """From a named tuple, or a pinned one, to a pointer."""
-            return args[0](*args) if isinstance(args[0], Pointed) else Pointed(args[0])(*args)
+            """From a named tuple, or a pinned one, to a pointer; from None to None."""
+            same = isinstance(args[0], Pointed) or args[0] is types.none
+            return args[0](*args) if same else Pointed(args[0])(*args)
 
     @infer_global(retain)
     class RetainTemplate(AbstractTemplate):
@@ -150,6 +156,7 @@ def register(pointer: Callable[[Any], Any], retain: Callable[[Any], None]) -> No
         return place
 
     @lower_builtin(pointer, Pointed)
+    @lower_builtin(pointer, types.NoneType)
     def same(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return arguments[0]
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,16 @@ class KernelFamily:
         Paths of all files that these functions come from: machine code in the cache is of these very files.
     patience, longest : int
         Work, in the units of calls, as `PATIENCE` and `LONGEST` are in nodes.
+    soon : mapping of str to int, optional
+        The same as ``longest``, of kernels that take less time to compile than most.
     """
 
     def __init__(
         self, names: tuple[str, ...], homes: tuple[ModuleType, ...], register: Callable[[], None],
         sources: Callable[[], Iterable[Path]], patience: int = PATIENCE, longest: int = LONGEST,
+        soon: Mapping[str, int] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        self._patience, self._longest = patience, longest
+        self._patience, self._longest, self._soon = patience, longest, soon
         self.names, self._homes, self._register, self._sources = names, homes, register, sources
         self._work: Counter[str] = Counter()
         self._missed: dict[str, int] = {}  # work when no cache had a kernel
@@ -58,15 +61,17 @@ class KernelFamily:
         self._compiled: dict[str, Callable[..., Any]] = {}
         self._plain: dict[str, Callable[..., Any]] = {}
 
-    def __call__(self, name: str, size: int) -> Callable[..., Any]:
-        """The kernel ``name`` for work on ``size`` nodes or devices in all, or of so many units of the family."""
+    def __call__(self, name: str, size: int, ahead: float = 0.0) -> Callable[..., Any]:
+        """The kernel ``name`` for work on ``size`` nodes or devices in all, or of so many units of the family; as much
+        as ``ahead`` is expected to follow."""
         ready = self._ready.get(name)
         if ready is not None:
             return ready
         self._work[name] += size
         if self._work.total() <= self._patience and not self._compiled:
             return self.plain(name)
-        if self._work[name] <= self._longest and not self._at_hand(name):
+        longest = self._soon.get(name, self._longest)
+        if self._work[name] + ahead <= longest and not self._at_hand(name):
             if self._work[name] > NOTED * self._longest:
                 _note_interpretation()
             return self.plain(name)

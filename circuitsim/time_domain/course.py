@@ -12,7 +12,7 @@ from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPoin
 from circuitsim.time_domain.beginning import from_held, operating_point
 from circuitsim.time_domain.germs import NOISE
 from circuitsim.time_domain.jumps import jump
-from circuitsim.time_domain.kernels import time_kernel
+from circuitsim.time_domain.kernels import PATIENCE, time_kernel
 from circuitsim.time_domain.library import Library
 from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE, NO_SET, ROOM, SOURCES, WINDOW
 from circuitsim.time_domain.modes import Role
@@ -70,7 +70,7 @@ class Course:
         self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
         self._pinned = Pinned(self.fixed), Pinned(self.walk)
         self.done: list[Track] = []
-        self.kept = self.counted = 0
+        self.kept = self.counted = self.worked = 0
         self.jumps, self.jumped_at, self.lost = 0, -1.0, 0.0
 
     # ------------------------------------------------------------------ beginning
@@ -116,13 +116,16 @@ class Course:
             MODE: self._mode, WINDOW: self._window, CORNERS: self._corners, ROOM: self._room, JUMP: self._jump,
             SOURCES: self._sources, FAST: self._fast, ENDLESS: self._endless, NO_SET: self._no_set,
         }  # fmt: skip
+        name = "advance_decays" if self.library.decaying else "advance"
         while True:
             library, walk = self.library, self.walk
-            code = time_kernel("advance", 0)(
+            code = time_kernel(name, 0, self._ahead())(
                 *library.pinned, library.count, library.inside, library.exponent, self.schedule, *self._pinned,
                 self.track, self.stop,
             )  # fmt: skip
-            time_kernel.count("advance", self._work())
+            work = self._work()
+            self.worked += work
+            time_kernel.count(name, work)
             if walk.number[TIME] != self.jumped_at:
                 self.jumps, self.jumped_at = 0, float(walk.number[TIME])
             if code == DONE:
@@ -138,6 +141,11 @@ class Course:
         self.stop = float(self.walk.number[TIME])
         self.put_away()
         return self.stop > 0.0
+
+    def _ahead(self) -> float:
+        """The work until the end, if it goes on as so far; 0 before there is enough of it."""
+        time = float(self.walk.number[TIME])
+        return self.worked * (self.stop / time - 1.0) if self.worked > PATIENCE and time > 0.0 else 0.0
 
     def _work(self) -> int:
         """About the products of two numbers in the segments of the last call, and in the windows that were tried."""

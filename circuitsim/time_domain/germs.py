@@ -179,7 +179,7 @@ def germs(modes, decays, parts, m, known, diodes, walk, state, tied, noise):
             if sign[d] != 0.0:
                 order[d] = -1
     y, error = parts
-    if y.size:
+    if decays is not None:
         part_signs(decays, modes, m, state[0], state[1], w.size, y, error, tied, noise, order, sign)
     else:
         signs(modes.system[m], modes.slack[m], state[0], state[1], tied, noise, order, sign)
@@ -262,7 +262,7 @@ def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
     Parameters
     ----------
     modes : Modes
-    decays : Decays
+    decays : Decays or None
     before : Carried
         Resistors' currents before.
     count : int
@@ -297,7 +297,7 @@ def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
         for d in range(n):
             former[d] = tied[d] and conducting[d] != begin_with[d]
         state = state_of(modes, m, walk, x_size)
-        if before.y.size:
+        if decays is not None:
             carried = before.holds[0] and same_switches(modes, m, before.mode[0], diodes.size)
             if begun(decays, m, state[0], state[1], before, carried, parts[0], parts[1], parts[2]):
                 for d in range(n):

@@ -134,7 +134,7 @@ class Library:
     modes : Modes
     decays : Decays
     pinned : tuple of Pinned
-        Both, for kernels.
+        The modes, and the decays where waveforms are those, for kernels.
     """
 
     def __init__(self, supply: Supply, twigs: int, longest: float, decaying: bool, whole: np.ndarray) -> None:
@@ -169,12 +169,12 @@ class Library:
         """
         at = self.count
         self._grow(0)
-        outcome, checks = self._enter(conducting, NOTHING, self.pinned[0], at)
+        outcome, checks = self._enter(conducting, NOTHING, at, self.pinned[0])
         if outcome != DONE:
             shared = self._shared(conducting)
             while outcome != DONE:
                 self._grow(checks)
-                outcome, checks = self._enter(conducting, shared, self.pinned[0], at)
+                outcome, checks = self._enter(conducting, shared, at, self.pinned[0])
         modes = self.modes
         if self.decaying:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
@@ -186,14 +186,14 @@ class Library:
         self.count += 1
 
     def _enter(
-        self, conducting: np.ndarray, shared: tuple[np.ndarray, np.ndarray], modes: Pinned, at: int
+        self, conducting: np.ndarray, shared: tuple[np.ndarray, np.ndarray], at: int, modes: Pinned
     ) -> tuple[int, int]:
         """Make a mode as number ``at``: the outcome, and how many checks it has."""
         m, n = self.supply.role.size, len(self.system) + self.supply.of.storing.size
-        enter = time_kernel("entered", m * (m + WORK * n))
+        enter = time_kernel("entered_decays" if self.decaying else "entered", m * (m + WORK * n))
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
         found: tuple[int, int] = enter(
-            self._supplied, conducting, net, shared, shared is not NOTHING, modes, self.pinned[1], at
+            self._supplied, conducting, net, shared, shared is not NOTHING, at, modes, *self.pinned[1:]
         )
         return found
 
@@ -205,8 +205,8 @@ class Library:
             modes, _ = self.shape._replace(complete=True).room(self.count, self.modes.source_checks.shape[2])
             pinned = Pinned(modes)
             for at, conducting in enumerate(self.modes.conducting[: self.count]):
-                if self._enter(conducting, NOTHING, pinned, at)[0] != DONE:
-                    self._enter(conducting, self._shared(conducting), pinned, at)
+                if self._enter(conducting, NOTHING, at, pinned)[0] != DONE:
+                    self._enter(conducting, self._shared(conducting), at, pinned)
             for new, old in zip((modes.radius, modes.longest), (self.modes.radius, self.modes.longest)):
                 new[:] = old[: self.count]
             self._complete = modes
@@ -260,7 +260,7 @@ class Library:
 
     def _hold(self, modes: Modes, decays: Decays) -> None:
         self.modes, self.decays = modes, decays
-        self.pinned = Pinned(modes), Pinned(decays)
+        self.pinned = (Pinned(modes), Pinned(decays)) if self.decaying else (Pinned(modes),)
 
 
 class _Shape(NamedTuple):

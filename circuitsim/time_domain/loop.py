@@ -13,20 +13,17 @@ from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
+from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
 from circuitsim.time_domain.window_lengths import too_long
 from circuitsim.time_domain.windows import (
     AHEAD,
-    CURRENT,
     ERROR,
-    LARGEST,
     LENGTHS,
     LOST,
     MET,
-    SMALLEST,
     TIME,
-    VOLTAGE,
     integrate,
     later_sizes,
     part_slope,
@@ -51,60 +48,6 @@ AT_ONCE = 100
 FURTHER, KEPT = 2.0, 0.7
 """How far to look for the next event, against the time between the latest two, and the share of that of earlier ones
 which still counts. A window that is much longer costs halvings of its series; a shorter one is followed by another."""
-FLOOR = 1e-3
-"""Scale of currents against the largest voltage in the smallest resistance, of voltages against the largest current in
-the largest one."""
-
-
-def sizes(walk, fixed, size):
-    """Fill in the sizes of capacitor voltages and inductor currents (q,): the largest so far."""
-    number = walk.number
-    for k in range(fixed.is_voltage.size):
-        value = 0.0
-        for j in range(walk.w.size):
-            value += fixed.weights[k, j] * walk.w_size[j]
-        which = VOLTAGE if fixed.is_voltage[k] else CURRENT
-        number[which] = max(number[which], value)
-    for k in range(walk.x.size):
-        which = VOLTAGE if fixed.capacitor[k] else CURRENT
-        number[which] = max(number[which], abs(walk.x[k]))
-    # Where nothing flows yet, currents are the rounding of voltages in the smallest resistance, and vice versa.
-    # These floors do not enter the largest values: each would raise the other without end.
-    v = max(number[VOLTAGE], FLOOR * number[CURRENT] * number[LARGEST])
-    i = max(number[CURRENT], FLOOR * number[VOLTAGE] / number[SMALLEST])
-    for k in range(size.size):
-        size[k] = v if fixed.capacitor[k] else i
-
-
-def state_sizes(modes, m, walk, x_size, size):
-    """Fill in what the errors of the state are a share of (N,): sizes of sources, of capacitor voltages and inductor
-    currents, or less where that is known (`Walk.size`)."""
-    s = walk.w.size
-    put(walk.w_size, size[:s])
-    for k in range(s, size.size):
-        size[k] = 0.0
-    for k in range(modes.size[m]):
-        if not modes.onto.shape[1]:
-            size[s + k] = x_size[modes.place[m, k]]
-            continue
-        for i in range(x_size.size):
-            size[s + k] += abs(modes.onto[m, k, i]) * x_size[i]
-        if modes.conductance[m, k] < np.inf:
-            least = modes.conductance[m, k] * walk.number[VOLTAGE]
-            size[s + k] = min(size[s + k], max(walk.size[s + k], least))
-
-
-def known_of(fixed, walk, x_size, elements):
-    """Values of sources and storing elements by element, and their sizes (2, m): see `germs.strained`."""
-    known = np.zeros((2, elements))
-    for k in range(fixed.given.size):
-        e = fixed.given[k]
-        for j in range(walk.w.size):
-            known[0, e] += fixed.rows[k, j] * walk.w[j]
-            known[1, e] += fixed.weights[k, j] * walk.w_size[j]
-    for k in range(fixed.storing.size):
-        known[0, fixed.storing[k]], known[1, fixed.storing[k]] = walk.x[k], x_size[k]
-    return known
 
 
 def enter(modes, decays, count, fixed, walk, parts, track):
@@ -153,12 +96,21 @@ def space_for(modes, walk):
     )  # fmt: skip
 
 
-def advance(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
+def advance(modes, count, inside, exponent, schedule, fixed, walk, track, stop):
     """Go on until the run's end or until something is missing; returns `DONE`, `MODE` … Tuples are pinned."""
-    modes, decays, fixed, schedule = pointer(modes), pointer(decays), pointer(fixed), pointer(schedule)
-    walk, track, code = pointer(walk), pointer(track), GOING
-    own_space, own_piece, parts = space_for(modes, walk), room_of(decays), pointer(walk.parts)
-    space, piece = pointer(own_space), pointer(own_piece)
+    return go_on(pointer(modes), None, count, inside, exponent, schedule, fixed, walk, track, stop)
+
+
+def advance_decays(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
+    """The same with decaying parts."""
+    return go_on(pointer(modes), pointer(decays), count, inside, exponent, schedule, fixed, walk, track, stop)
+
+
+def go_on(modes, decays, count, inside, exponent, schedule, fixed, walk, track, stop):
+    """`advance`; without decaying parts ``decays`` is None, and compiled code has none of what deals with them."""
+    fixed, schedule, walk, track, code = pointer(fixed), pointer(schedule), pointer(walk), pointer(track), GOING
+    own_space, own_piece = space_for(modes, walk), None if decays is None else room_of(decays)
+    space, piece, parts = pointer(own_space), pointer(own_piece), pointer(walk.parts)
     while code == GOING:
         code = begin(modes, decays, count, schedule, fixed, walk, parts, track, stop)
         if code == GOING:
@@ -216,7 +168,7 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     put(parts.y, track.parts[at])
     mark[SEGMENTS] += 1
     energies(modes, decays, m, fixed, walk, parts, space, piece, since, length)
-    if not fixed.decays:
+    if decays is None:
         later_sizes(
             inside[modes.window[m, exponent - power]], modes.conductance[m], since / length, walk.z, space.z_size,
             walk.size,
@@ -252,7 +204,7 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     sizes(walk, fixed, space.x_size)
     state_sizes(modes, m, walk, space.x_size, space.z_size)
     z_size = space.z_size
-    if fixed.decays:
+    if decays is not None:
         power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
     least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
@@ -260,14 +212,14 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
         count = exponent - power
         if power <= least:
             return FAST, power
-        if fixed.decays:
+        if decays is not None:
             w = source_window(modes.window[0], inside, fixed, count, math.ldexp(1.0, power))
         else:
             w = modes.window[m, count]
         if w < 0:
             walk.mark[WANTED] = count
             return WINDOW, power
-        if fixed.decays:
+        if decays is not None:
             half = math.ldexp(0.5, power)
             more = decay_stretch(
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
@@ -275,7 +227,7 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
         else:
             found = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
             more = 0 if found else step
-        if more == 0 and (fixed.decays or power + 1 == bad):
+        if more == 0 and (decays is not None or power + 1 == bad):
             return GOING, power
         if more == 0:
             good = power
@@ -287,23 +239,30 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
 def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):
     """Fill in the orders of the waveforms of events: what has left zero since it was last looked at has none."""
     for k in range(space.orders.size):
-        space.orders[k] = -1 if fixed.decays and piece.clear[k] else max(walk.order[k], 0)
+        space.orders[k] = max(walk.order[k], 0)
+        if decays is not None and piece.clear[k]:
+            space.orders[k] = -1
         if space.orders[k] <= 0 or walk.tied[k]:
             continue
-        if event_value(fixed, decays, modes, m, k, walk, parts) > ZERO * space.slack_size[k]:
+        if event_value(decays, modes, m, k, walk, parts) > ZERO * space.slack_size[k]:
             space.orders[k] = 0
 
 
-def event_value(fixed, decays, modes, m, k, walk, parts):
+def event_value(decays, modes, m, k, walk, parts):
     """A waveform of events."""
-    whole, s = fixed.decays and decays.slack_whole[m, k], walk.w.size
+    if decays is None:
+        value = 0.0
+        for j in range(walk.z.size):
+            value += modes.slack[m, j, k] * walk.z[j]
+        return value
+    whole, s = decays.slack_whole[m, k], walk.w.size
     return first_value(whole, decays.slack[m], modes.slack[m], k, decays.many[m], s, walk.z, parts.y)
 
 
 def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
     """Add the energies of a window up to ``since`` s after its beginning."""
     until, n = 2.0 * since / length - 1.0, walk.z.size
-    if fixed.decays:
+    if decays is not None:
         s, many, begin = walk.w.size, decays.many[m], space.begin
         at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, walk.z, parts.y, begin[0])
         at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, walk.z, parts.y, begin[1])
@@ -321,7 +280,7 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
     """Take the state ``since`` s after a window's beginning, where it was ``before``."""
     later = space.later
     put(state_at(fixed, modes, decays, m, space.states, piece, length, since, walk.z, parts.y, later), walk.z)
-    if not fixed.decays and event >= 0 and event < fixed.diodes.size and modes.conducting[m, event]:
+    if decays is None and event >= 0 and event < fixed.diodes.size and modes.conducting[m, event]:
         without_current(modes, m, event, walk)
     for k in range(walk.x.size):
         walk.x[k] = 0.0
@@ -330,12 +289,12 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
         for k in range(walk.x.size):
             walk.x[k] += modes.storing[m, j, k] * walk.z[j]
     put(walk.z, walk.w)
-    if fixed.decays:
+    if decays is not None:
         later_errors(decays, modes, m, fixed.storage, walk.w_size, before, walk.z, later, since, parts)
         put(later, parts.y)
         missed = 0.0
         if event >= 0 and decays.slack_whole[m, event]:
-            missed = abs(event_value(fixed, decays, modes, m, event, walk, parts))
+            missed = abs(event_value(decays, modes, m, event, walk, parts))
         currents_of(decays, m, walk.w, walk.w_size, parts, missed)
         parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
 
@@ -361,11 +320,11 @@ def changed_with(modes, decays, m, fixed, walk, parts, space, piece, event, leng
     """Diodes and switches whose waveforms fall to zero at the time of an event, but for the error of that time, change
     with it: they may be a little above zero at the time that was found."""
     for k in range(walk.tied.size):
-        if k == event or (fixed.decays and piece.clear[k]):
+        if k == event or (decays is not None and piece.clear[k]):
             continue
-        if abs(event_value(fixed, decays, modes, m, k, walk, parts)) > FALLS * space.slack_size[k]:
+        if abs(event_value(decays, modes, m, k, walk, parts)) > FALLS * space.slack_size[k]:
             continue
-        if fixed.decays:
+        if decays is not None:
             value, slope = part_slope(decays, modes, m, fixed.system, k, walk.z, parts.y)
         else:
             value, slope = state_slope(modes, m, k, walk.z)

@@ -16,7 +16,7 @@ from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, FREE, C, L, R, wi
 from circuitsim.time_domain.window_lengths import FASTER, held_at
 
 DONE, SHARED, CHECKS = range(3)
-"""Outcomes of `entered`."""
+"""Outcomes of `filled_in`."""
 
 
 
@@ -64,7 +64,17 @@ class Supply(NamedTuple):
     radius: float
 
 
-def entered(supply, conducting, transformed, shared, known, modes, decays, at):
+def entered(supply, conducting, transformed, shared, known, at, modes):
+    """`filled_in`, without decaying parts."""
+    return filled_in(supply, conducting, transformed, shared, known, at, modes, None)
+
+
+def entered_decays(supply, conducting, transformed, shared, known, at, modes, decays):
+    """`filled_in`, with decaying parts."""
+    return filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
+
+
+def filled_in(supply, conducting, transformed, shared, known, at, modes, decays):
     """Make the mode of a set of conducting diodes and closed switches, and fill it in as number ``at``.
 
     Parameters
@@ -78,16 +88,16 @@ def entered(supply, conducting, transformed, shared, known, modes, decays, at):
         See `circuitsim.time_domain.mode_equations.equations`.
     known : bool
         Whether these are those of this mode.
-    modes : Modes
-    decays : Decays
     at : int
+    modes : Modes
+    decays : Decays or None
 
     Returns
     -------
     `DONE`, or why nothing was filled in: `SHARED` is not known, the mode has more `CHECKS` than there is room for; the
     number of checks.
     """
-    supply, modes, decays = pointer(supply), pointer(modes), pointer(decays)
+    supply, modes = pointer(supply), pointer(modes)
     d, s, m = supply.diodes.size, supply.of.system.shape[0], supply.role.size
     role, value = supply.role.copy(), supply.of.value.copy()
     for j in range(d):
@@ -119,12 +129,12 @@ def entered(supply, conducting, transformed, shared, known, modes, decays, at):
         back = states_of(net, role, of)[1]
         from_storing(supply.of.storing, net, back, modes, at)
         cut_conductances(net, role, value, back, modes.conductance[at])
-    if decays.rate.shape[1] > 0:
+    if decays is not None:
         if supply.capacitors:
             parts = of_capacitors(net, role, of, shared[1], waves, dependent)
         else:
             parts = of_inductors(role, of, waves, dependent, supply.resistors)
-        parted(supply, conducting, parts, k, modes, decays, at)
+        parted(supply, conducting, parts, k, modes, pointer(decays), at)
     return DONE, many
 
 

@@ -162,7 +162,7 @@ class Problem:
         return Fixed(
             self.diodes, role[self.storing] == Role.CAPACITOR, self.storing, self.sources, self.rows,
             np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
-            self.decays, self.system,
+            self.system,
             self.radius, self.storage(),
         )  # fmt: skip
 

@@ -100,8 +100,6 @@ class Fixed(NamedTuple):
     is_voltage : (sources,) bool array
     lossy, sources : int arrays
         Elements.
-    decays : bool
-        Whether the waveforms are those of decaying parts (`circuitsim.time_domain.decays`).
     system : (s, s) float array
         Generator of the sources' states.
     radius : float
@@ -119,7 +117,6 @@ class Fixed(NamedTuple):
     is_voltage: np.ndarray
     lossy: np.ndarray
     sources: np.ndarray
-    decays: bool
     system: np.ndarray
     radius: float
     storage: np.ndarray

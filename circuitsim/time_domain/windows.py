@@ -104,7 +104,7 @@ def near(modes, m, states, length, since, z):
 
 def state_at(fixed, modes, decays, m, states, piece, length, since, z, y, later):
     """The state ``since`` s after the beginning of a window; the decaying parts there are filled in as ``later``."""
-    if not fixed.decays:
+    if decays is None:
         return near(modes, m, states, length, since, z)
     s = fixed.system.shape[0]
     found = decay_state(decays, m, s, z, y, piece, since / length, later)
@@ -118,7 +118,7 @@ def refined(fixed, modes, decays, m, states, piece, length, z, y, event, time, s
     error, later = 0.0, np.empty(y.size)
     for _ in range(3):
         found = state_at(fixed, modes, decays, m, states, piece, length, time, z, y, later)
-        if fixed.decays:
+        if decays is not None:
             value, slope = part_slope(decays, modes, m, fixed.system, event, found, later)
         else:
             value, slope = state_slope(modes, m, event, found)

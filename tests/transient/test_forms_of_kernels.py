@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from random_waveforms import draw, draw_coupled, draw_switched
 
 from circuitsim import Circuit
+from circuitsim.kernel_family import KernelFamily
 from circuitsim.netlist import read_deck
-from circuitsim.time_domain import Integral, Sine, TransientResult, quotients, transient, waveform_gradient
+from circuitsim.time_domain import Integral, Sine, TransientResult, course, quotients, transient, waveform_gradient
 from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.kernels import KERNELS, time_kernel
 
@@ -107,10 +110,39 @@ def test_the_work_that_counts_grows_with_the_run(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(time_kernel, "_work", Counter())
         result = transient(cascade(1), periods / 50.0, {"V1": Sine(0.0, 10.0, 50.0)}, {}, points=2)
         segments = len(result._segments.start)
-        counted.append((segments, time_kernel._work["advance"]))
+        counted.append((segments, time_kernel._work["advance_decays"]))
     (few, less), (many, more) = counted
     assert many > 2.5 * few
     assert less * many == more * few > 0
+
+
+def test_long_runs_are_seen_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is expected of a run is what it comes to, long before its end: compilation need not wait for the work."""
+    monkeypatch.setattr(time_kernel, "_ready", {})
+    monkeypatch.setattr(time_kernel, "_compiled", {})
+    monkeypatch.setattr(time_kernel, "_patience", 1 << 60)
+    monkeypatch.setattr(course, "PATIENCE", 20_000)
+    monkeypatch.setattr(course, "FEW", 16)
+    monkeypatch.setattr(course, "CHUNK", 16)
+    expected = []
+    ask = KernelFamily.__call__
+
+    def asked(self: KernelFamily, name: str, size: int, ahead: float = 0.0) -> Callable[..., Any]:
+        if ahead:
+            expected.append(self._work[name] + ahead)
+        return ask(self, name, size, ahead)
+
+    monkeypatch.setattr(time_kernel, "_work", Counter())
+    monkeypatch.setattr(KernelFamily, "__call__", asked)
+    transient(cascade(1), 2.0, {"V1": Sine(0.0, 10.0, 50.0)}, {}, points=2)
+    assert len(expected) > 5
+    assert np.allclose(expected, time_kernel._work["advance_decays"], rtol=0.5)
+    assert np.isclose(np.median(expected), time_kernel._work["advance_decays"], rtol=0.2)
+    family = KernelFamily(("double",), (SimpleNamespace(double=lambda x: 2 * x),), lambda: None, tuple, 10, 100)
+    monkeypatch.setattr(KernelFamily, "_at_hand", lambda self, name: False)
+    monkeypatch.setattr(KernelFamily, "compiled", lambda self, name: abs)
+    assert ask(family, "double", 20, 80) is not abs
+    assert ask(family, "double", 0, 81) is abs
 
 
 def test_quotients_of_complex_numbers() -> None:
