@@ -219,11 +219,6 @@ class _Search:
         with np.errstate(all="ignore"):
             if not steps.begin(value):
                 return None
-            at_once = steps.at_once(value, near, ready.tolerance)
-            if at_once is not None:
-                certificate = self._proof(at_once, arrays._replace(value=value), self.smooth)
-                if certificate.certified:
-                    return self._stage(steps, at_once, value, certificate)
             for noise in (0.0, NOISE):
                 solve = partial(steps.solve, noise=noise)
                 try:

@@ -13,9 +13,8 @@ import numpy as np
 
 from circuitsim.analysis.controlled_point import branches, point_of
 from circuitsim.analysis.controlled_system import ControlledSystem
-from circuitsim.analysis.newton import Found, Smooth, Solved, Start, State
+from circuitsim.analysis.newton import Smooth, Solved
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.tangent_kernels import tangent_kernel
 from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
@@ -57,42 +56,6 @@ class _Matrix(NamedTuple):
     scaled: Scaled
 
 
-class StageMatrix(NamedTuple):
-    """What `circuitsim.analysis.tangent_newton` takes of a stage's circuit: places of elements and unknowns (−1:
-    ground's, or none), the scaled matrix for tangents of 1 Ω and its terms."""
-
-    slope: np.ndarray
-    touch: np.ndarray
-    rest: np.ndarray
-    rows: np.ndarray
-    own: np.ndarray
-    own_touch: np.ndarray
-    plus: np.ndarray
-    minus: np.ndarray
-    tangent: np.ndarray
-    pinned: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    unknown: np.ndarray
-    nodal: np.ndarray
-    given: np.ndarray
-    held: np.ndarray
-    ohmic: np.ndarray
-    transfer: np.ndarray
-    diode: np.ndarray
-    diode_plus: np.ndarray
-    diode_minus: np.ndarray
-    own_diode: np.ndarray
-    conducting: np.ndarray
-    place: np.ndarray
-    matrix: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    value: np.ndarray
-    column: np.ndarray
-    ends: np.ndarray
-
-
 class TangentSteps:
     """Steps for the circuit of elementary elements.
 
@@ -115,8 +78,6 @@ class TangentSteps:
         self._matrices: dict[bytes, _Matrix] = {}
         self._right = np.zeros(0)
         self._factor: Factor | None = None
-        self._layout: StageMatrix | None = None
-        self._laid: np.ndarray | None = None
 
     def begin(self, column: np.ndarray) -> bool:
         """Take the values (m,) of a stage; whether its equations are few enough."""
@@ -164,52 +125,6 @@ class TangentSteps:
                     continue
             return Stepped(*branches(system, column, x, conducting, noise))
         raise ConvergenceError("no operating point was found beside the start")
-
-    def at_once(self, column: np.ndarray, start: Start, tolerance: float) -> Found | None:
-        """All steps from a start in one kernel, with the values (m,), whose tangents are replaced; None where they do
-        not end, or ideal diodes change."""
-        assert self._system is not None
-        eq, n, s = self._system.eq, self.circuit.arrays().n_nodes, self.smooth.slope.size
-        conducting = np.zeros(eq.diode.size, dtype=bool) if start.point is None else start.point.currents[eq.diode] > 0
-        column[self.smooth.touch] = 1.0
-        same = self._system.one_potential.lowest(column, eq.diode[conducting])
-        device, branch, node = np.empty((8, s)), np.empty((2, column.size)), np.empty((2, n))
-        steps = tangent_kernel("tangent_newton", eq.size)(
-            self._stage(conducting), self.laws, column, self._right, same, np.array([start.voltage, start.current]),
-            tolerance, device, branch, node,
-        )  # fmt: skip
-        if not steps:
-            return None
-        point = Stepped(node[0], node[1], branch[0], branch[1])
-        return Found(point, device[0], device[1], State(device[2:6], device[6]), device[7], int(steps))
-
-    def _stage(self, conducting: np.ndarray) -> StageMatrix:
-        """What the kernel takes, for conducting diodes (d,)."""
-        assert self._system is not None
-        eq, made = self._system.eq, self._matrix(conducting)
-        if self._layout is None or self._laid is not eq.own:
-            self._layout, self._laid = self._laid_out(made), eq.own
-        terms, (matrix, left, right) = made.terms, made.scaled
-        return self._layout._replace(
-            conducting=conducting, place=made.place, matrix=matrix, left=left, right=right, value=terms.value,
-            column=terms.column, ends=terms.ends,
-        )  # fmt: skip
-
-    def _laid_out(self, made: _Matrix) -> StageMatrix:
-        """What depends on the equations alone, with a matrix."""
-        assert self._system is not None
-        eq, roles, smooth, arrays = self._system.eq, self._system.roles, self.smooth, self.circuit.arrays()
-        tangent, unknown = np.zeros(arrays.kind.size, dtype=bool), np.full(arrays.kind.size, -1)
-        tangent[smooth.slope] = tangent[smooth.touch] = tangent[smooth.rest] = True
-        unknown[roles.inside] = eq.own[roles.inside]
-        own, of_diodes = eq.own[smooth.slope], eq.own[eq.diode]
-        terms, none = made.terms, np.zeros(eq.diode.size, dtype=bool)
-        return StageMatrix(*map(np.array, (
-            smooth.slope, smooth.touch, smooth.rest, smooth.rows, own, eq.own[smooth.touch], *self._ends, tangent,
-            eq.pinned - 1, arrays.first, arrays.second, unknown, roles.nodal, roles.given, roles.held, roles.ohmic,
-            roles.transfer, eq.diode, eq.plus, eq.minus, of_diodes, none, made.place, *made.scaled, terms.value,
-            terms.column, terms.ends,
-        )))  # fmt: skip
 
     def _matrix(self, conducting: np.ndarray) -> _Matrix:
         """The matrix for conducting diodes (d,) and tangents of 1 Ω."""

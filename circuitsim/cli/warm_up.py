@@ -137,12 +137,12 @@ def _chain() -> str:
 def _devices() -> str:
     """Smooth devices: an operating point, samples, and gradients by the parameters of their laws."""
     from circuitsim.analysis.solve import prepared
-    from circuitsim.analysis.tangent_kernels import tangent_kernel
     from circuitsim.bench.families import make
     from circuitsim.newton.kernels import newton_kernel
+    from circuitsim.time_domain.stage_kernels import stage_kernel
 
     newton_kernel.load()
-    tangent_kernel.load()
+    stage_kernel.load()
     prepared(make("shockley-grid", 100, 0)).solve()
     return _commands(
         "train circuit {out}/junction.cir --data {out}/data.csv --epochs 1 --out {out}/ep",

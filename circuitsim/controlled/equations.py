@@ -45,10 +45,10 @@ class Equations(NamedTuple):
         Number of unknowns and of equations.
     row, column, value : (nnz,) arrays
         Triplets without those of the diodes' rows.
+    share, gain, under : (nnz,) arrays
+        What the values are: a share, times the value of the element ``gain``, over that of ``under`` (−1: none).
     ohm : (nnz,) float array
         Where a value is ±1/R, the resistance R, Ω; infinite where it is another quotient; nan elsewhere.
-    resistor : (nnz,) int array
-        Resistor whose resistance is in a value; −1 elsewhere.
     own : (m,) int array
         Unknown that is the current of an element, or −1.
     diode : (d,) int array
@@ -59,23 +59,22 @@ class Equations(NamedTuple):
         The resistances ρ, Ω.
     pinned : (k,) int array
         Reference nodes of parts without ground, at 0 V.
-    laws : int
-        Where the triplets of the rows of controlled elements begin.
     """
 
     size: int
     row: np.ndarray
     column: np.ndarray
     value: np.ndarray
+    share: np.ndarray
+    gain: np.ndarray
+    under: np.ndarray
     ohm: np.ndarray
-    resistor: np.ndarray
     own: np.ndarray
     diode: np.ndarray
     plus: np.ndarray
     minus: np.ndarray
     load: np.ndarray
     pinned: np.ndarray
-    laws: int
 
 
 class _Triplets:
@@ -85,19 +84,22 @@ class _Triplets:
         self.parts: list[tuple[np.ndarray, ...]] = []
 
     def add(
-        self, row: object, column: object, value: object, ohm: object = np.nan, resistor: object = -1
+        self, row: object, column: object, share: object, gain: object = -1, under: object = -1, ohm: object = np.nan
     ) -> None:
-        columns = np.broadcast_arrays(
-            np.asarray(row), np.asarray(column), np.asarray(value, dtype=float), np.asarray(ohm, dtype=float),
-            np.asarray(resistor, dtype=np.int64),
-        )  # fmt: skip
+        whole = (np.asarray(part, dtype=np.int64) for part in (row, column, gain, under))
+        columns = np.broadcast_arrays(*whole, *(np.asarray(part, dtype=float) for part in (share, ohm)))
         self.parts.append(tuple(part.ravel() for part in columns))
 
     def joined(self) -> tuple[np.ndarray, ...]:
-        row, column, value, ohm, resistor = (np.concatenate(p) for p in zip(*self.parts))
+        row, column, gain, under, share, ohm = (np.concatenate(p) for p in zip(*self.parts))
         inside = (row >= 0) & (column >= 0)
-        return (row[inside].astype(np.int64), column[inside].astype(np.int64), value[inside], ohm[inside],
-                resistor[inside])  # fmt: skip
+        return tuple(part[inside] for part in (row, column, share, gain, under, ohm))
+
+
+def term_values(value: np.ndarray, share: np.ndarray, gain: np.ndarray, under: np.ndarray) -> np.ndarray:
+    """The values (nnz,) of triplets for the values (m,) of all elements; see `Equations`."""
+    factor = np.where(gain >= 0, value[gain], 1.0)
+    return np.asarray(share * np.where(np.isnan(factor), 1.0, factor) / np.where(under >= 0, value[under], 1.0))
 
 
 def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
@@ -128,10 +130,9 @@ def equations(
     own[branch] = n - 1 + np.arange(branch.size)
     a, b = first - 1, second - 1  # unknowns; −1 is ground
     found, size = _Triplets(), n - 1 + branch.size
-    g = 1.0 / value[nodal]
     for row, other in ((a[nodal], b[nodal]), (b[nodal], a[nodal])):
-        found.add(row, row, g, value[nodal], nodal)
-        found.add(row, other, -g, value[nodal], nodal)
+        found.add(row, row, 1.0, -1, nodal, value[nodal])
+        found.add(row, other, -1.0, -1, nodal, value[nodal])
     column = own[branch]
     found.add(a[branch], column, 1.0)
     found.add(b[branch], column, -1.0)
@@ -139,27 +140,27 @@ def equations(
     found.add(own[held], a[held], 1.0)
     found.add(own[held], b[held], -1.0)
     small = held[(kind[held] == RESISTOR) & (value[held] > 0.0)]
-    found.add(own[small], own[small], -value[small], np.nan, small)
+    found.add(own[small], own[small], -1.0, small)
     found.add(*_controlled(arrays, own, laws))
     pinned = references(arrays, laws) if pinned is None else pinned
     triplets = found.joined()
     for node in pinned.tolist():
         outside = triplets[0] != node - 1
         triplets = tuple(t[outside] for t in triplets)
-        ends = (node - 1, node - 1, 1.0, np.nan, -1)
+        ends = (node - 1, node - 1, 1.0, -1, -1, np.nan)
         triplets = tuple(np.append(t, end) for t, end in zip(triplets, ends))
     diode = np.flatnonzero(kind == DIODE)
     loads = _loads(arrays, diode.size)
-    rows, columns, values, ohms, resistors = triplets
-    begin = int(np.isin(rows, own[list(laws)]).argmax()) if laws else 0
+    rows, columns, share, gain, under, ohms = triplets
+    values = term_values(value, share, gain, under)
     return Equations(
-        size, rows, columns, values, ohms, resistors, own, diode, a[diode], b[diode], loads, pinned, begin
+        size, rows, columns, values, share, gain, under, ohms, own, diode, a[diode], b[diode], loads, pinned
     )  # fmt: skip
 
 
 def of_resistances(
-    eq: Equations, arrays: CircuitArrays, before: np.ndarray, laws: Mapping[int, Law], varying: np.ndarray | None = None
-) -> Equations | None:  # fmt: skip
+    eq: Equations, arrays: CircuitArrays, before: np.ndarray, varying: np.ndarray | None = None
+) -> Equations | None:
     """The equations ``eq`` of the values ``before`` with other resistances and gains; None where zeros are elsewhere,
     or other currents would be unknowns of their own.
     """
@@ -170,15 +171,9 @@ def of_resistances(
     branch, inside = _roles(arrays, varying)[1], eq.own >= 0
     if branch.size != int(inside.sum()) or not inside[branch].all():
         return None
-    entry, ohm = eq.value.copy(), eq.ohm.copy()
-    nodal = (eq.resistor >= 0) & np.isfinite(eq.ohm)
-    own = (eq.resistor >= 0) & np.isnan(eq.ohm)
-    ohm[nodal] = value[eq.resistor[nodal]]
-    entry[nodal] = np.copysign(1.0 / ohm[nodal], eq.value[nodal])
-    entry[own] = -value[eq.resistor[own]]
-    row, column, share, _ = (np.array(part) for part in _controlled(arrays, eq.own, laws))
-    share = share[(row >= 0) & (column >= 0)]
-    entry[eq.laws : eq.laws + share.size] = share
+    ohm, nodal = eq.ohm.copy(), np.isfinite(eq.ohm)
+    ohm[nodal] = value[eq.under[nodal]]
+    entry = term_values(value, eq.share, eq.gain, eq.under)
     return eq._replace(value=entry, ohm=ohm, load=_loads(arrays, eq.diode.size))
 
 
@@ -243,42 +238,30 @@ def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np
     return np.flatnonzero(resistor & ~branch), np.flatnonzero(branch)
 
 
-def _controlled(
-    arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law]
-) -> tuple[list[int], list[int], list[float], list[float]]:
+def _controlled(arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law]) -> tuple[np.ndarray, ...]:
     """Triplets of the rows of controlled elements: own quantity − gain · control = constant."""
     kind, first, second, value, _ = arrays
-    rows: list[int] = []
-    columns: list[int] = []
-    shares: list[float] = []
-    ohms: list[float] = []
+    found: list[tuple[int, int, float, int, int, float]] = []
 
-    def voltage(row: int, plus: int, minus: int, share: float, ohm: float = math.nan) -> None:
-        ohms.extend((ohm, ohm))
-        rows.extend((row, row))
-        columns.extend((plus - 1, minus - 1))
-        shares.extend((share, -share))
+    def voltage(row: int, plus: int, minus: int, share: float, gain: int = -1, under: int = -1) -> None:
+        ohm = math.inf if under >= 0 else math.nan
+        found.append((row, plus - 1, share, gain, under, ohm))
+        found.append((row, minus - 1, -share, gain, under, ohm))
 
     for k, law in laws.items():
-        row, gain = int(own[k]), 1.0 if np.isnan(value[k]) else float(value[k])
+        row, gain = int(own[k]), -1 if np.isnan(value[k]) else k
         if law.quantity is Quantity.VOLTAGE:
             voltage(row, int(first[k]), int(second[k]), 1.0)
         elif law.quantity is Quantity.CURRENT:
-            rows.append(row)
-            columns.append(row)
-            shares.append(1.0)
-            ohms.append(math.nan)
+            found.append((row, row, 1.0, -1, -1, math.nan))
         for coefficient, plus, minus in law.voltages:
-            voltage(row, plus, minus, -gain * coefficient)
+            voltage(row, plus, minus, -coefficient, gain)
         for coefficient, e in law.currents:
             if own[e] >= 0:
-                rows.append(row)
-                columns.append(int(own[e]))
-                shares.append(-gain * coefficient)
-                ohms.append(math.nan)
+                found.append((row, int(own[e]), -coefficient, gain, -1, math.nan))
             elif kind[e] == RESISTOR:
-                voltage(row, int(first[e]), int(second[e]), -gain * coefficient / float(value[e]), math.inf)
-    return rows, columns, shares, ohms
+                voltage(row, int(first[e]), int(second[e]), -coefficient, gain, int(e))
+    return tuple(np.array(part) for part in zip(*found)) if found else (np.zeros(0),) * 6
 
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:

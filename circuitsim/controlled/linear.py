@@ -73,9 +73,10 @@ class Pattern:
         eq, d = self.eq, self._d
         v = np.ones(d) if conducting is None else conducting.astype(float)
         i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)
-        value = np.concatenate([eq.value, v, -v, i])[self._order]
+        value, share = (np.concatenate([part, v, -v, i])[self._order] for part in (eq.value, eq.share))
         ohm = np.concatenate([eq.ohm, np.full(3 * d, np.nan)])[self._order]
-        return Terms(value, self._column, self._row, self._ends, ohm)
+        gain, under = (np.append(part, np.full(3 * d, -1))[self._order] for part in (eq.gain, eq.under))
+        return Terms(value, self._column, self._row, self._ends, ohm, share, gain, under)
 
 
 class Terms(NamedTuple):
@@ -87,8 +88,8 @@ class Terms(NamedTuple):
         Sorted by row.
     ends : (size + 1,) int array
         Where each row begins, and the last one ends.
-    ohm : (nnz,) float array
-        As `Equations.ohm`.
+    ohm, share, gain, under : (nnz,) arrays
+        As in `Equations`.
     """
 
     value: np.ndarray
@@ -96,14 +97,22 @@ class Terms(NamedTuple):
     row: np.ndarray
     ends: np.ndarray
     ohm: np.ndarray
+    share: np.ndarray
+    gain: np.ndarray
+    under: np.ndarray
 
     def plus(self, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> Terms:
         """With more terms (k,)."""
         rows = np.concatenate([self.row, row])
         order = np.argsort(rows, kind="stable")
-        columns, values = np.concatenate([self.column, column])[order], np.concatenate([self.value, value])[order]
-        ends = np.searchsorted(rows[order], np.arange(self.ends.size))
-        return Terms(values, columns, rows[order], ends, np.append(self.ohm, np.full(row.size, np.nan))[order])
+        none, ends = np.full(row.size, -1), np.searchsorted(rows[order], np.arange(self.ends.size))
+        values, columns, ohm, share, gain, under = (
+            np.append(own, more)[order] for own, more in (
+                (self.value, value), (self.column, column), (self.ohm, np.full(row.size, np.nan)), (self.share, value),
+                (self.gain, none), (self.under, none),
+            )
+        )  # fmt: skip
+        return Terms(values, columns, rows[order], ends, ohm, share, gain, under)
 
     def matrix(self) -> csr_matrix:
         """The matrix in double precision."""

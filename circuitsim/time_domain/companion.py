@@ -35,6 +35,7 @@ from circuitsim.circuit.elements import (
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.large_stages import LargeStages
+from circuitsim.time_domain.stages_at_once import Beginning, Solved, StagePoint, StagesAtOnce
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
@@ -110,6 +111,7 @@ class Companion:
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
         self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
+        self._stages = StagesAtOnce.of(self, self._prepared) if isinstance(self._prepared, PreparedExpanded) else None
 
     def _made(self) -> Circuit:
         circuit, (kind, first, second, value, _) = self.own, self.own.arrays()
@@ -193,6 +195,23 @@ class Companion:
             return self._prepared.solve_next(column, start)
         return self._prepared.solve(column, start)
 
+    def solve_stages(
+        self, begin: Beginning, changed: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], near: OperatingPoint | None
+    ) -> list[Solved]:
+        """Some of the stages of a step at once, those that one kernel solves.
+
+        Parameters
+        ----------
+        begin : Beginning
+        changed : sequence
+            Of each stage but the known ones elements and their values, as in `solve`.
+        near : OperatingPoint, optional
+            Of a stage nearby.
+        """
+        if self._stages is None:
+            return []
+        return self._stages.solve(begin, [self.column(begin.share, own) for own in changed], near)
+
     def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Values of all elements in a stage whose base is zero; see `solve`."""
         if length != self._length:
@@ -206,6 +225,8 @@ class Companion:
 
     def diode_waves(self, point: OperatingPoint) -> tuple[np.ndarray, np.ndarray]:
         """Voltages and currents (d,) of the ideal diodes in a stage, V, A."""
+        if isinstance(point, StagePoint):
+            return point.tangents.branch[1, self.diodes], point.tangents.branch[0, self.diodes]
         inner = point.elementary or point
         return inner.drops[self.diodes], inner.currents[self.diodes]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.switching import Switching, controls_at
+from circuitsim.analysis.switching import Switching
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_step import NODES, Point, Step
 
@@ -52,6 +52,12 @@ class Watch:
     def __init__(self, companion: Companion, switching: Switching) -> None:
         self.companion, self.switching = companion, switching
         self.volts = self.amperes = 1e-300
+        self._latest = b"", np.zeros(0)
+        circuit, controls = companion.circuit, [switch.control for switch in switching.switches]
+        pairs = [(0, 0) if isinstance(own, str) else tuple(map(circuit.node_index, own)) for own in controls]
+        self._plus, self._minus = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
+        self._by_current = np.array([isinstance(own, str) for own in controls], dtype=bool)
+        self._flowing = np.array([circuit.element_index(own) for own in controls if isinstance(own, str)], np.int64)
 
     def see(self, point: Point) -> None:
         """Take the largest voltage and current of a point."""
@@ -76,18 +82,32 @@ class Watch:
 
     def distances(self, point: Point, now: Conduction) -> np.ndarray:
         """How far diodes and switches (d + s,) are from a change of these states; beyond it negative."""
-        v, i = self.companion.diode_waves(point.solved)
-        forward = v / self.volts + i / self.amperes
-        diodes = np.where(now.diodes, forward, -forward) + NOISE
-        if not now.switches.size:
-            return diodes
-        controls, at = self.controls(point), self.switching.thresholds(now.switches)
-        gap = np.where(now.switches, controls - at, at - controls)
-        return np.concatenate([diodes, gap / (np.abs(controls) + np.abs(at) + 1e-300)])
+        found = np.empty(now.diodes.size + now.switches.size)
+        diodes, gaps = found[: now.diodes.size], found[now.diodes.size :]
+        if diodes.size:
+            v, i = self.companion.diode_waves(point.solved)
+            forward = v / self.volts + i / self.amperes
+            diodes[:] = np.where(now.diodes, forward, -forward) + NOISE
+        if gaps.size:
+            controls, at = self.controls(point), self._thresholds(now.switches)
+            gap = np.where(now.switches, controls - at, at - controls)
+            gaps[:] = gap / (np.abs(controls) + np.abs(at) + 1e-300)
+        return found
+
+    def _thresholds(self, closed: np.ndarray) -> np.ndarray:
+        """See `Switching.thresholds`; those of the latest states are kept."""
+        key = closed.tobytes()
+        if key != self._latest[0]:
+            self._latest = key, self.switching.thresholds(closed)
+        return self._latest[1]
 
     def controls(self, point: Point) -> np.ndarray:
         """What controls the switches (s,), V, A."""
-        return controls_at(point.solved, self.switching.switches)
+        potentials = point.solved.voltages
+        found = potentials[self._plus] - potentials[self._minus]
+        if self._flowing.size:
+            found[self._by_current] = point.solved.currents[self._flowing]
+        return np.asarray(found)
 
     def changed(self, point: Point, now: Conduction) -> Conduction | None:
         """The states after those that are beyond their change; None if none is."""

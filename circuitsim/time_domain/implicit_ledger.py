@@ -48,6 +48,7 @@ class ImplicitCertificate(NamedTuple):
         return violations(zip(self._fields, self[:7], [*[self.tolerance] * 6, self.energy_tolerance]))
 
 
+_WEIGHTS = tuple(WEIGHTS.tolist())
 LAWS = (("kcl",), ("kvl",), ("source",), ("diode_drop", "diode_reverse"), ("complementarity",), ("devices",))
 """Names of the laws in certificates of operating points, in the order of `ImplicitCertificate`."""
 
@@ -63,8 +64,8 @@ class Ledger:
     def __init__(self, companion: Companion) -> None:
         kind = companion.own.arrays().kind
         sources = np.isin(kind, (VOLTAGE, CURRENT))
-        self.companion, self._sources = companion, np.flatnonzero(sources)
-        self._lossy = np.flatnonzero(~sources & ~companion.elements)
+        self.companion = companion
+        self._shares = np.array([np.where(sources, -1.0, 0.0), ~sources & ~companion.elements]).T.copy()
         self.delivered = self.dissipated = self.turned = self.lost = 0.0
         self._worst = np.zeros(len(LAWS))
 
@@ -76,22 +77,24 @@ class Ledger:
     def take(self, *steps: Step) -> None:
         """The energies of steps that follow each other."""
         for step in steps:
-            powers = [self._powers(stage) for stage in step.stages]
-            last, weights = powers[-1], WEIGHTS if len(powers) > 1 else np.ones(1)
+            powers, weights = self._powers(step), (1.0,)
+            last = powers[-1]
             if len(powers) > 1:
                 powers.insert(0, self._begin)
+                weights = _WEIGHTS
             else:
                 self.lost += self.companion.energy(step.error)
-            for weight, (delivered, dissipated, turned) in zip(weights.tolist(), powers):
+            for weight, (delivered, dissipated, turned) in zip(weights, powers):
                 self.delivered += step.length * weight * delivered
                 self.dissipated += step.length * weight * dissipated
                 self.turned += step.length * weight * turned
             self._begin, self._last = last, self.companion.energy(step.end.x)
 
-    def _powers(self, point: Point) -> tuple[float, float, float]:
-        """Powers that sources deliver, that is lost, and that is turned over, W."""
-        power = point.voltage * point.current
-        return -float(power[self._sources].sum()), float(power[self._lossy].sum()), float(np.abs(power).sum())
+    def _powers(self, step: Step) -> list[tuple[float, float, float]]:
+        """Of each stage the powers that sources deliver, that is lost, and that is turned over, W."""
+        power = np.array([point.voltage * point.current for point in step.stages])
+        flows, turned = (power @ self._shares).tolist(), np.abs(power).sum(axis=1).tolist()
+        return [(*own, all_of) for own, all_of in zip(flows, turned)]
 
     def hold(self, point: Point) -> None:
         """Take the violations of an output time."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.stages_at_once import Beginning, Solved
 
 ORDER = 3
 DIAGONAL = 0.43586652150845899942
@@ -33,6 +34,7 @@ def _before() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 BEFORE = _before()
 """Coefficients of the derivatives of earlier stages, in the implicit stages."""
+_TABLE, _NONE = np.array([np.pad(row, (0, 3 - row.size)) for row in BEFORE]), np.zeros((1, 1))
 WEIGHTS = np.append(BEFORE[2], DIAGONAL)
 """Of all stages in integrals over the step."""
 _LATE = np.array([0.8687250025, 0.4016969751])
@@ -97,7 +99,7 @@ def euler_step(
     companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
 ) -> Step:
     """A step of backward Euler from states x (q,) to ``time``, with the sources at ``time``."""
-    end = _stage(companion, moving, time, x, length, near)
+    (end,) = _stages(companion, moving, (time,), Beginning(x, [np.zeros(x.size)], length, length, _NONE), near)
     return Step(length, (end,), end.x - x)
 
 
@@ -117,21 +119,34 @@ def third_order_step(
         Time at which the last stage takes the sources, s: before their jump, where they have one.
     """
     time, x, slope, near = begin
-    g, slopes, stages = DIAGONAL * length, [slope], []
-    for row, at in zip(BEFORE, (*(time + length * share for share in NODES[1:3].tolist()), end)):
-        base = x + length * sum(weight * own for weight, own in zip(row, slopes))
-        stages.append(_stage(companion, moving, at, base, g, near))
+    times = (*(time + length * share for share in NODES[1:3].tolist()), end)
+    begun = Beginning(x, [slope], length, DIAGONAL * length, _TABLE)
+    stages = _stages(companion, moving, times, begun, near)
+    error = length * sum(weight * own for weight, own in zip(ERROR, begun.slopes))
+    return Step(length, stages, np.asarray(error))
+
+
+def _stages(
+    companion: Companion, moving: Moving, times: tuple[float, ...], begin: Beginning, near: OperatingPoint | None
+) -> tuple[Point, ...]:
+    """The stages at some times, each from all those before it."""
+    stages, changed = list[Point](), [moving(time) for time in times]
+    while len(stages) < len(times):
+        k = len(stages)
+        for found in companion.solve_stages(begin, changed[k:], near) or [_stage(companion, begin, changed[k], near)]:
+            stages.append(Point(times[len(stages)], *found))
+            begin.slopes.append(found.slope)
         near = stages[-1].solved
-        slopes.append(stages[-1].slope)
-    error = length * sum(weight * own for weight, own in zip(ERROR, slopes))
-    return Step(length, tuple(stages), np.asarray(error))
+    return tuple(stages)
 
 
 def _stage(
-    companion: Companion, moving: Moving, time: float, base: np.ndarray, g: float, near: OperatingPoint | None
-) -> Point:
-    solved = companion.solve(g, base, moving(time), near)
+    companion: Companion, begin: Beginning, changed: list[tuple[np.ndarray, np.ndarray]], near: OperatingPoint | None
+) -> Solved:
+    """The stage after the known ones."""
+    row = begin.before[len(begin.slopes) - 1]
+    base = begin.x + begin.length * sum(weight * own for weight, own in zip(row, begin.slopes))
+    solved = companion.solve(begin.share, base, changed, near)
     change = companion.state(solved)
     x = base + change
-    voltage, current = companion.waves(solved, x)
-    return Point(time, x, change / g, voltage, current, solved)
+    return Solved(x, change / begin.share, *companion.waves(solved, x), solved)

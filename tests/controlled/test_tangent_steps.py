@@ -8,13 +8,10 @@ from random_controlled import random_circuit
 
 import circuitsim
 from circuitsim import Circuit
-from circuitsim.analysis import tangent_steps
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.expanded import PreparedExpanded
-from circuitsim.analysis.newton import PATIENT, Way, iterate
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_controlled import _Search
-from circuitsim.analysis.tangent_kernels import tangent_kernel
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.controlled.law_arrays import law_arrays
 from circuitsim.errors import CircuitError
@@ -108,38 +105,3 @@ def test_equations_of_other_resistances_and_gains() -> None:
     assert made.pattern._order is before.pattern._order
     for one, other in zip(made.eq, anew.eq):
         assert np.array_equal(one, other, equal_nan=True)
-
-
-@pytest.mark.parametrize("name", DECKS)
-def test_the_kernel_of_all_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interpreted and compiled, the same bits; as the same steps one by one, where ideal diodes stay as they are."""
-    ready = ready_for(circuitsim.loads(f"a circuit\n{DECKS[name]}{MODELS}"))
-    value, at = ready.circuit.arrays().value.copy(), ready.circuit.element_index("V1")
-    value[at] = 5.0
-    near = search(ready).first(column(ready, value), None)
-    found = 0
-    for volts in (5.0001, 5.1, 4.0, -4.0, -4.1):
-        value[at] = volts
-        own = search(ready)
-        steps, start = own.ready.steps(own.smooth), own._start(near)
-        forms = []
-        for form in (tangent_kernel.plain, tangent_kernel.compiled):
-            monkeypatch.setattr(tangent_steps, "tangent_kernel", lambda kernel, _, form=form: form(kernel))
-            assert steps.begin(column(ready, value))
-            forms.append(steps.at_once(column(ready, value), start, 1e-9))
-        near = own.first(column(ready, value), None)
-        one, other = forms
-        assert (one is None) == (other is None)
-        if one is None or other is None:
-            continue
-        found += 1
-        for a, b in zip((*one.point, one.voltage, one.current, *one.state), (*other.point, *other[1:3], *other.state)):
-            assert np.array_equal(a, b)
-        way = Way(steps.resistances, PATIENT)
-        with np.errstate(all="ignore"):
-            by_one = iterate(steps.solve, ready.expansion.circuit, own.smooth, column(ready, value), start, 1e-9, way)
-        assert by_one.steps == one.steps
-        for k in range(4):
-            size = np.abs(by_one.point[k]).max()
-            assert one.point[k] == pytest.approx(by_one.point[k], rel=1e-12, abs=1e-12 * size)
-    assert found >= 3

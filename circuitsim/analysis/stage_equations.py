@@ -1,0 +1,186 @@
+"""Kernel: the equations of a stage beside controlled sources, from the values of its elements, and its certificate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from circuitsim.certificate import resolved_violations
+from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.controlled.held_laws import laws_held
+
+HALF = math.sqrt(0.5)
+"""Between two powers of two, in halves of the larger one."""
+ROUNDS = 3
+"""How often rows and columns are scaled in turn."""
+RESOLUTION = 1e-3
+"""Share of the tolerance to which potentials resolve every drop."""
+MEASURED = 16
+"""Numbers of a certificate: violations, then against their scales (`circuitsim.certificate.EQUATIONS`), the largest
+distance of a device from its curve, and the sum of products of these distances, W."""
+
+
+def put_matrix(made, column):
+    """Fill in the terms of the matrix, the matrix with tangents of 1 Ω, scaled, and its scales.
+
+    Parameters
+    ----------
+    made : StageMatrix
+    column : (m,) float array
+        Values of the elements; those of the tangents' resistances are replaced.
+    """
+    size = made.left.size
+    for d in range(made.slope.size):
+        column[made.slope[d]] = 1.0
+    for a in range(size):
+        made.left[a], made.right[a] = 1.0, 1.0
+        for b in range(size):
+            made.matrix[a, b] = 0.0
+    for k in range(made.value.size):
+        term = made.share[k]
+        if made.gain[k] >= 0:
+            term *= column[made.gain[k]]
+        if made.under[k] >= 0:
+            term /= column[made.under[k]]
+        made.value[k] = term
+        made.matrix[made.row[k], made.column[k]] += term
+    put_scales_of_matrix(made)
+
+
+def put_scales_of_matrix(made):
+    """Scale the matrix by powers of two; see `circuitsim.controlled.linear.Scaled`."""
+    size = made.left.size
+    rest, high = np.empty((size, size)), np.empty(size)
+    for a in range(size):
+        for b in range(size):
+            rest[a, b] = abs(made.matrix[a, b])
+    for _ in range(ROUNDS):
+        for a in range(size):
+            most = 0.0
+            for b in range(size):
+                most = max(most, rest[a, b])
+            most = math.sqrt(most) if most > 0.0 else 1.0
+            made.left[a] /= most
+            for b in range(size):
+                rest[a, b] /= most
+        high[:] = 0.0
+        for a in range(size):
+            for b in range(size):
+                high[b] = max(high[b], rest[a, b])
+        for b in range(size):
+            high[b] = math.sqrt(high[b]) if high[b] > 0.0 else 1.0
+            made.right[b] /= high[b]
+        for a in range(size):
+            for b in range(size):
+                rest[a, b] /= high[b]
+    for a in range(size):
+        made.left[a], made.right[a] = power_of_two(made.left[a]), power_of_two(made.right[a])
+    for a in range(size):
+        for b in range(size):
+            made.matrix[a, b] = made.matrix[a, b] * made.left[a] * made.right[b]
+
+
+def power_of_two(x):
+    """The power of two nearest to a positive number, by their ratio."""
+    share, exponent = math.frexp(x)
+    return math.ldexp(1.0, exponent if share > HALF else exponent - 1)
+
+
+def put_sources(made, laws, column, right):
+    """Fill in the right-hand side without the tangents (size + 1,), the last entry ground's; see `RightSide`."""
+    for k in range(right.size):
+        right[k] = 0.0
+    ground = right.size - 1
+    for k in range(made.given.size):
+        e = made.given[k]
+        if not made.tangent[e]:
+            a, b = made.first[e] - 1, made.second[e] - 1
+            right[a if a >= 0 else ground] -= column[e]
+            right[b if b >= 0 else ground] += column[e]
+    for k in range(made.held.size):
+        e = made.held[k]
+        right[made.unknown[e]] = 0.0 if made.tangent[e] else column[e]
+    for law in range(laws.element.size):
+        at, wanted = laws.element[law], laws.constant[law]
+        gain = column[at] if column[at] == column[at] else 1.0
+        for c in range(laws.current_ends[law], laws.current_ends[law + 1]):
+            if made.kind[laws.control[c]] == CURRENT:
+                wanted += gain * laws.current_share[c] * column[laws.control[c]]
+        right[made.unknown[at]] = wanted
+    for k in range(made.pinned.size):
+        right[made.pinned[k]] = 0.0
+
+
+def put_lowest(made, column, same):
+    """Fill in for each node the lowest one of its potential; see `circuitsim.controlled.ties.OnePotential`."""
+    for k in range(same.size):
+        same[k] = k
+    for e in range(column.size):
+        source = made.kind[e] == VOLTAGE or made.kind[e] == RESISTOR
+        if source and column[e] == 0.0 and not made.tangent[e]:
+            unite(same, made.first[e], made.second[e])
+    for d in range(made.diode.size):
+        if made.conducting[d]:
+            unite(same, made.first[made.diode[d]], made.second[made.diode[d]])
+    for k in range(same.size):
+        same[k] = same[same[k]]
+
+
+def unite(lowest, a, b):
+    """Join two parts, each node of which leads to a lower one or is the lowest."""
+    while lowest[a] != a:
+        a = lowest[a]
+    while lowest[b] != b:
+        b = lowest[b]
+    lowest[max(a, b)] = min(a, b)
+
+
+def put_certificate(made, laws, column, branch, node, device, tolerance, found):
+    """Hold the laws against the devices as sources of their own currents; whether all are within the tolerance.
+
+    Parameters
+    ----------
+    made : StageMatrix
+    laws : LawArrays
+    column : (m,) float array
+        Values of the elements in the last step of Newton's method.
+    branch, node, device : float arrays
+        What `circuitsim.analysis.tangent_newton.tangent_newton` has filled in.
+    tolerance : float
+    found : (MEASURED,) float array
+        Filled where potentials resolve every drop, with violations in the order of
+        `circuitsim.certificate.EQUATIONS`.
+    """
+    kind, value, i, drop = made.kind.copy(), column.copy(), branch[0].copy(), branch[1].copy()
+    v, low = node[0].copy(), node[1].copy()
+    farthest, gap = 0.0, 0.0
+    for d in range(made.slope.size):
+        slope, touch, rest = made.slope[d], made.touch[d], made.rest[d]
+        inside, outside = made.second[slope], made.first[slope]
+        volts, amperes = device[0, d], device[1, d]
+        v[inside], low[inside] = v[outside], low[outside]
+        drop[slope], i[slope] = 0.0, 0.0
+        drop[touch], i[touch], value[touch] = volts, 0.0, volts
+        drop[rest], i[rest], value[rest] = volts, amperes, amperes
+        farthest = max(farthest, device[7, d])
+        gap += abs((volts - device[2, d]) * (amperes - device[3, d]))
+    held, at_node, worst, relative = np.zeros((2, 2)), np.zeros((2, v.size)), np.zeros(7), np.zeros(7)
+    laws_held(laws, value, v, low, i, drop, held)
+    for k in range(laws.element.size):
+        at = laws.element[k]
+        kind[at] = CURRENT if laws.current[k] else VOLTAGE
+        value[at] = i[at] if laws.current[k] else drop[at]
+    if not resolved_violations(
+        kind, made.first, made.second, value, value, v, low, i, drop, RESOLUTION * tolerance, at_node, worst, relative
+    ):
+        return False
+    good = farthest <= tolerance
+    for k in range(7):
+        good = good and relative[k] <= tolerance
+    worst[0], relative[0] = max(worst[0], held[1, 0]), max(relative[0], held[1, 1])
+    worst[2], relative[2] = max(worst[2], held[0, 0]), max(relative[2], held[0, 1])
+    for k in range(7):
+        found[k], found[7 + k] = worst[k], relative[k]
+    found[14], found[15] = farthest, gap
+    return good and relative[0] <= tolerance and relative[2] <= tolerance

@@ -1,0 +1,138 @@
+"""Circuits of tangents as one kernel takes them: places, and matrices that are made again for each length of a step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.controlled_system import ControlledSystem
+from circuitsim.analysis.newton import Smooth
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.engine.small.pointers import Pinned
+
+MOST = 128
+"""Most unknowns of a matrix that the kernel factors."""
+KEPT = 64
+"""Matrices that are kept, one for each set of conducting diodes and of fixed values."""
+
+
+class StageMatrix(NamedTuple):
+    """What `circuitsim.analysis.tangent_newton` takes of a stage's circuit: places of elements and unknowns (−1:
+    ground's, or none), the terms of the matrix (`circuitsim.controlled.equations.Equations`) and, filled in by
+    `circuitsim.analysis.stage_equations.put_matrix`, their values, the scaled matrix for tangents of 1 Ω and its
+    scales."""
+
+    kind: np.ndarray
+    slope: np.ndarray
+    touch: np.ndarray
+    rest: np.ndarray
+    rows: np.ndarray
+    own: np.ndarray
+    own_touch: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    tangent: np.ndarray
+    pinned: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    unknown: np.ndarray
+    nodal: np.ndarray
+    given: np.ndarray
+    held: np.ndarray
+    ohmic: np.ndarray
+    transfer: np.ndarray
+    diode: np.ndarray
+    diode_plus: np.ndarray
+    diode_minus: np.ndarray
+    own_diode: np.ndarray
+    conducting: np.ndarray
+    place: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    ends: np.ndarray
+    share: np.ndarray
+    gain: np.ndarray
+    under: np.ndarray
+    value: np.ndarray
+    matrix: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+class Made:
+    """A matrix with what it belongs to.
+
+    Attributes
+    ----------
+    system : ControlledSystem
+    pinned : Pinned
+        `StageMatrix`.
+    length : float
+        Of the step whose values are in it, s.
+    """
+
+    def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
+        self.system, self.pinned, self.length = system, Pinned(matrix), 0.0
+
+
+class StageMatrices:
+    """The matrices of a circuit of elementary elements.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    laws : LawArrays
+        Of its controlled elements.
+    smooth : Smooth
+        The places of the tangents.
+    varying : (k,) int array
+        Resistors, those of tangents apart, whose values are others in each step.
+    gains : (l,) int array
+        Controlled elements likewise.
+    """
+
+    def __init__(
+        self, circuit: Circuit, laws: LawArrays, smooth: Smooth, varying: np.ndarray, gains: np.ndarray
+    ) -> None:
+        self.circuit, self.laws, self.smooth = circuit, laws, smooth
+        kind = circuit.arrays().kind
+        self.diode = np.flatnonzero(kind == DIODE)
+        self._varying = np.concatenate([smooth.slope, varying])
+        self._free = (kind == VOLTAGE) | (kind == CURRENT)
+        self._free[self._varying] = self._free[gains] = True
+        self._known: dict[tuple[bytes, bytes], Made | None] = {}
+
+    def of(self, column: np.ndarray, conducting: np.ndarray) -> Made | None:
+        """The matrix for the values (m,) of a stage and conducting diodes (d,); None where it has too many unknowns."""
+        key = np.where(self._free, 0.0, column).tobytes(), conducting.tobytes()
+        if key not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.pop(next(iter(self._known)))
+            self._known[key] = self._made(column, conducting)
+        return self._known[key]
+
+    def _made(self, column: np.ndarray, conducting: np.ndarray) -> Made | None:
+        smooth, value = self.smooth, column.copy()
+        value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
+        arrays = self.circuit.arrays()._replace(value=value)
+        system = ControlledSystem(self.circuit, arrays, self.laws, None, self._varying)
+        eq, roles, size = system.eq, system.roles, system.eq.size
+        if size > MOST:
+            return None
+        terms, own = system.tied_terms(conducting), eq.own[smooth.slope]
+        place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
+        gain = np.where((terms.gain >= 0) & np.isnan(value[terms.gain]), -1, terms.gain)
+        tangent = np.isin(np.arange(value.size), [smooth.slope, smooth.touch, smooth.rest])
+        return Made(system, StageMatrix(*map(np.array, (
+            arrays.kind, smooth.slope, smooth.touch, smooth.rest, smooth.rows, own, eq.own[smooth.touch],
+            arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1, tangent, eq.pinned - 1, arrays.first,
+            arrays.second, eq.own, roles.nodal, roles.given, roles.held, roles.ohmic, roles.transfer, eq.diode, eq.plus,
+            eq.minus, eq.own[eq.diode], conducting, place, terms.row, terms.column, terms.ends, terms.share, gain,
+            terms.under, terms.value, np.zeros((size, size)), np.ones(size), np.ones(size),
+        ))))  # fmt: skip
+
+
+__all__ = ["MOST", "Made", "StageMatrices", "StageMatrix"]

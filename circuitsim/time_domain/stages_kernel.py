@@ -1,0 +1,109 @@
+"""Kernel: the stages of an implicit step, one after the other (`circuitsim.time_domain.implicit_step`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.analysis.stage_equations import put_certificate, put_lowest, put_matrix, put_sources
+from circuitsim.analysis.tangent_newton import tangent_newton
+from circuitsim.engine.small.pointers import pointer
+
+ROUNDING = 1e-14
+"""Share of the largest voltage or current below which a base is zero; see `Companion.solve`."""
+
+
+def solve_stages(
+    made, laws, states, anew, first, length, share, before, tolerance, columns, x, slopes, sizes, start, device, branch,
+    node, state, wave, found,
+):  # fmt: skip
+    """Solve stages that follow each other, as long as ideal diodes stay as they are and all laws hold.
+
+    Parameters
+    ----------
+    made : StageMatrix
+        Pinned.
+    laws : LawArrays
+        Pinned.
+    states : StatePlaces
+        Pinned.
+    anew : int
+        Whether the matrix is to be filled in.
+    first : int
+        Number of stages that are known.
+    length, share : float
+        Of the step, and of a stage's own derivative, s.
+    before : (k, k) float array
+        Coefficients of the derivatives at the beginning and in earlier stages.
+    tolerance : float
+    columns : (k, m) float array
+        Values of the elementary elements in all stages; those of bases and tangents are replaced.
+    x : (q,) float array
+        States at the beginning.
+    slopes : (k + 1, q) float array
+        Their derivatives there and in the known stages; those of the others are filled in.
+    sizes : (q,) float array
+        Largest voltages and currents of the run so far, V, A.
+    start : (2, s) float array
+        Voltages, V, and currents, A, of the devices nearby.
+    device, branch, node, found : float arrays
+        Filled for each stage: see `tangent_newton` and `put_certificate`.
+    state : (k, q) float array
+        Filled.
+    wave : (k, 2, n) float array
+        Filled with voltages, V, and currents, A, of the circuit's own elements.
+
+    Returns
+    -------
+    stages, solved : int
+        How many stages are known, and whether there is a solution of the next one, whose laws do not hold.
+    """
+    made, laws, states = pointer(made), pointer(laws), pointer(states)
+    same, right = np.empty(node.shape[2], np.int64), np.empty(made.left.size + 1)
+    base = np.empty(x.size)
+    if anew:
+        put_matrix(made, columns[first])
+    for k in range(first, columns.shape[0]):
+        column = columns[k]
+        for j in range(x.size):
+            total = 0.0
+            for earlier in range(k + 1):
+                total += before[k, earlier] * slopes[earlier, j]
+            base[j] = x[j] + length * total
+            column[states.base[j]] = base[j] if abs(base[j]) > ROUNDING * sizes[j] else 0.0
+        put_sources(made, laws, column, right)
+        put_lowest(made, column, same)
+        if not tangent_newton(made, laws, column, right, same, start, tolerance, device[k], branch[k], node[k]):
+            return k, 0
+        put_waves(states, base, share, device[k], branch[k], state[k], slopes[k + 1], wave[k])
+        if not put_certificate(made, laws, column, branch[k], node[k], device[k], tolerance, found[k]):
+            return k, 1
+        start = device[k]
+    return columns.shape[0], 0
+
+
+def put_waves(states, base, share, device, branch, x, slope, wave):
+    """Fill in states, their derivatives, voltages and currents; see `Companion.waves`."""
+    v, i = wave[0], wave[1]
+    for e in range(v.size):
+        v[e], i[e] = branch[1, e], branch[0, e]
+    for d in range(states.device.size):
+        v[states.device[d]], i[states.device[d]] = device[0, d], device[1, d]
+    for j in range(x.size):
+        e = states.storing[j]
+        change = branch[1, e] if states.capacitor[j] else branch[0, e]
+        x[j], slope[j] = base[j] + change, change / share
+        if states.capacitor[j]:
+            v[e] = x[j]
+        else:
+            i[e] = x[j]
+    own = np.empty(states.coils.size)
+    for a in range(own.size):
+        own[a] = i[states.coils[a]]
+    for a in range(own.size):
+        total = 0.0
+        for b in range(own.size):
+            total += states.inverse[a, b] * own[b]
+        i[states.coils[a]] = total
+    for a in range(states.series.size):
+        if states.series[a] >= 0:
+            v[states.coils[a]] += branch[1, states.series[a]]
