@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, CURRENT, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
@@ -143,13 +143,14 @@ class Implicit:
         return values
 
     def _largest_sources(self, times: np.ndarray) -> tuple[float, float]:
-        """Largest voltage and current that sources have at some of the output times, V, A."""
+        """Largest voltage and current that sources have at some of the output times, V, A; without current sources the
+        current that this voltage drives through the largest resistance."""
         kind, level = self.circuit.arrays().kind, np.abs(self.circuit.arrays().value)
         some = times[:: -(-times.size // SAMPLES)]
         for k, wave in self.waves.items():
             level[k] = np.abs(wave.states(some)[0] @ wave.row).max()
-        volts, amperes = (float(level[kind == source].max(initial=0.0)) for source in (VOLTAGE, CURRENT))
-        return volts, amperes
+        volts, amperes, ohms = (float(level[kind == own].max(initial=0.0)) for own in (VOLTAGE, CURRENT, RESISTOR))
+        return volts, amperes or (volts / ohms if ohms else 0.0)
 
     def _corners(self, after: float, end: float, times: np.ndarray) -> np.ndarray:
         """Corners of all sources up to a time, which is the last of these; output times that rounding alone separates
@@ -292,7 +293,8 @@ class Implicit:
                 length, late, step = self._located(attempt, at, now, step, target)
                 off, after = self._off(step), self.watch.changed(step.end, now)
                 last = last and length == whole
-            inside = off <= 1.0 and self._event_inside(step, now)
+            # An event at the beginning, to what its time is known, leaves stages beyond it in a step of any length.
+            inside = off <= 1.0 and late < length and self._event_inside(step, now)
             if off <= 1.0 and not inside:
                 break
             want = length * (0.5 if inside else max(LEAST, SAFETY * off ** (-1.0 / ORDER)))

@@ -32,6 +32,18 @@ def test_bridge_and_six_pulses() -> None:
     assert {len(event.changed) for event in found.events} == {2}
 
 
+@pytest.mark.parametrize(("name", "out", "stop"), [
+    ("buck-converter", ("out", "0"), 4e-5), ("rectifier-six-pulse-smoothed", ("out", "n"), 7e-3),
+])  # fmt: skip
+def test_steps_from_rest_and_from_an_event(name: str, out: tuple[str, str], stop: float) -> None:
+    """Implicit as exact: no current has flowed before the first event; an event at an output time is passed at once."""
+    deck = read_deck(NETLISTS / f"{name}.cir")
+    ours, exact = (run_deck(deck, step=stop / 100, stop=stop, method=method) for method in ("implicit", "exact"))
+    theirs = exact.voltage(*out)
+    assert np.abs(ours.voltage(*out) - theirs).max() < 1e-5 * np.abs(theirs).max()
+    assert len(exact.events) > 1 and ours.certificate.certified
+
+
 def test_multipliers() -> None:
     assert measure(ran("voltage-doubler"), "top MAX v(out)").value == pytest.approx(19.5875, abs=1e-4)
     ladder = ran("cockcroft-walton")
