@@ -13,8 +13,6 @@ from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.engine.small.pointers import Pinned
 
-MOST = 128
-"""Most unknowns of a matrix that the kernel factors."""
 KEPT = 64
 """Matrices that are kept, one for each set of conducting diodes and of fixed values."""
 
@@ -103,10 +101,14 @@ class StageMatrices:
         self._varying = np.concatenate([smooth.slope, varying])
         self._free = (kind == VOLTAGE) | (kind == CURRENT)
         self._free[self._varying] = self._free[gains] = True
-        self._known: dict[tuple[bytes, bytes], Made | None] = {}
+        self._known: dict[tuple[bytes, bytes], Made] = {}
 
-    def of(self, column: np.ndarray, conducting: np.ndarray) -> Made | None:
-        """The matrix for the values (m,) of a stage and conducting diodes (d,); None where it has too many unknowns."""
+    def size(self, column: np.ndarray, conducting: np.ndarray) -> int:
+        """The number of unknowns of this matrix."""
+        return self.of(column, conducting).system.eq.size
+
+    def of(self, column: np.ndarray, conducting: np.ndarray) -> Made:
+        """The matrix for the values (m,) of a stage and conducting diodes (d,)."""
         key = np.where(self._free, 0.0, column).tobytes(), conducting.tobytes()
         if key not in self._known:
             if len(self._known) >= KEPT:
@@ -114,14 +116,12 @@ class StageMatrices:
             self._known[key] = self._made(column, conducting)
         return self._known[key]
 
-    def _made(self, column: np.ndarray, conducting: np.ndarray) -> Made | None:
+    def _made(self, column: np.ndarray, conducting: np.ndarray) -> Made:
         smooth, value = self.smooth, column.copy()
         value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
         arrays = self.circuit.arrays()._replace(value=value)
         system = ControlledSystem(self.circuit, arrays, self.laws, None, self._varying)
         eq, roles, size = system.eq, system.roles, system.eq.size
-        if size > MOST:
-            return None
         terms, own = system.tied_terms(conducting), eq.own[smooth.slope]
         place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
         gain = np.where((terms.gain >= 0) & np.isnan(value[terms.gain]), -1, terms.gain)
@@ -135,4 +135,4 @@ class StageMatrices:
         ))))  # fmt: skip
 
 
-__all__ = ["MOST", "Made", "StageMatrices", "StageMatrix"]
+__all__ = ["Made", "StageMatrices", "StageMatrix"]

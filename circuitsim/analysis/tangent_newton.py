@@ -116,39 +116,45 @@ def put_right_side(made, column, right, side):
 
 
 def put_factor(made, column, value, lu, scale, pivot):
-    """Factors of the scaled matrix with the tangents' resistances; False where it is singular."""
+    """Factors of the scaled matrix with the tangents' resistances, transposed: their columns are rows of memory; False
+    where it is singular."""
     size = scale.size
-    for a in range(size):
-        scale[a] = made.right[a]
-        for b in range(size):
-            lu[a, b] = made.matrix[a, b]
+    for b in range(size):
+        scale[b] = made.right[b]
+        for a in range(size):
+            lu[b, a] = made.matrix[a, b]
     for d in range(made.slope.size):
         own, ohms = made.own[d], column[made.slope[d]]
         value[made.place[d]] = -ohms
         # A larger resistance makes its current smaller.
         less = math.ldexp(1.0, -(math.frexp(max(ohms, 1.0))[1] - 1))
         for a in range(size):
-            lu[a, own] *= less
+            lu[own, a] *= less
         scale[own] *= less
         lu[own, own] = -ohms * made.left[own] * scale[own]
     for k in range(size):
         best, row = 0.0, -1
         for a in range(k, size):
-            if abs(lu[a, k]) > best:
-                best, row = abs(lu[a, k]), a
+            if abs(lu[k, a]) > best:
+                best, row = abs(lu[k, a]), a
         if row < 0 or not best < np.inf:
             return False
         pivot[k] = row
         if row != k:
             for b in range(size):
-                lu[k, b], lu[row, b] = lu[row, b], lu[k, b]
+                lu[b, k], lu[b, row] = lu[b, row], lu[b, k]
         for a in range(k + 1, size):
-            if lu[a, k] != 0.0:
-                share = lu[a, k] / lu[k, k]
-                lu[a, k] = share
-                for b in range(k + 1, size):
-                    lu[a, b] -= share * lu[k, b]
+            lu[k, a] /= lu[k, k]
+        for b in range(k + 1, size):
+            if lu[b, k] != 0.0:
+                subtract(lu[b], lu[b, k], lu[k], k + 1, size)
     return True
+
+
+def subtract(x, share, other, begin, end):
+    """Subtract a share of another row from a row, from one place to another."""
+    for a in range(begin, end):
+        x[a] -= share * other[a]
 
 
 def put_rough(made, lu, scale, pivot, x):
@@ -160,16 +166,13 @@ def put_rough(made, lu, scale, pivot, x):
         row = pivot[k]
         x[k], x[row] = x[row], x[k]
     for k in range(size):
-        total = x[k]
-        for b in range(k):
-            total -= lu[k, b] * x[b]
-        x[k] = total
+        if x[k] != 0.0:
+            subtract(x, x[k], lu[k], k + 1, size)
     for j in range(size):
         k = size - 1 - j
-        total = x[k]
-        for b in range(k + 1, size):
-            total -= lu[k, b] * x[b]
-        x[k] = total / lu[k, k]
+        if x[k] != 0.0:
+            x[k] /= lu[k, k]
+            subtract(x, x[k], lu[k], 0, k)
     for k in range(size):
         x[k] *= scale[k]
 

@@ -69,8 +69,12 @@ def corrected(value, column, ends, right, change, high, low, residual):
             if not (abs(product) < BEYOND and abs(error) < BEYOND and abs(below) < BEYOND):
                 inside = False
             if inside:
-                for term in (product, error, below):
-                    count = add_exactly(parts, count, term)
+                count = add_exactly(parts, count, product)
+                # Most terms are a potential or a current itself.
+                if error != 0.0:
+                    count = add_exactly(parts, count, error)
+                if below != 0.0:
+                    count = add_exactly(parts, count, below)
         residual[row] = rounded(parts, count) if inside else np.nan
     return share, largest, most
 

@@ -106,12 +106,12 @@ class Companion:
         self._prepared = _for_stages(prepared(self.circuit, tolerance=tolerance))
         own = getattr(self._prepared, "inner", self._prepared)
         self.large = isinstance(own, LargeStages) and own.suits
-        self.follows = self.large or getattr(self._prepared, "controlled", None) is not None
         expansion = getattr(self._prepared, "expansion", None)
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
         self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
         self._stages = StagesAtOnce.of(self, self._prepared) if isinstance(self._prepared, PreparedExpanded) else None
+        self.follows = self.large or self._stages is not None or getattr(self._prepared, "controlled", None) is not None
 
     def _made(self) -> Circuit:
         circuit, (kind, first, second, value, _) = self.own, self.own.arrays()

@@ -1,5 +1,4 @@
-"""Stages of implicit steps with smooth devices beside controlled sources or coupled inductors, in one call of a
-kernel."""
+"""Stages of implicit steps with smooth devices, in one call of a kernel."""
 
 from __future__ import annotations
 
@@ -13,16 +12,21 @@ from circuitsim.analysis.expanded import PreparedExpanded, assembled
 from circuitsim.analysis.newton import Found, Smooth, State
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred
-from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.analysis.smooth_controlled_proof import proof
 from circuitsim.analysis.stage_equations import MEASURED
 from circuitsim.analysis.stage_matrix import Made, StageMatrices
 from circuitsim.certificate import Certificate
+from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.time_domain.stage_kernels import stage_kernel
 
 if TYPE_CHECKING:
     from circuitsim.time_domain.companion import Companion
+
+
+MOST, FEW = 128, 32
+"""Most unknowns of a circuit whose stages this kernel solves, beside controlled sources and without: its matrices are
+dense, those of the kernel of Newton's method there are not."""
 
 
 class StatePlaces(NamedTuple):
@@ -96,21 +100,22 @@ class StagesAtOnce:
     companion : Companion
     ready : PreparedExpanded
         The circuit, analysed.
-    controlled : SmoothControlled
+    laws : LawArrays
+        Of controlled elements.
     smooth : Smooth
     """
 
     def __init__(
-        self, companion: Companion, ready: PreparedExpanded, controlled: SmoothControlled, smooth: Smooth
+        self, companion: Companion, ready: PreparedExpanded, laws: LawArrays, smooth: Smooth
     ) -> None:
-        self.companion, self.ready, self.controlled, self.smooth = companion, ready, controlled, smooth
+        self.companion, self.ready, self.laws, self.smooth = companion, ready, laws, smooth
         self.tolerance = float(ready.tolerance)
         elementary, windings = ready.expansion.circuit, companion.windings
         self._column = elementary.arrays().value.copy()
         self._given = ~np.isnan(ready.circuit.arrays().value)
         gains = companion.series[companion.series >= 0]
-        self._matrices = StageMatrices(elementary, controlled.inner.laws, smooth, companion.storing, gains)
-        self._laws = Pinned(type(controlled.inner.laws)(*map(np.array, controlled.inner.laws)))
+        self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
+        self._laws = Pinned(LawArrays(*map(np.array, laws)))
         none = np.zeros(0, dtype=np.int64)
         coils, inverse = (none, np.zeros((0, 0))) if windings is None else (windings.coils, windings.inverse)
         self._states = Pinned(StatePlaces(*map(np.array, (
@@ -121,10 +126,14 @@ class StagesAtOnce:
 
     @classmethod
     def of(cls, companion: Companion, ready: PreparedExpanded) -> StagesAtOnce | None:
-        """The stages of a circuit with smooth devices beside controlled sources; None of another one."""
-        if ready.controlled is None or ready.smooth is None:
+        """The stages of a circuit with smooth devices; None of another one, or where others take less time."""
+        elementary, controlled = ready.expansion.circuit.arrays(), ready.controlled
+        most, laws = (FEW, law_arrays({})) if controlled is None else (MOST, controlled.inner.laws)
+        if ready.smooth is None or elementary.n_nodes > most:
             return None
-        return cls(companion, ready, ready.controlled, ready.smooth)
+        made = cls(companion, ready, laws, ready.smooth)
+        none = np.zeros(made._matrices.diode.size, dtype=bool)
+        return made if made._matrices.size(elementary.value, none) <= most else None
 
     def solve(self, begin: Beginning, columns: Sequence[np.ndarray], near: OperatingPoint | None) -> list[Solved]:
         """The stages of a step, from the first unknown one; fewer where ideal diodes change or laws do not hold.
@@ -145,8 +154,6 @@ class StagesAtOnce:
         column[first:] = self._column
         np.copyto(column[first:, : self._given.size], columns, where=self._given)
         made = self._matrices.of(column[first], start[1])
-        if made is None:
-            return []
         anew, made.length = made.length != begin.share, begin.share
         slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
         slopes[: first + 1] = begin.slopes
@@ -238,8 +245,7 @@ class StagePoint(OperatingPoint):
         """Hold the laws that the kernel does not: with loops, and without noise; whether they hold now."""
         own = self._stages
         arrays = own.ready.expansion.circuit.arrays()._replace(value=self.tangents.column)
-        laws = own.controlled.inner.laws
-        self.certificate = proof(found_of(self.tangents), arrays, own.smooth, laws, own.tolerance)
+        self.certificate = proof(found_of(self.tangents), arrays, own.smooth, own.laws, own.tolerance)
         return self.certificate.certified
 
     @property

@@ -22,7 +22,7 @@ from circuitsim.time_domain.stages_at_once import StagePoint, StagesAtOnce, foun
 
 MODELS = ".model dj D(IS=1n N=1.5 RS=10m)\n.model dp D(VFWD=0.7 RON=0.05 ROFF=1meg)\n.model ideal D\n"
 DECKS = {
-    "flyback": "V1 in 0 24\nL1 in sw 100u\nL2 0 d 25u\nS1 sw 0 1k\nD1 d out dj\nC1 out 0 47u\nR1 out 0 10\n"
+    "flyback": "V1 in 0 24\nL1 in sw 100u\nL2 0 d 25u\nR9 sw 0 1k\nD1 d out dj\nC1 out 0 47u\nR1 out 0 10\n"
     "Rs sw s1 100\nCs s1 0 1n\n",
     "windings": "V1 in 0 5\nR1 in a 1\nL1 a 0 100u\nL2 b 0 100u\nL3 c 0 25u\nD1 b x dj\nD2 c y dj\nC1 x 0 1u\n"
     "C2 y 0 1u\nR2 x 0 50\nR3 y 0 50\n",
@@ -30,6 +30,8 @@ DECKS = {
     "C1 x 0 1n\n",
     "controls of all kinds": "V1 in 0 2\nR1 in a 5\nVs a p 0\nC1 p 0 1u\nF1 0 q Vs 2\nR2 q 0 3\nD1 q r dj\nR3 r 0 7\n"
     "G1 r 0 p 0 0.01\nH1 s 0 I1 2\nI1 0 t 0.1\nR4 t 0 2\nL1 s t 1m\nC2 r 0 2u\n",
+    "boost converter": "V1 in 0 5\nL1 in x 100u\nR9 x 0 1k\nD1 x out dj\nC1 out 0 47u\nR1 out 0 50\n",
+    "bridge": "V1 s t 12\nD1 s out dj\nD2 t out dj\nD3 0 s dj\nD4 0 t dj\nRg t 0 1meg\nC1 out 0 1m\nR1 out 0 50\n",
     "ideal diodes too": "V1 in 0 12\nR1 in a 5\nE1 s 0 a 0 2\nD1 s b dj\nD2 b out ideal\nD3 0 b ideal\nR2 out 0 20\n"
     "D4 out x dp\nR3 x 0 7\nC1 out 0 1u\nC2 a 0 1n\n",
 }
@@ -41,8 +43,7 @@ G = 1e-7
 
 
 def companion_of(name: str) -> Companion:
-    deck = DECKS[name].replace("S1 sw 0 1k", "R9 sw 0 1k")
-    return Companion(circuitsim.loads(f"a circuit\n{deck}{MODELS}"), COUPLINGS.get(name, UNCOUPLED), 1e-9)
+    return Companion(circuitsim.loads(f"a circuit\n{DECKS[name]}{MODELS}"), COUPLINGS.get(name, UNCOUPLED), 1e-9)
 
 
 def stages_of(companion: Companion) -> StagesAtOnce:
@@ -119,7 +120,7 @@ def test_waves_and_certificates(name: str) -> None:
                 assert mine == pytest.approx(theirs, rel=1e-14, abs=1e-15 * np.abs(theirs).max())
             tangents = point.solved.tangents
             arrays = stages.ready.expansion.circuit.arrays()._replace(value=tangents.column)
-            theirs = proof(found_of(tangents), arrays, stages.smooth, stages.controlled.inner.laws, 1e-9)
+            theirs = proof(found_of(tangents), arrays, stages.smooth, stages.laws, 1e-9)
             assert point.solved.certificate == theirs
             (v, i), own = companion.diode_waves(point.solved), point.solved.whole.elementary
             assert own is not None
@@ -149,7 +150,7 @@ def test_the_matrix(name: str) -> None:
         column[stages.smooth.touch] = column[stages.smooth.rest] = 0.0
         arrays = stages.ready.expansion.circuit.arrays()._replace(value=column)
         varying = np.concatenate([stages.smooth.slope, stages.companion.storing])
-        system = ControlledSystem(stages.ready.expansion.circuit, arrays, stages.controlled.inner.laws, None, varying)
+        system = ControlledSystem(stages.ready.expansion.circuit, arrays, stages.laws, None, varying)
         terms = system.tied_terms(made.conducting)
         assert np.array_equal(made.row, terms.row) and np.array_equal(made.column, terms.column)
         tied = (terms.gain < 0) & (terms.under < 0)
@@ -162,7 +163,7 @@ def test_the_matrix(name: str) -> None:
 @pytest.mark.parametrize("name", DECKS)
 def test_sources_and_nodes_of_one_potential(name: str) -> None:
     for stages, made, column in solved(name):
-        smooth, laws = stages.smooth, stages.controlled.inner.laws
+        smooth, laws = stages.smooth, stages.laws
         column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0, 0.0, 0.0
         circuit = stages.ready.expansion.circuit
         system = ControlledSystem(
