@@ -45,6 +45,8 @@ FALLS = 1e-6
 """Slope, in sizes a window, below which a waveform stays at zero."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
+LEAST_WEIGHT = 1e-6
+"""Share of an inductor's current in a diode's from which the former is changed for the latter: less may be rounding."""
 FURTHER, KEPT = 2.0, 0.7
 """How far to look for the next event, against the time between the latest two, and the share of that of earlier ones
 which still counts. A window that is much longer costs halvings of its series; a shorter one is followed by another."""
@@ -310,7 +312,7 @@ def without_current(modes, m, diode, walk):
         if at < 0 or abs(modes.slack[m, j, diode]) > abs(modes.slack[m, at, diode]):
             at = j
     weight = modes.slack[m, at, diode] if at >= 0 else 0.0
-    if weight == 0.0 or abs(value) > VALUE * off:
+    if abs(weight) < LEAST_WEIGHT or abs(value) > VALUE * off:
         return
     walk.z[at] -= value / weight
     walk.size[at] = max(off / abs(weight) - walk.size[at], abs(walk.z[at]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from circuitsim.time_domain.decays import LEFT, OF_NODES, decay_state
 from circuitsim.time_domain.exponentials import later, moved, put
-from circuitsim.time_domain.part_states import first_value
+from circuitsim.time_domain.part_states import STATE, first_value
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
 from circuitsim.time_domain.window_lengths import RESOLVED
 
@@ -20,6 +20,11 @@ QUADRATIC = 1e-8
 """Newton's step times the largest rate, whose square is rounding."""
 BOUND = 1.0 + 1e-12
 """Factor on a sum of absolute values that covers its rounding."""
+OF_POWER = 1e-11
+"""Last coefficients of a power against its largest value from which its integral takes the waveforms themselves: they
+are resolved, their product may not be."""
+GAUSS = np.stack(np.polynomial.legendre.leggauss(POINTS))
+"""Nodes and weights of Gauss and Legendre, exact for polynomials of degree 2 `POINTS` − 1."""
 SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
@@ -38,7 +43,7 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             for p in range(POINTS):
                 for i in range(n):
                     states[p, i] += inside[j, p, i] * z[j]
-    peak = z_size.copy()
+    peak = np.abs(z)
     for p in range(POINTS):
         for i in range(n):
             peak[i] = max(peak[i], abs(states[p, i]))
@@ -48,8 +53,9 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             last += TO_COEFFICIENTS[POINTS - 1, p] * states[p, i]
             other += TO_COEFFICIENTS[POINTS - 2, p] * states[p, i]
             gap += TO_LEFT[p] * states[p, i]
-        if max(abs(last), abs(other), LEFT * abs(gap)) > RESOLVED * peak[i]:
+        if max(abs(last), abs(other), LEFT * abs(gap)) > max(RESOLVED * peak[i], STATE * z_size[i]):
             return False
+        peak[i] = max(peak[i], z_size[i])
     for k in range(d):
         slack_size[k], gap = 0.0, 0.0
         for i in range(n):
@@ -180,6 +186,29 @@ def share_integrals(until):
     return weight
 
 
+def integral_of_product(v, i, until):
+    """The integral from −1 to ``until`` of the product of two waveforms by their values at the nodes: at the nodes of
+    Gauss, exact for the product of both interpolants."""
+    half, total, rows = 0.5 * (until + 1.0), 0.0, np.zeros((7, POINTS))
+    of_first, of_second, first, second, x, before, now = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6]
+    for p in range(POINTS):
+        for k in range(POINTS):
+            of_first[k] += OF_NODES[p, k] * v[p]
+            of_second[k] += OF_NODES[p, k] * i[p]
+    for q in range(POINTS):
+        x[q] = half * (1.0 + GAUSS[0, q]) - 1.0
+        before[q], now[q] = 1.0, x[q]
+        first[q], second[q] = of_first[0] + of_first[1] * x[q], of_second[0] + of_second[1] * x[q]
+    for k in range(2, POINTS):
+        for q in range(POINTS):
+            before[q], now[q] = now[q], 2.0 * x[q] * now[q] - before[q]
+            first[q] += of_first[k] * now[q]
+            second[q] += of_second[k] * now[q]
+    for q in range(POINTS):
+        total += GAUSS[1, q] * first[q] * second[q]
+    return half * total
+
+
 def integrate(voltage, current, begin, count, states, fixed, until, length, number):
     """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current.
 
@@ -189,11 +218,17 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
     for k in range(fixed.lossy.size + fixed.sources.size):
         dissipates = k < fixed.lossy.size
         b = fixed.lossy[k] if dissipates else fixed.sources[k - fixed.lossy.size]
-        energy, turned = 0.0, 0.0
+        energy, turned, last, other, most = 0.0, 0.0, 0.0, 0.0, 0.0
         at_nodes(voltage, current, b, begin, count, states, v, i)
         for p in range(POINTS):
-            energy += weight[p] * v[p] * i[p]
-            turned += weight[p] * abs(v[p] * i[p])
+            power = v[p] * i[p]
+            energy += weight[p] * power
+            turned += weight[p] * abs(power)
+            last += TO_COEFFICIENTS[POINTS - 1, p] * power
+            other += TO_COEFFICIENTS[POINTS - 2, p] * power
+            most = max(most, abs(power))
+        if max(abs(last), abs(other)) > OF_POWER * most:
+            energy = integral_of_product(v, i, until)
         number[DISSIPATED if dissipates else DELIVERED] += 0.5 * length * (energy if dissipates else -energy)
         number[TURNED] += 0.5 * length * turned
     largest(voltage, current, begin, count, states, v, i, number)

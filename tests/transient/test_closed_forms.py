@@ -116,6 +116,21 @@ def test_inductor_interrupted_into_a_diode() -> None:
     assert np.abs(found.current("L1") - exact).max() < 1e-12
 
 
+def test_energies_beside_a_spike_of_megavolts() -> None:
+    """An inductor of 0.3 A is interrupted into 10 megohms; beside it 12 V charge a capacitor on one long window."""
+    circuit = Circuit("spike")
+    circuit.add("L", "L1", "0", "a", 1e-6)
+    circuit.resistor("R1", "a", "0", 1e7)
+    circuit.voltage_source("V2", "s", "0", 12.0)
+    circuit.resistor("R2", "s", "b", 100.0)
+    circuit.add("C", "C2", "b", "0", 1e-9)
+    energies = transient(circuit, 5e-6, initial={"L1": 0.3, "C2": 0.0}).energies
+    charged = 1e-9 * 12.0**2 * (1.0 - math.exp(-5e-6 / 1e-7))
+    lost = 0.5 * 1e-6 * 0.3**2 + 0.5 * 1e-9 * 12.0**2 * (1.0 - math.exp(-2.0 * 5e-6 / 1e-7))
+    assert math.isclose(energies.delivered, charged, rel_tol=1e-11)
+    assert math.isclose(energies.dissipated, lost, rel_tol=1e-11)
+
+
 def test_inductor_cut_by_a_current_source() -> None:
     """A coil in series with a source that steps: the step's flux is energy that the source gives and nobody takes."""
     circuit = Circuit()

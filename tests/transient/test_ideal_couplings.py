@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import cvxpy
 import numpy as np
@@ -201,6 +202,13 @@ def measured(values: dict[str, float], stop: float) -> TransientResult:
     return transient(
         circuit.with_values(own), stop, waves, {"L2": values["L2.ic"]}, switches=switches, couplings=IDEAL, points=11
     )
+
+
+def test_a_winding_turned_around() -> None:
+    """The flyback deck becomes a forward converter, whose magnetising current is interrupted into 10 megohms."""
+    text = (Path(__file__).parents[2] / "netlists/flyback-converter.cir").read_text().replace("L1 L2 1", "L1 L2 -1")
+    result = transient(read_deck_text(text))
+    assert result.energies.imbalance < 1e-11
 
 
 def test_gradients_through_events() -> None:

@@ -27,7 +27,7 @@ def test_certified(seed: int) -> None:
 
 
 # 143702: as 152039 above. 171430: of two diodes that turn on at one time one is 6e-17 V above zero then.
-@pytest.mark.parametrize("seed", [*range(20), 143702, 171430])
+@pytest.mark.parametrize("seed", [*range(20), 143702, 161127, 171430, 195484])
 def test_switches_of_times_and_states(seed: int) -> None:
     circuit, waves, initial, switches = draw_switched(seed)
     found = transient(circuit, STOP, waves, initial, points=101, switches=switches)
