@@ -286,15 +286,18 @@ class Implicit:
             last = count == 1 and not turns
             end = math.nextafter(target, 0.0) if last else None
             step, late = attempt(length, end), 0.0
-            off, after = self._off(step), self.watch.changed(step.end, now)
+            off, far = self._off(step), self.watch.distances(now, *step.stages)
+            after = self.watch.after(now, far[-1])
             if after is not None and turns and count == 1 and (after.diodes == now.diodes).all():
                 late = beyond
             elif after is not None and off <= ROUGH:
                 length, late, step = self._located(attempt, at, now, step, target)
-                off, after = self._off(step), self.watch.changed(step.end, now)
+                off, far = self._off(step), self.watch.distances(now, *step.stages)
+                after = self.watch.after(now, far[-1])
                 last = last and length == whole
-            # An event at the beginning, to what its time is known, leaves stages beyond it in a step of any length.
-            inside = off <= 1.0 and late < length and self._event_inside(step, now)
+            # A stage before the end beyond an event by more than the accuracy: two events, or too long a step over a
+            # transient. An event at the beginning, to what its time is known, leaves one in a step of any length.
+            inside = off <= 1.0 and late < length and bool((far[:-1] < -self.accuracy).any())
             if off <= 1.0 and not inside:
                 break
             want = length * (0.5 if inside else max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
@@ -310,11 +313,6 @@ class Implicit:
             want = length * min(grown, 1.0)
         return step, after, late, want
 
-    def _event_inside(self, step: Step, now: Conduction) -> bool:
-        """Whether a stage before the end is beyond an event by more than the accuracy: two events, or too long a step
-        over a transient."""
-        return any(self.watch.distances(stage, now).min(initial=0.0) < -self.accuracy for stage in step.stages[:-1])
-
     def _like_last(self, length: float, time: float) -> float:
         """The length of the step before where rounding of times alone separates this one from it: factors depend on
         all bits of a length, s."""
@@ -324,10 +322,10 @@ class Implicit:
         self, attempt: Callable[[float], Step], at: Point, now: Conduction, step: Step, target: float
     ) -> tuple[float, float, Step]:
         """The shortest step over the first change of what has changed at the end of a longer one; see `located`."""
-        which = self.watch.distances(step.end, now) < 0.0
+        which = self.watch.distances(now, step.end)[0] < 0.0
 
         def distance(point: Point) -> float:
-            return float(self.watch.distances(point, now)[which].min())
+            return float(self.watch.distances(now, point)[0, which].min())
 
         resolution = max(SHARP * self.accuracy * step.length, 4e-16 * target)
         bend = NOISE if which[: now.diodes.size].any() else math.inf
@@ -339,7 +337,7 @@ class Implicit:
 
     def _off(self, step: Step) -> float:
         """The estimate of the local error over the accuracy."""
-        size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.watch.sizes())
+        size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
         off = float((np.abs(step.error) / size).max(initial=0.0))
         return off / self.accuracy
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +52,7 @@ class Watch:
     def __init__(self, companion: Companion, switching: Switching) -> None:
         self.companion, self.switching = companion, switching
         self.volts = self.amperes = 1e-300
+        companion.size = np.full(companion.storing.size, 1e-300)
         self._latest = b"", np.zeros(0)
         circuit, controls = companion.circuit, [switch.control for switch in switching.switches]
         pairs = [(0, 0) if isinstance(own, str) else tuple(map(circuit.node_index, own)) for own in controls]
@@ -73,23 +74,20 @@ class Watch:
         self._take(volts, amperes)
 
     def _take(self, volts: float, amperes: float) -> None:
-        self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
-        self.companion.size = self.sizes()
+        if volts > self.volts or amperes > self.amperes:
+            self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
+            self.companion.size = np.where(self.companion.capacitor, self.volts, self.amperes)
 
-    def sizes(self) -> np.ndarray:
-        """For each state the largest voltage or current so far (q,), V, A."""
-        return np.where(self.companion.capacitor, self.volts, self.amperes)
-
-    def distances(self, point: Point, now: Conduction) -> np.ndarray:
-        """How far diodes and switches (d + s,) are from a change of these states; beyond it negative."""
-        found = np.empty(now.diodes.size + now.switches.size)
-        diodes, gaps = found[: now.diodes.size], found[now.diodes.size :]
-        if diodes.size:
-            v, i = self.companion.diode_waves(point.solved)
+    def distances(self, now: Conduction, *points: Point) -> np.ndarray:
+        """How far diodes and switches (k, d + s) are from a change of these states at points; beyond it negative."""
+        found = np.empty((len(points), now.diodes.size + now.switches.size))
+        diodes, gaps = found[:, : now.diodes.size], found[:, now.diodes.size :]
+        if now.diodes.size:
+            v, i = (np.array(own) for own in zip(*(self.companion.diode_waves(point.solved) for point in points)))
             forward = v / self.volts + i / self.amperes
             diodes[:] = np.where(now.diodes, forward, -forward) + NOISE
-        if gaps.size:
-            controls, at = self.controls(point), self._thresholds(now.switches)
+        if now.switches.size:
+            controls, at = self._controls(points), self._thresholds(now.switches)
             gap = np.where(now.switches, controls - at, at - controls)
             gaps[:] = gap / (np.abs(controls) + np.abs(at) + 1e-300)
         return found
@@ -103,15 +101,23 @@ class Watch:
 
     def controls(self, point: Point) -> np.ndarray:
         """What controls the switches (s,), V, A."""
-        potentials = point.solved.voltages
-        found = potentials[self._plus] - potentials[self._minus]
+        return np.asarray(self._controls((point,))[0])
+
+    def _controls(self, points: Sequence[Point]) -> np.ndarray:
+        """`controls` at points (k, s)."""
+        potentials = np.array([point.solved.voltages for point in points])
+        found = potentials[:, self._plus] - potentials[:, self._minus]
         if self._flowing.size:
-            found[self._by_current] = point.solved.currents[self._flowing]
+            found[:, self._by_current] = np.array([point.solved.currents for point in points])[:, self._flowing]
         return np.asarray(found)
 
     def changed(self, point: Point, now: Conduction) -> Conduction | None:
         """The states after those that are beyond their change; None if none is."""
-        beyond = self.distances(point, now) < 0.0
+        return self.after(now, self.distances(now, point)[0])
+
+    def after(self, now: Conduction, distances: np.ndarray) -> Conduction | None:
+        """The states after these, of which some are so far from their change (d + s,); None if none is beyond."""
+        beyond = distances < 0.0
         if not beyond.any():
             return None
         d = now.diodes.size

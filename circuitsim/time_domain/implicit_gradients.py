@@ -184,7 +184,7 @@ class ImplicitSweep:
     def _condition(self, end: Point, now: Conduction, then: Conduction) -> tuple[Wanted, np.ndarray]:
         """What is zero at the event, as weights, and its derivatives by thresholds and hystereses (2, s)."""
         run, watch, none = self.run, self.run.watch, self.stages.none()
-        distances = np.abs(watch.distances(end, now))
+        distances = np.abs(watch.distances(now, end)[0])
         changed = np.concatenate([now.diodes != then.diodes, now.switches != then.switches])
         distances[~changed] = np.inf if changed.any() else distances[~changed]
         nearest, d = int(distances.argmin()), now.diodes.size
