@@ -62,6 +62,11 @@ def report_over_time(deck: Deck) -> None:
     report(w for w in [*deck.problems, *deck.notes] if w.kind not in ELSEWHERE and not acts_over_time(w))
 
 
+def lower_names(deck: Deck) -> dict[str, float]:
+    """Values of the deck's parameters by their names in lower case."""
+    return {name.lower(): value for name, value in deck.parameters.items()}
+
+
 def acts_over_time(note: Problem) -> bool:
     """Whether it says that a card has no effect which has one over time."""
     from circuitsim.netlist.refused import OVER_TIME
@@ -79,7 +84,7 @@ def show(
     from circuitsim.time_domain.measure import measure_all, measurements_table
     from circuitsim.time_domain.table import events_table, waveform_table
 
-    names = {name.lower(): value for name, value in deck.parameters.items()}
+    names = lower_names(deck)
     waves = waveform_table(found, probes, names)
     values = measure_all(found, measured, names)
     shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves

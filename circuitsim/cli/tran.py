@@ -7,7 +7,7 @@ import sys
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.over_time import add_shown, read_shown, show
+from circuitsim.cli.over_time import add_shown, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
 from circuitsim.cli.stepped import Shown, run_all
@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
     from circuitsim.time_domain import TransientResult
-    from circuitsim.time_domain.deck import requested, run_deck
+    from circuitsim.time_domain.deck import requested, run_setting, setting
+    from circuitsim.time_domain.measure import check_measurements
 
     deck, probes = read_shown(args)
     vary = varied(args.vary) or steps_of(deck)
@@ -76,12 +77,11 @@ def run(args: argparse.Namespace) -> int:
             accuracy=args.accuracy,
         )  # fmt: skip
     line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
+    own, names = setting(deck, step, stop, initial_values(args.initial)), lower_names(deck)
+    check_measurements(own.circuit, own.grid.stop, wanted, names)
     with Interrupt() as interrupt:
         try:
-            found = run_deck(
-                deck, step, stop, initial_values(args.initial), args.tolerance, interrupt.watch(line),
-                args.method, args.accuracy,
-            )  # fmt: skip
+            found = run_setting(own, args.tolerance, interrupt.watch(line), args.method, args.accuracy)
         except CircuitError as error:
             line.close()
             if isinstance(error.partial_result, TransientResult):

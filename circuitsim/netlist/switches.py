@@ -25,6 +25,11 @@ LETTERS = frozenset(FORMS)
 STATES = {"on": 1.0, "off": 0.0}
 HELD = "switch"
 """Kind of the warning of circuits without their deck."""
+GRADUAL = (
+    "over time a switch with a negative hysteresis (%s) changes at once at its threshold; in LTspice its resistance "
+    "changes gradually about it"
+)
+"""Warning of such models."""
 
 
 class SwitchLaw(NamedTuple):
@@ -98,6 +103,8 @@ def law(elaborator: Elaborator, frame: Frame, k: int) -> SwitchLaw | None:
     numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
     numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
     numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
+    if numbers["vh"] < 0.0:
+        elaborator.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start(), name, "write vh=0")
     if control.source is None:
         first, second = (node if frame.nodes is None else frame.nodes[node] for node in control.nodes)
         return SwitchLaw((first, second), numbers, control.closed)

@@ -126,7 +126,7 @@ def setting(
     circuit, following = deck.all_controlled() if elaborated is None else elaborated
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
-    waves, switches = _moving(circuit, following, grid), switches_of(circuit, following)
+    waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
     return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings)
@@ -153,7 +153,7 @@ def steady_deck(
     grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
     if any(card.uic for card in cards):
         initial = _stated(deck.circuit, deck.following) | dict(initial or {})
-    waves, switches = _moving(deck.circuit, deck.following, grid), switches_of(deck.circuit, deck.following)
+    waves, switches = _moving(deck.circuit, deck.following, grid), _abrupt(deck.circuit, deck.following)
     return steady_state_periodic(
         deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
     )
@@ -181,6 +181,14 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[s
     names = circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
     return waves
+
+
+def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
+    """Switches by name: one with a negative hysteresis (LTspice changes its resistance gradually) has none."""
+    return {
+        name: switch._replace(hysteresis=max(switch.hysteresis, 0.0))
+        for name, switch in switches_of(circuit, following).items()
+    }
 
 
 def requested(deck: Deck) -> list[str]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value
 from circuitsim.time_domain.gradients import waveform_gradient
-from circuitsim.time_domain.measure import Measurement, Reader, Signal
+from circuitsim.time_domain.measure import Measurement, Reader
 from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.signals import Signal
 
 NEAR = 1e-9
 """Distance from the end of a segment, of the run, up to which an extreme or a crossing lies there."""
@@ -107,13 +108,15 @@ class _TermsReader(Reader):
         """The whole measurement."""
         if len(self.words) > 1 and self.words[1].lower().partition("=")[0] in ("param", "deriv", "min_at", "max_at"):
             raise self.wrong(f"{self.words[1]} has no gradient")
+        if "trig" in (word.lower() for word in self.words[2:]):
+            raise self.wrong("a stretch between events has no gradient")
         return super().measurement()
 
     def add(self, weight: float, functional: Functional) -> None:
         """One more term."""
         self.terms.append((weight, functional))
 
-    def over(self, kind: str) -> float:
+    def over(self, kind: str) -> float | None:
         """A value over a stretch of time."""
         words = list(self.words)
         value = super().over(kind)

@@ -18,9 +18,9 @@ from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.time_domain.measure import Signal
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
+from circuitsim.time_domain.signals import Signal
 
 if TYPE_CHECKING:
     import pandas

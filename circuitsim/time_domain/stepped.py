@@ -15,7 +15,7 @@ from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError
 from circuitsim.executors import executor_of, in_order
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.deck import DeckSetting, requested, run_setting, setting
-from circuitsim.time_domain.measure import measure_all
+from circuitsim.time_domain.measure import check_measurements, measure_all
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, output_times
 from circuitsim.time_domain.table import events_table, waveform_table
@@ -149,6 +149,8 @@ def transient_sweep(
             f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
         )
     wanted = tuple(requested(deck) if measurements is None else measurements)
+    names = {name.lower(): value for name, value in deck.parameters.items()} | {axis.name.lower(): 1.0 for axis in axes}
+    check_measurements(own.circuit, own.grid.stop, wanted, names)
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []

@@ -54,6 +54,12 @@ MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) 
     ("m WHEN v(step)=0", 13e-3), ("m WHEN v(in)=v(step) RISE=1", 0.02 + math.asin(1.0 / 3.0) / OMEGA),
     ("m TRIG v(in) VAL=1 FALL=1 TARG v( in, 0 ) VAL=1 RISE=1", 0.01), ("m TRIG AT=1m TARG v(step) VAL=1 RISE=1", 12e-3),
     ("m MAX {2*v(out)-1}", 7.0), ("m FIND v(in) AT={quarter}", 4.0),
+    # As LTspice writes it: blanks in place of equals signs, a stretch between two events, a formula behind PARAM.
+    ("m MAX v(in) FROM 10m TO 12m", 1.0), ("m FIND v(in) AT 5m", 4.0),
+    ("m WHEN v(in)=2.5 FALL LAST", 0.03 - 1e-2 / 6.0),
+    ("m TRIG v(in) VAL 1 FALL 1 TARG v(in) VAL 1 RISE 1", 0.01), ("m PARAM 2 * quarter + 1", 1.01),
+    ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
+    ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
 ])  # fmt: skip
 def test_against_closed_forms(sine: TransientResult, text: str, exact: float) -> None:
     found = measure(sine, text, {"quarter": 5e-3})
@@ -65,6 +71,38 @@ def test_an_event_that_does_not_happen(sine: TransientResult) -> None:
     assert measure(sine, "m WHEN v(in)=5").value is None
     assert measure(sine, "m WHEN v(in)=2.5 RISE=9").value is None
     assert measure(sine, "m WHEN v(in)=4").value is None  # touched, not crossed
+    assert measure(sine, "m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=5").value is None
+
+
+@pytest.mark.parametrize(("card", "said"), [
+    ("m AVG v(b) FORM=1m", "does not belong"), ("m MAX v(nowhere)", "nowhere"), ("m AVG v(b) TO=3", "outside the run"),
+    ("m TRIG v(b) VAL=1 RISE=1", "missing"), ("m PARAM='2*other'", "no number"),
+])  # fmt: skip
+def test_a_measurement_in_error_is_refused_before_the_run(
+    card: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deck = tmp_path / "d.cir"
+    deck.write_text(f"*\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n.step param x 1 2 1\n.tran 10u 2m\n.meas tran {card}\n.end\n")
+    monkeypatch.setattr("circuitsim.time_domain.deck.transient", lambda *_: pytest.fail("a run was made"))
+    alone = tmp_path / "alone.cir"
+    alone.write_text(deck.read_text().replace(".step", "*"))
+    for path in (deck, alone):
+        assert main(["tran", str(path)]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_what_a_run_alone_can_tell_is_accepted_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A time from a measurement before, a number of crossings, a quotient: of values that are not known yet."""
+    deck = tmp_path / "d.cir"
+    deck.write_text(
+        "*\nV1 a 0 SIN(0 1 1k)\nR1 a b 1\nC1 b 0 1u\n.tran 1u 2m\n.meas tran t WHEN v(a)=0.5 RISE=2\n"
+        ".meas tran e AVG v(a) FROM=t TO={t+0.5m}\n.meas tran f FIND v(a) AT=t\n.meas tran q PARAM 1/(f-1)\n"
+        ".meas tran w PP v(a) TRIG AT=t TARG v(a) VAL=0 FALL=2\n.end\n"
+    )
+    assert main(["tran", str(deck), "--format", "csv"]) == 0
+    said = capsys.readouterr().err
+    for part in ("t = 0.00108333", "f = 0.5", "q = -2", "w = 1"):
+        assert part in said
 
 
 @pytest.mark.parametrize(("text", "said"), [

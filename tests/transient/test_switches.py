@@ -201,3 +201,19 @@ def test_a_switch_keeps_its_state_through_a_jump_of_its_control(method: str) -> 
     run = transient(circuit, 0.1, {}, {"C1": 5.0}, 11, switches=switches, method=method)
     assert not run.events or run.events[-1].changed == ()
     assert run.voltage("a")[-1] == pytest.approx(1.25 * math.exp(-0.1 * (1e-3 + 1e-6) / 4.0), rel=1e-6)
+
+
+def test_a_negative_hysteresis_is_none_over_time() -> None:
+    """LTspice changes the resistance of such a switch gradually: a warning says that here it changes at once."""
+    text = (
+        "*\nV1 a 0 1\nVc c 0 SIN(0 1 50)\nR1 a b 1k\nS1 b 0 c 0 m\n.model m SW(vt=0.5 vh={h} ron=1 roff=1e6)\n"
+        ".tran 1m 40m\n"
+    )
+    without, negative = (read_deck_text(text.replace("{h}", h)) for h in ("0", "-0.3"))
+    assert not without.problems
+    (warning,) = negative.problems
+    assert warning.kind == "hysteresis" and "S1" in warning.message
+    runs = [run_deck(deck) for deck in (without, negative)]
+    assert [event.time for event in runs[1].events] == [event.time for event in runs[0].events]
+    assert len(runs[1].events) == 4
+    assert math.isclose(runs[1].events[0].time, 0.02 / 12.0, rel_tol=1e-12)

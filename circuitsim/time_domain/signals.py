@@ -1,0 +1,190 @@
+"""A quantity of a run over time: values, extremes, crossings, integrals.
+
+On each segment a signal is its Chebyshev interpolant; extremes and crossings are roots of it, integrals its quadrature.
+No output times are involved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from circuitsim.analysis.probes import Formula, Probe
+from circuitsim.time_domain.implicit_again import StepsAgain
+from circuitsim.time_domain.implicit_result import ImplicitResult
+from circuitsim.time_domain.implicit_step import NODES
+from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.table import columns, of_waves
+
+ROUNDING = 1e-12
+"""Share of a signal's size below which it is zero."""
+NEAREST = 1e-13
+"""Crossings nearer to each other than this share of the run are one."""
+
+
+class _Pieces(NamedTuple):
+    """A signal on stretches of time: their ends (p, 2), s, and its Chebyshev coefficients there (p, points)."""
+
+    ends: np.ndarray
+    coefficients: np.ndarray
+
+
+class _Rough(NamedTuple):
+    """A signal on stretches of time, roughly.
+
+    Attributes
+    ----------
+    ends : (p, 2) float array
+        s.
+    middle, reach : (p,) float arrays
+        It is no further than the reach from the middle.
+    exact : callable
+        From the number of a stretch to the signal's Chebyshev coefficients there (points,).
+    """
+
+    ends: np.ndarray
+    middle: np.ndarray
+    reach: np.ndarray
+    exact: Callable[[int], np.ndarray]
+
+
+class Signal:
+    """A quantity over time, less a level."""
+
+    def __init__(
+        self, result: TransientResult, probe: Probe | Formula, names: Mapping[str, float], level: float
+    ) -> None:  # fmt: skip
+        self.result, self.probe, self.names, self.level = result, probe, names, level
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """Values at times (n,)."""
+        return columns(self.result, [self.probe], self.names, times)[0] - self.level
+
+    def linear(self) -> bool:
+        """Whether it is one voltage or current."""
+        return isinstance(self.probe, Probe) and self.probe.kind in ("v", "i")
+
+    def _of(self, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
+        """Values (n,) from branch voltages, V, and currents, A (n, m)."""
+        return of_waves(self.result, [self.probe], self.names, voltage, current)[0] - self.level
+
+    def pieces(self, begin: float, end: float) -> _Pieces:
+        """The signal between two times."""
+        ends = self._bounds(begin, end)
+        nodes, to_coefficients = _interpolation(self.result.points)
+        times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
+        return _Pieces(ends, self.at(times.ravel()).reshape(times.shape) @ to_coefficients.T)
+
+    def rough(self, begin: float, end: float) -> _Rough:
+        """The signal between two times; where steps have an outline, its polynomials through the stages of a step with
+        their variation twice."""
+        if not isinstance(self.result, ImplicitResult):
+            ends, c = self.pieces(begin, end)
+            return _Rough(ends, c[:, 0], np.abs(c[:, 1:]).sum(axis=1), lambda k: c[k])
+        outline = StepsAgain(self.result).outline(begin, end)
+        m, last = len(self.result.circuit), NODES.size - 1
+        values = [self._of(own.voltage.reshape(-1, m), own.current.reshape(-1, m)) for own in outline]
+        to_coefficients = np.linalg.inv(chebyshev.chebvander(2.0 * NODES - 1.0, last))
+        c = np.concatenate(values).reshape(-1, last + 1) @ to_coefficients.T
+        ends, rest = self._bounds(begin, end), np.abs(c[:, 1:]).sum(axis=1)
+        constant = rest <= ROUNDING * np.abs(c[:, 0])
+
+        @cache
+        def exact(k: int) -> np.ndarray:
+            return c[k] if constant[k] else self.pieces(*ends[k].tolist()).coefficients[0]
+
+        return _Rough(ends, c[:, 0], np.where(constant, 1.0, 2.0) * rest, exact)
+
+    def _bounds(self, begin: float, end: float) -> np.ndarray:
+        """The ends (p, 2) of the stretches between two times, s."""
+        starts = self.result.segment_starts()
+        bounds = np.concatenate([[begin], starts[(starts > begin) & (starts < end)], [end]])
+        return np.stack([bounds[:-1], bounds[1:]], axis=1)
+
+    def slope(self, time: float) -> float:
+        """The derivative at a time; at a corner that after it, at the end of the run that before it."""
+        starts = np.append(self.result.segment_starts(), self.result.stop)
+        k = min(max(int(np.searchsorted(starts, time, side="right")), 1), starts.size - 1)
+        (ends,), (c,) = self.pieces(float(starts[k - 1]), float(starts[k]))
+        half = 0.5 * (ends[1] - ends[0])
+        return float(chebyshev.chebval((time - ends[0]) / half - 1.0, chebyshev.chebder(c)) / half)
+
+    def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
+        """Times at which the signal changes its sign, and whether it rises."""
+        ends, middle, reach, exact = self.rough(begin, end)
+        open_ = np.abs(middle) <= reach
+        found = [ends[:, 0], ends[-1:, 1]]
+        for k in np.flatnonzero(open_).tolist():
+            a, b = ends[k].tolist()
+            found.append(a + 0.5 * (b - a) * (1.0 + _roots(exact(k))))
+        times = np.sort(np.concatenate(found))
+        times = times[np.append(True, np.diff(times) > NEAREST * self.result.stop)]
+        between, crossings, last = 0.5 * (times[:-1] + times[1:]), [], 0.0
+        place = np.searchsorted(ends[:, 0], between, side="right") - 1
+        values = middle[place]
+        values[open_[place]] = self.at(between[open_[place]])
+        # A signal that touches zero does not cross it by its rounding.
+        size = abs(self.level) + float((np.abs(middle + self.level) + reach).max())
+        signs = np.where(np.abs(values) > ROUNDING * size, np.sign(values), 0.0)
+        for time, sign in zip(times.tolist(), signs.tolist()):
+            if sign and last and sign != last:
+                crossings.append((time, sign > 0.0))
+            last = sign or last
+        return crossings
+
+    def extremes(self, begin: float, end: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The smallest value and its time, and the largest and its time."""
+        ends, middle, reach, exact = self.rough(begin, end)
+        low, when_low = _largest(ends, reach - middle, lambda k: -exact(k))
+        return (-low, when_low), _largest(ends, reach + middle, exact)
+
+    def integral(self, begin: float, end: float, power: int = 1) -> float:
+        """∫ of the signal or its square."""
+        if isinstance(self.result, ImplicitResult):
+            sums = StepsAgain(self.result).sums(begin, end, power == 1 and self.linear())
+            return float(sum(own.weights @ self._of(own.voltage, own.current) ** power for own in sums))
+        ends, c = self.pieces(begin, end)
+        if power == 2:
+            nodes, to_coefficients = _interpolation(2 * c.shape[1])
+            c = (c @ chebyshev.chebvander(nodes, c.shape[1] - 1).T) ** 2 @ to_coefficients.T
+        k = np.arange(c.shape[1])
+        weights = np.where(k % 2 == 0, 2.0 / (1.0 - k * k + (k == 1)), 0.0)
+        return float((0.5 * (ends[:, 1] - ends[:, 0]) * (c @ weights)).sum())
+
+
+@lru_cache(maxsize=8)
+def _interpolation(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Chebyshev nodes in (−1, 1), and the matrix from values there to coefficients."""
+    nodes = np.sort(chebyshev.chebpts1(points))
+    return nodes, np.linalg.inv(chebyshev.chebvander(nodes, points - 1))
+
+
+def _largest(ends: np.ndarray, top: np.ndarray, exact: Callable[[int], np.ndarray]) -> tuple[float, float]:
+    """The largest value of a signal that is no larger than ``top`` (p,) on stretches of time, and its time; see
+    `_Rough`."""
+    best, when = -math.inf, float(ends[0, 0])
+    for k in np.argsort(-top, kind="stable").tolist():
+        if top[k] <= best:
+            break
+        c = exact(k)
+        x = np.concatenate([[-1.0, 1.0], _roots(chebyshev.chebder(c))])
+        values = chebyshev.chebval(x, c)
+        if values.max() > best:
+            best = float(values.max())
+            when = float(ends[k, 0] + 0.5 * (ends[k, 1] - ends[k, 0]) * (1.0 + x[int(values.argmax())]))
+    return best, when
+
+
+def _roots(c: np.ndarray) -> np.ndarray:
+    """Real roots of a Chebyshev series within [−1, 1]."""
+    size = np.abs(c).max(initial=0.0)
+    kept = np.flatnonzero(np.abs(c) > 1e-15 * size)
+    if not kept.size or kept[-1] == 0:
+        return np.zeros(0)
+    roots = chebyshev.chebroots(c[: kept[-1] + 1])
+    return np.clip(roots.real[(np.abs(roots.imag) < 1e-7) & (np.abs(roots.real) <= 1.0 + 1e-9)], -1.0, 1.0)
