@@ -13,14 +13,20 @@ from circuitsim.netlist.tokens import MARK, CardError, Token
 from circuitsim.units import short
 
 FORM = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
+OTHERS = frozenset(("ac", "dc", "op", "tf", "noise", "sp", "pz", "fft", "hb"))
+"""Analyses whose measurements are not done."""
 
 
 def measurement(card: Card, after: int) -> MeasurementRequest | None:
-    """``.meas tran NAME …``, whose text `circuitsim.time_domain.measure` reads; None for other analyses."""
+    """``.meas tran NAME …``, whose text `circuitsim.time_domain.measure` reads; None for other analyses.
+
+    LTspice leaves out which analysis it is.
+    """
     words = card.text[after:].split(None, 1)
-    if len(words) < 2 or words[0].lower() != "tran":
+    if len(words) < 2 or words[0].lower() in OTHERS:
         return None
-    return MeasurementRequest(words[1].strip(), card.place(card.start()))
+    text = words[1] if words[0].lower() == "tran" else card.text[after:]
+    return MeasurementRequest(text.strip(), card.place(card.start()))
 
 
 def initial_values(

@@ -40,7 +40,12 @@ class ImplicitCertificate(NamedTuple):
     @property
     def certified(self) -> bool:
         """Whether all are within their tolerances."""
-        return all(size <= self.tolerance for size in self[:6]) and self.energy <= self.energy_tolerance
+        return self.lawful and self.energy <= self.energy_tolerance
+
+    @property
+    def lawful(self) -> bool:
+        """Whether all but the energy balance are."""
+        return all(size <= self.tolerance for size in self[:6])
 
     @property
     def violations(self) -> str:

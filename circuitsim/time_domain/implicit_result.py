@@ -19,6 +19,8 @@ from circuitsim.time_domain.waveforms import value
 
 BALANCE = 10.0
 """Largest imbalance of energies, of the accuracy."""
+TRIES, FINER = 3, 4.0
+"""Runs until the energy balance is held, each with an accuracy so many times finer."""
 KEPT = 2
 """Sets of times whose waveforms are kept: several measurements ask for the same."""
 BESIDE = 1e-6
@@ -49,10 +51,11 @@ class ImplicitOrigin(NamedTuple):
 
 
 def implicit_run(
-    run: Implicit, times: np.ndarray, initial: Mapping[str, float] | None, held: Mapping[str, float],
-    tolerance: float, progress: Callable[[float, float], bool | None] | None,
+    make: Callable[[float], Implicit], accuracy: float, times: np.ndarray, initial: Mapping[str, float] | None,
+    held: Mapping[str, float], tolerance: float, progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult:  # fmt: skip
-    """A run through output times (n,), s.
+    """A run through output times (n,), s, made for an accuracy; where the energy balance is off by more than belongs to
+    that, it is made again with finer steps.
 
     Raises
     ------
@@ -61,6 +64,22 @@ def implicit_run(
     ConvergenceError
         Events without end, steps that become too short, a certificate that fails.
     """
+    for k in range(TRIES):
+        run = make(accuracy / FINER**k)
+        result = _run(run, times, initial, held, tolerance, BALANCE * accuracy, progress)
+        if result is not None:
+            return result
+        found = run.ledger.certificate(tolerance, BALANCE * accuracy)
+        if not found.lawful or run.reached is None or run.reached.time < times[-1]:
+            break
+    raise ConvergenceError(f"{found.violations}; ask for more accuracy")
+
+
+def _run(
+    run: Implicit, times: np.ndarray, initial: Mapping[str, float] | None, held: Mapping[str, float],
+    tolerance: float, balance: float, progress: Callable[[float, float], bool | None] | None,
+) -> ImplicitResult | None:  # fmt: skip
+    """A run; None if it is not certified, its energy balance to ``balance``."""
     x, closed, origin = beginning(run, initial, held)
     waves = np.zeros((2, times.size, len(run.circuit)))
 
@@ -75,25 +94,21 @@ def implicit_run(
         if reached is not None and (count := int(np.searchsorted(times, reached.time))) > 0:
             keep(count, reached)
             cut = np.append(times[:count], reached.time)
-            error.partial_result = _certified(run, cut, waves[:, : count + 1], origin, tolerance)
+            error.partial_result = _certified(run, cut, waves[:, : count + 1], origin, tolerance, balance)
         raise
     if stop < times[-1]:
         count = int(np.searchsorted(times, stop, side="right"))
         if count < 2:
             raise UsageError(f"the run was ended at {stop:g} s, before its second output time")
         times, waves = times[:count], waves[:, :count]
-    result = _certified(run, times, waves, origin, tolerance)
-    if result is None:
-        found = run.ledger.certificate(tolerance, BALANCE * run.accuracy)
-        raise ConvergenceError(f"{found.violations}; ask for more accuracy")
-    return result
+    return _certified(run, times, waves, origin, tolerance, balance)
 
 
 def _certified(
-    run: Implicit, times: np.ndarray, waves: np.ndarray, origin: ImplicitOrigin, tolerance: float
+    run: Implicit, times: np.ndarray, waves: np.ndarray, origin: ImplicitOrigin, tolerance: float, balance: float
 ) -> ImplicitResult | None:
     """The result of a run with voltages and currents (2, n, m) at output times (n,), s; None if it is not certified."""
-    found = run.ledger.certificate(tolerance, BALANCE * run.accuracy)
+    found = run.ledger.certificate(tolerance, balance)
     return ImplicitResult(run, times, (waves[0], waves[1]), found, origin) if found.certified else None
 
 

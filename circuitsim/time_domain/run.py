@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,8 @@ def transient(
     method : Method or str, optional
         ``exact`` or ``implicit``; without it exact where it applies (`method_for`).
     accuracy : float
-        Largest local error of an implicit step, of the largest values of each state.
+        Largest local error of an implicit step, of the largest values of each state; a run whose energy balance is off
+        by more than ten times that is made again with smaller steps.
     step : float, optional
         Distance of the output times, s, in place of their number; the last one is shorter where it has to be.
 
@@ -150,8 +152,8 @@ def transient(
     stop = float(times[-1])
     chosen = Method(method) if method is not None else method_for(circuit, waveforms)
     if chosen is Method.IMPLICIT:
-        steps = Implicit(circuit, waveforms, switches, couplings, tolerance, accuracy)
-        return implicit_run(steps, times, initial, held, tolerance, progress)
+        make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance)
+        return implicit_run(make, accuracy, times, initial, held, tolerance, progress)
     problem = Problem(circuit, waveforms, switches, couplings)
     run = Course(problem, stop)
     run.begin(initial, held)

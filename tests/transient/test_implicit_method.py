@@ -14,7 +14,7 @@ from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import Pulse, Sine, Switch, measure, transient
+from circuitsim.time_domain import Pulse, Sine, Switch, implicit_result, measure, transient
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.implicit_step import third_order_step
@@ -85,6 +85,29 @@ def test_half_wave_rectifier_with_a_junction_diode() -> None:
     i, v = found.current("D1", times=[0.00317]), found.voltage("in", "out", times=[0.00317])
     assert i == pytest.approx(1e-9 * np.expm1(v / thermal), rel=1e-8)
     assert method_for(circuit) is Method.IMPLICIT
+
+
+MAINS = """*
+V1 in 0 SINE(0 325 50)
+D1 in out 1N4007
+C1 out 0 47u IC=0
+R1 out 0 1k
+.model 1N4007 D(Is=14.11n N=1.984 Rs=33.89m Ikf=94.81 Xti=3 Eg=1.110 Cjo=25.89p M=.44 Vj=.3245 Fc=.5 Bv=1500 Ibv=10u)
+.tran 1m 100m uic
+"""
+
+
+def test_finer_steps_where_the_energy_balance_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first charge of a capacitor at the mains: steps of the accuracy miss the balance that belongs to it."""
+    deck = read_deck_text(MAINS)
+    found, finer = (run_deck(deck, accuracy=accuracy) for accuracy in (1e-5, 1e-8))
+    assert found.certificate.energy <= found.certificate.energy_tolerance == pytest.approx(1e-4)
+    assert found.energies.imbalance == found.certificate.energy
+    peak = np.abs(finer.voltage("out")).max()
+    assert np.abs(found.voltage("out") - finer.voltage("out")).max() < 1e-4 * peak
+    monkeypatch.setattr(implicit_result, "TRIES", 1)
+    with pytest.raises(ConvergenceError, match=r"energy balance .* more accuracy"):
+        run_deck(deck)
 
 
 def test_switches_that_states_control() -> None:

@@ -91,6 +91,16 @@ def test_a_measurement_in_error_is_refused_before_the_run(
         assert said in capsys.readouterr().err
 
 
+def test_cards_that_name_no_analysis(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """LTspice's: of the deck's own analysis; those of others are left out."""
+    deck = tmp_path / "d.cir"
+    cards = ".tran 10u 2m uic\n.meas top MAX v(b)\n.meas ac gain MAX v(b)\n.end\n"
+    deck.write_text("*\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n" + cards)
+    assert main(["tran", str(deck), "--format", "csv"]) == 0
+    said = capsys.readouterr().err
+    assert "top = 0.864665" in said and "gain" not in said.replace(".meas ac gain MAX v(b)", "")
+
+
 def test_what_a_run_alone_can_tell_is_accepted_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A time from a measurement before, a number of crossings, a quotient: of values that are not known yet."""
     deck = tmp_path / "d.cir"
