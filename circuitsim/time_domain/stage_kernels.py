@@ -17,8 +17,9 @@ from circuitsim.time_domain import stages_kernel
 
 KERNELS = ("solve_stages",)
 """Functions that `stage_kernel` is asked for."""
-LONGEST = 4_000
-"""Unknowns that a process hands to one kernel interpreted before it compiles what no cache has."""
+LONGEST = 24_000
+"""Unknowns that a process hands to one kernel interpreted (as long as it takes to compile) before it compiles what no
+cache has."""
 
 _MODULES = (tangent_newton, stage_equations, stages_kernel)
 
