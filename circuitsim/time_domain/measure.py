@@ -122,7 +122,10 @@ class Words:
         raise NotImplementedError
 
     def signal(self, text: str, level: float = 0.0) -> Signal:
-        probes = parse_probes(text, self.circuit)
+        try:
+            probes = parse_probes(text, self.circuit)
+        except UsageError as error:
+            raise self.wrong(str(error)) from None
         if len(probes) != 1:
             raise self.wrong(f"{text!r} is not one quantity")
         return self.of(probes[0], level)
