@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -80,10 +81,14 @@ _OPTIONS = frozenset(("from", "to", "at", "val", "rise", "fall", "cross", "td"))
 """Words that a number follows; LTspice writes it behind a blank too."""
 
 
+_PARENTHESES = str.maketrans({"{": "(", "}": ")", "'": None, '"': None})
+"""Braces within a formula as it is computed, without quotes about it."""
+
+
 def _with_equals(words: list[str]) -> list[str]:
     """Options and the formula of PARAM with an equals sign in place of a blank."""
     if len(words) > 2 and words[1].lower() == "param":
-        return [words[0], "param=" + "".join(word.strip("{}'\"") for word in words[2:])]
+        return [words[0], "param=" + "".join(words[2:])]
     found = words[:1]
     for word in words[1:]:
         joined = len(found) > 1 and found[-1].lower() in _OPTIONS
@@ -91,7 +96,7 @@ def _with_equals(words: list[str]) -> list[str]:
     return found
 
 
-class Words:
+class Words(ABC):
     """Reads the words of one measurement on a circuit's run up to ``stop`` s."""
 
     def __init__(self, circuit: Circuit, stop: float, text: str, names: Mapping[str, float]) -> None:
@@ -117,9 +122,9 @@ class Words:
         except (ValueError, KeyError, UsageError):
             raise self.wrong(f"{text!r} is no number") from None
 
+    @abstractmethod
     def of(self, probe: Probe | Formula, level: float) -> Signal:
         """The signal of a quantity, less a level."""
-        raise NotImplementedError
 
     def signal(self, text: str, level: float = 0.0) -> Signal:
         try:
@@ -150,7 +155,7 @@ class Words:
         word, equals, formula = kind.partition("=")
         kinds = {"find": self.find, "deriv": self.derivative, "when": self.when, "trig": self.delay}
         if equals and word.lower() == "param":
-            value: float | None = self.number("{" + formula.strip("{}'\"") + "}")
+            value: float | None = self.number("{" + formula.translate(_PARENTHESES) + "}")
         else:
             value = kinds[kind.lower()]() if kind.lower() in kinds else self.over(kind.lower())
         if self.words:
@@ -293,38 +298,48 @@ class Reader(Words):
 
 
 class _Checker(Words):
-    """Reads a measurement of a run that is still to be made; ``measured`` are the names of those before it."""
+    """Reads a measurement of a run that is still to be made; ``unknown`` are names whose values it alone tells."""
 
     def __init__(
-        self, circuit: Circuit, stop: float, text: str, names: Mapping[str, float], measured: set[str]
+        self, circuit: Circuit, stop: float, text: str, names: Mapping[str, float], unknown: set[str]
     ) -> None:
         super().__init__(circuit, stop, text, names)
-        self.measured = measured
+        self.unknown = unknown
 
     def of(self, probe: Probe | Formula, level: float) -> Signal:
         """No signal yet."""
         return _Unknown()
 
     def _depends(self, text: str) -> bool:
-        return not self.measured.isdisjoint(re.findall(r"\w+", text.lower()))
+        return not self.unknown.isdisjoint(re.findall(r"\w+", text.lower()))
 
     def number(self, text: str) -> float:
-        """One, where it depends on a measurement."""
+        """One, where it depends on what is unknown."""
         return 1.0 if self._depends(text) else super().number(text)
 
     def time(self, text: str) -> float:
-        """A time within the run; nan, where it depends on a measurement."""
+        """A time within the run; nan, where it depends on what is unknown."""
         return math.nan if self._depends(text) else super().time(text)
 
 
-def check_measurements(circuit: Circuit, stop: float, texts: Sequence[str], names: Mapping[str, float]) -> None:
+def check_measurements(
+    circuit: Circuit, stop: float, texts: Sequence[str], names: Mapping[str, float], varied: Iterable[str] = ()
+) -> None:
     """Refuse measurements that no run of a circuit up to ``stop`` s could answer, before it is made.
+
+    Parameters
+    ----------
+    circuit, stop
+    texts, names
+        See `measure_all`.
+    varied : iterable of str
+        Names that have another value in each run.
 
     Raises
     ------
     UsageError
         As `measure`.
     """
-    measured: set[str] = set()
+    unknown = {name.lower() for name in varied}
     for text in texts:
-        measured.add(_Checker(circuit, stop, text, names, measured).measurement().name.lower())
+        unknown.add(_Checker(circuit, stop, text, names, unknown).measurement().name.lower())

@@ -149,8 +149,8 @@ def transient_sweep(
             f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
         )
     wanted = tuple(requested(deck) if measurements is None else measurements)
-    names = {name.lower(): value for name, value in deck.parameters.items()} | {axis.name.lower(): 1.0 for axis in axes}
-    check_measurements(own.circuit, own.grid.stop, wanted, names)
+    moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters follow others
+    check_measurements(own.circuit, own.grid.stop, wanted, {}, moving)
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []

@@ -58,6 +58,7 @@ MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) 
     ("m MAX v(in) FROM 10m TO 12m", 1.0), ("m FIND v(in) AT 5m", 4.0),
     ("m WHEN v(in)=2.5 FALL LAST", 0.03 - 1e-2 / 6.0),
     ("m TRIG v(in) VAL 1 FALL 1 TARG v(in) VAL 1 RISE 1", 0.01), ("m PARAM 2 * quarter + 1", 1.01),
+    ("m PARAM {1+1} * {quarter+1}", 2.01), ("m PARAM='{1+1}*3'", 6.0),
     ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
     ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
 ])  # fmt: skip
@@ -89,6 +90,19 @@ def test_a_measurement_in_error_is_refused_before_the_run(
     for path in (deck, alone):
         assert main(["tran", str(path)]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_times_that_a_sweep_varies_are_not_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The end of a stretch is a parameter, whose value as written lies outside the run."""
+    deck = tmp_path / "d.cir"
+    cards = (
+        ".param last=500 end={last*2}\n.step param last list 0.5m 1m\n.tran 10u 2m uic\n"
+        ".meas tran top MAX v(b) TO=end\n.end\n"
+    )
+    deck.write_text("*\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n" + cards)
+    assert main(["tran", str(deck), "--format", "csv"]) == 0
+    said = capsys.readouterr().err
+    assert "top = 0.632121" in said and "top = 0.864665" in said
 
 
 def test_cards_that_name_no_analysis(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
