@@ -29,7 +29,8 @@ NETLISTS = ROOT / "netlists"
 
 COMMANDS = {
     "sweep": f"sweep {NETLISTS}/rectifier-half-wave.cir --vary V1=-5:5:0.01 --format csv --output OUT/sweep.csv",
-    "train deck": f"train {NETLISTS}/learn-divider.cir --data {NETLISTS}/learn-divider.csv --epochs 20 --out OUT/NEW",
+    "train deck": f"train circuit {NETLISTS}/learn-divider.cir --data {NETLISTS}/learn-divider.csv --epochs 20 "
+    "--out OUT/NEW",
     "train rbm": "train rbm --dataset digits --hidden 16 --epochs 1 --out OUT/NEW",
     "train drn-xs": "train drn --preset drn-xs --dataset digits --input-gain 30 --epochs 1 --out OUT/NEW",
     "train ffebm": "train ffebm --dataset digits --epochs 1 --out OUT/NEW",

@@ -102,6 +102,16 @@ class Formula:
         except ExpressionError as error:
             raise UsageError(f"{self}: {error.message}") from None
 
+    def values(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray:
+        """The values (n,) where the quantities have these values (n,); see `value`."""
+        from circuitsim.netlist.array_formula import values_at_once
+
+        found = values_at_once(self.code, known, names)
+        if found is not None:
+            return found
+        rows = zip(*(own.tolist() for own in known.values()))
+        return np.array([self.value(dict(zip(known, row)), names) for row in rows])
+
 
 def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
     """The quantities that ``text`` names, separated by blanks or commas.

@@ -190,10 +190,13 @@ class Analyses:
     # ------------------------------------------------------------------ .tran
     def transient(self, card: Card, words: list[Token]) -> Transient:
         """``.tran step stop [start [largest step]] [UIC]``, or LTspice's ``.tran stop``."""
-        numbers, uic = [], False
+        numbers, modifiers = [], set()
         for token in words:
-            if token.kind == WORD and token.text.lower() in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
-                uic |= token.text.lower() == "uic"
+            word = token.text.lower()
+            if token.kind == WORD and word in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
+                modifiers.add(word)
+                if word not in ("uic", "startup"):
+                    self.reporter.gather("no-effect", ".tran: no effect of %s", card, token.offset, word)
                 continue
             numbers.append(self.number(card, token))
         if not 1 <= len(numbers) <= 4:
@@ -210,7 +213,7 @@ class Analyses:
         if stores:
             self.reporter.warning("tran", f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the "
                                   "operating point is solved", card, card.start())  # fmt: skip
-        return Transient(step, stop, start, card.place(card.start()), uic)
+        return Transient(step, stop, start, card.place(card.start()), "uic" in modifiers, "startup" in modifiers)
 
     # ------------------------------------------------------------------ .ac
     def ac(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:

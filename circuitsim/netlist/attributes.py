@@ -1,8 +1,8 @@
-"""Attributes that LTspice writes on R, L, C, V and I: parasitic resistances act, ratings and other parasitics do not.
+"""Attributes that LTspice writes on R, L, C, V and I: parasitic elements act, ratings do not.
 
     V1 a b 5 Rser=1          →  V1 V1.inner b 5,  V1.Rser a V1.inner 1
-    L1 a b 1m Rser=2 Rpar=8  →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Rpar a b 8
-    C1 a b 1u Rpar=1MEG      →  C1 a b 1u,        C1.Rpar a b 1MEG
+    L1 a b 1m Rser=2 Cpar=8p →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Cpar a b 8p
+    C1 a b 1u Rser=1 Lser=1n →  C1 C1.inner b 1u, C1.Lser C1.middle C1.inner 1n, C1.Rser a C1.middle 1
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from circuitsim.netlist.tokens import CardError, Fields, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
 
-SERIES, PARALLEL = "rser", "rpar"
+SERIES = {"rser": ("Rser", RESISTOR), "lser": ("Lser", INDUCTOR)}
+"""Parasitic elements in series, from the element's first node on: their names and kinds."""
+PARALLEL = {"rpar": ("Rpar", RESISTOR), "cpar": ("Cpar", CAPACITOR)}
 ACTING: dict[int, tuple[str, ...]] = {
-    VOLTAGE: (SERIES,), INDUCTOR: (SERIES, PARALLEL), CAPACITOR: (PARALLEL,),
+    VOLTAGE: ("rser", "cpar"), INDUCTOR: ("rser", "rpar", "cpar"), CAPACITOR: ("rser", "lser", "rpar", "cpar"),
 }  # fmt: skip
-"""Attributes that change the operating point, by element."""
+"""Attributes that are elements of their own, by element."""
 
 RATINGS = frozenset(("pwr", "irms", "vrms", "ipk", "mfg", "type", "pn", "cpar", "lser", "rlshunt", "load"))
 NO_EFFECT: dict[int, frozenset[str]] = {
-    RESISTOR: RATINGS, INDUCTOR: RATINGS, CAPACITOR: RATINGS | {SERIES, "v"}, VOLTAGE: RATINGS,
-    CURRENT: RATINGS,
+    RESISTOR: RATINGS, INDUCTOR: RATINGS, CAPACITOR: RATINGS | {"v"}, VOLTAGE: RATINGS, CURRENT: RATINGS,
 }  # fmt: skip
-"""Attributes without effect at DC, by element."""
+"""Attributes without effect, by element."""
 
 
 def percent(text: str) -> float | None:
@@ -60,14 +61,14 @@ def tolerance(sorted_: Fields) -> float | None:
 
 
 class Parasitic(NamedTuple):
-    """A resistance in series with an element or in parallel to it."""
+    """The value of an element in series with another one or in parallel to it."""
 
     offset: int
     value: Value
 
 
 def parasitics(scope: Scope, card: Card, code: int, sorted_: Fields) -> dict[str, Parasitic]:
-    """Take the acting attributes of a card from its pairs; series resistances of zero are left out."""
+    """Take the acting attributes of a card from its pairs; those of zero are left out, but for a parallel resistor."""
     found: dict[str, Parasitic] = {}
     others: list[tuple[Token, Token]] = []
     for key, token in sorted_.pairs:
@@ -76,9 +77,9 @@ def parasitics(scope: Scope, card: Card, code: int, sorted_: Fields) -> dict[str
             others.append((key, token))
             continue
         value = constant(value_of(token, card, scope))
-        if isinstance(value, float):
-            checked(RESISTOR, key.text, value, token.offset)
-        if value != 0.0 or word == PARALLEL:
+        if value != 0.0 or word == "rpar":
+            if isinstance(value, float):
+                checked((SERIES | PARALLEL)[word][1], key.text, value, token.offset)
             found[word] = Parasitic(token.offset, value)
     sorted_.pairs[:] = others
     return found
@@ -96,23 +97,26 @@ def initial(scope: Scope, card: Card, code: int, sorted_: Fields) -> Value | Non
 def attach(
     scope: Scope, card: Card, name: str, nodes: tuple[int, int], found: dict[str, Parasitic], multiplier: Value
 ) -> tuple[int, int]:
-    """Add the parasitic resistors of the element ``name``; returns the nodes of the element itself."""
+    """Add the parasitic elements of the element ``name``; returns the nodes of the element itself."""
     first, second = nodes
-    inner = first
-    if SERIES in found:
-        inner = scope.node(f"{name}.inner")
-        _resistor(scope, card, f"{name}.Rser", (first, inner), found[SERIES], multiplier)
-    if PARALLEL in found:
-        _resistor(scope, card, f"{name}.Rpar", nodes, found[PARALLEL], multiplier)
-    return inner, second
+    series = [word for word in SERIES if word in found]
+    for word, end in zip(series, ("middle", "inner")[2 - len(series) :]):
+        suffix, code = SERIES[word]
+        inner = scope.node(f"{name}.{end}")
+        _element(scope, card, code, f"{name}.{suffix}", (first, inner), found[word], multiplier)
+        first = inner
+    for word, (suffix, code) in PARALLEL.items():
+        if word in found:
+            _element(scope, card, code, f"{name}.{suffix}", nodes, found[word], multiplier)
+    return first, second
 
 
-def _resistor(
-    scope: Scope, card: Card, name: str, nodes: tuple[int, int], parasitic: Parasitic, multiplier: Value
+def _element(
+    scope: Scope, card: Card, code: int, name: str, nodes: tuple[int, int], parasitic: Parasitic, multiplier: Value
 ) -> None:
     value = parasitic.value
     if isinstance(value, float) and multiplier == 1.0:
-        scope.element(RESISTOR, name, *nodes, value, card)
+        scope.element(code, name, *nodes, value, card)
         return
-    position = scope.element(RESISTOR, name, *nodes, 0.0, card)
+    position = scope.element(code, name, *nodes, 0.0, card)
     scope.specials[position] = Special(card, parasitic.offset, value, multiplier)

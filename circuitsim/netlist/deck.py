@@ -90,13 +90,19 @@ class Step(NamedTuple):
 
 class Transient(NamedTuple):
     """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open; ``uic``
-    begins at the initial values of the elements instead of the operating point."""
+    begins at the initial values of the elements instead of the operating point, ``startup`` (LTspice) without constant
+    sources, which rise within `STARTUP` s."""
 
     step: float
     stop: float
     start: float
     location: Location
     uic: bool = False
+    startup: bool = False
+
+
+STARTUP = 20e-6
+"""Time, s, in which LTspice's ``startup`` turns sources on."""
 
 
 class Spacing(Enum):

@@ -274,6 +274,8 @@ X     .step data=t // .data t Rload 1k 2k .enddata
 NP    .temp 0 27 100
 NLXP  .tran 1u 1m
 L     .tran 1m
+L     .tran 1m startup // C1 in 0 1u
+L     .tran 1m steady nodiscard // C1 in 0 1u
 NLXP  .tran 1u 1m // C1 in 0 1u
 
 Output

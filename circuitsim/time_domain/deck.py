@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import Deck, InitialValues, MeasurementRequest, Transient
+from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, MeasurementRequest, Transient
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
@@ -127,6 +128,8 @@ def setting(
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
     waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
+    if cards and cards[0].startup:
+        waves |= _turned_on(circuit, waves)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
     return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings)
@@ -181,6 +184,15 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[s
     names = circuit.names
     waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
     return waves
+
+
+def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:
+    """Sources without time functions as LTspice's ``startup`` turns them on."""
+    code, _, _, values = circuit.columns()
+    return {
+        circuit.names[k]: PiecewiseLinear([0.0, STARTUP], [0.0, value])
+        for k, value in enumerate(values) if code[k] in (VOLTAGE, CURRENT) and value and circuit.names[k] not in waves
+    }  # fmt: skip
 
 
 def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:

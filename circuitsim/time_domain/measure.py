@@ -81,6 +81,13 @@ _OPTIONS = frozenset(("from", "to", "at", "val", "rise", "fall", "cross", "td"))
 """Words that a number follows; LTspice writes it behind a blank too."""
 
 
+_AT_OPERATORS = re.compile(r"\s*([*/^])\s*|\s+([-+])\s+|(?<=\))\s+(?=[-+])")
+"""Blanks about operators. ``AVG -v(a)`` and ``AT=1m -2`` keep theirs."""
+
+_QUANTITY = re.compile(r"[\w@#.:]*\([^()]*\)|[^\s()*/^{}]*[^\s()*/^{}+-]")
+"""A quantity that is no formula: ``v(a,b)``, ``V1#branch``, a node's name."""
+
+
 _PARENTHESES = str.maketrans({"{": "(", "}": ")", "'": None, '"': None})
 """Braces within a formula as it is computed, without quotes about it."""
 
@@ -96,14 +103,23 @@ def _with_equals(words: list[str]) -> list[str]:
     return found
 
 
+def _without_blanks(text: str) -> str:
+    """The words of a measurement, each without blanks: in parentheses, about operators and about equals signs."""
+    depth, found = 0, []
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        found.append("" if sign.isspace() and depth > 0 else sign)
+    joined = _AT_OPERATORS.sub(lambda match: match[1] or match[2] or "", "".join(found))
+    return re.sub(r"\s*=\s*", "=", joined)
+
+
 class Words(ABC):
     """Reads the words of one measurement on a circuit's run up to ``stop`` s."""
 
     def __init__(self, circuit: Circuit, stop: float, text: str, names: Mapping[str, float]) -> None:
         self.circuit, self.stop, self.text, self.names = circuit, stop, text, names
         formulas = re.sub(r"par\s*\(\s*['\"]([^'\"]*)['\"]\s*\)", r"{\1}", text, flags=re.IGNORECASE)
-        squeezed = re.sub(r"\(([^()]*)\)", lambda m: "(" + m[1].replace(" ", "") + ")", formulas)
-        self.words = _with_equals(_WORD.findall(re.sub(r"\s*=\s*", "=", squeezed)))
+        self.words = _with_equals(_WORD.findall(_without_blanks(formulas)))
 
     def wrong(self, why: str) -> UsageError:
         return UsageError(f"measurement {self.text!r}: {why}; the forms are {FORMS}")
@@ -127,8 +143,9 @@ class Words(ABC):
         """The signal of a quantity, less a level."""
 
     def signal(self, text: str, level: float = 0.0) -> Signal:
+        formula = "{" not in text and _QUANTITY.fullmatch(text) is None
         try:
-            probes = parse_probes(text, self.circuit)
+            probes = parse_probes("{" + text.strip("'\"") + "}" if formula else text, self.circuit)
         except UsageError as error:
             raise self.wrong(str(error)) from None
         if len(probes) != 1:

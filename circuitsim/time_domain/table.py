@@ -58,10 +58,7 @@ def of_waves(
     for probe in probes:
         if isinstance(probe, Formula):
             known = {signal: column(own) for signal, own in probe.probes.items()}
-            found.append(np.array([
-                probe.value({signal: float(values[n]) for signal, values in known.items()}, names)
-                for n in range(len(voltage))
-            ]))  # fmt: skip
+            found.append(probe.values(known, names) if known else np.full(len(voltage), probe.value({}, names)))
         else:
             found.append(column(probe))
     return found

@@ -7,12 +7,16 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuitsim.errors import NetlistError
+from circuitsim.analysis.probes import Formula
+from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
+from circuitsim.netlist.array_formula import values_at_once
+from circuitsim.netlist.expression import Signal
 
 # With .param a=3 b=5 in sight. All of them are what ngspice 39 computes.
 LIKE_NGSPICE = {
@@ -136,3 +140,29 @@ def test_any_text_gives_a_number_or_an_error_with_a_place(text):
         assert all(p.location is not None and p.location.line == 3 for p in error.problems)
     else:
         assert math.isfinite(result)
+
+
+@pytest.mark.parametrize("text", [
+    "v(a)*i(R1)", "-v(a)/2+1", "abs(v(a)-v(b,a))*k", "min(v(a),v(b))-max(i(R1),k)", "sqr(v(b))/-3", "v(a)",
+])  # fmt: skip
+def test_formulas_of_many_values_at_once(text: str) -> None:
+    """Bit for bit as one after the other."""
+    circuit = loads("t\nV1 a 0 1\nR1 a b 1\nR2 b 0 1\n")
+    formula = Formula(text, circuit)
+    rng = np.random.default_rng(3)
+    known = {signal: rng.normal(size=50) for signal in formula.probes}
+    found = values_at_once(formula.code, known, {"k": 0.7})
+    assert found is not None
+    single = [formula.value({s: float(v[n]) for s, v in known.items()}, {"k": 0.7}) for n in range(50)]
+    assert found.tolist() == single == formula.values(known, {"k": 0.7}).tolist()
+
+
+def test_formulas_that_are_no_arithmetic_or_have_no_value() -> None:
+    circuit = loads("t\nV1 a 0 1\nR1 a 0 1\n")
+    known = {Signal("v", "a"): np.array([1.0, -2.0, 0.0])}
+    assert Formula("sin(v(a))", circuit).values(known, {}).tolist() == [math.sin(1.0), math.sin(-2.0), 0.0]
+    assert Formula("v(a)>0 ? 5 : 7", circuit).values(known, {}).tolist() == [5.0, 7.0, 7.0]
+    with pytest.raises(UsageError, match="division by zero"):
+        Formula("1/v(a)", circuit).values(known, {})
+    with pytest.raises(UsageError, match="b"):
+        Formula("v(a)*b", circuit).values(known, {})

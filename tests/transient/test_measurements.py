@@ -41,6 +41,9 @@ def sine() -> TransientResult:
 
 EDGE = math.asin(1.0 / 3.0) / OMEGA
 """The sine with its offset is positive from −EDGE to 10 ms + EDGE."""
+_SINES = 12.0 * math.cos(OMEGA * EDGE) - 4.5 * math.sin(2.0 * OMEGA * EDGE)
+SQUARE = (5.5 * (0.01 + 2.0 * EDGE) + _SINES / OMEGA) / 0.02
+"""Mean square of the rectified sine."""
 MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) / 0.02
 
 
@@ -61,6 +64,11 @@ MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) 
     ("m PARAM {1+1} * {quarter+1}", 2.01), ("m PARAM='{1+1}*3'", 6.0),
     ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
     ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
+    # Formulas without braces.
+    ("m AVG V(in)*V(in) FROM 0 TO 20m", 1.0 + 4.5), ("m AVG -V(in) * V(in) FROM 0 TO 20m", -1.0 - 4.5),
+    ("m MAX 2*v(out)-1", 7.0), ("m MAX 2 * v(out) - 1 FROM=0", 7.0), ("m FIND v(in)/ 2 AT 5m", 2.0),
+    ("m MIN abs( v(in) - 1 ) TO=4m", 0.0), ("m WHEN 2*v(in)=5 RISE=2", 0.02 + 1e-2 / 6.0),
+    ("m PP '-v(in)'", 6.0), ("m MAX v( in , 0 )-v(step)", 5.0), ("m AVG v(out)*i(R1) FROM 0 TO 20m", SQUARE / 1e3),
 ])  # fmt: skip
 def test_against_closed_forms(sine: TransientResult, text: str, exact: float) -> None:
     found = measure(sine, text, {"quarter": 5e-3})
@@ -133,7 +141,7 @@ def test_what_a_run_alone_can_tell_is_accepted_before_it(tmp_path: Path, capsys:
     ("m", "missing"), ("m SKEW v(in)", "SKEW is not done"), ("m MAX v(in) FROM=1", "outside the run"),
     ("m MAX v(in) FROM=2m TO=1m", "ends before"), ("m FIND v(in)", "missing"), ("m WHEN v(in)", "quantity=value"),
     ("m TRIG v(in) TARG v(in) VAL=1", "VAL="), ("m MAX v(nowhere)", "nowhere"), ("m WHEN v(in)=x", "no number"),
-    ("m MAX v(in) MAYBE", "does not belong"),
+    ("m MAX v(in) MAYBE", "does not belong"), ("m MAX v(in)*MAYBE", "MAYBE"), ("m MAX v(in)*", "expected"),
 ])  # fmt: skip
 def test_what_is_refused(sine: TransientResult, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
