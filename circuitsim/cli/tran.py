@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.options import spice_number
@@ -15,12 +17,16 @@ from circuitsim.cli.sweep import add_vary, steps_of, varied
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
 
+if TYPE_CHECKING:
+    from circuitsim.time_domain import TransientResult
+
 EPILOG = """\
-Circuits of R, C, L, diodes, switches and sources (DC, PULSE, PWL, SIN, EXP, AM, SFFM). Where diodes are ideal or
-piecewise linear, waveforms are exact: between two events the circuit is linear and its waveforms are matrix
-exponentials; the times at which diodes change are roots of them. So there is no time step to choose: --step is the
-distance of the output times alone. Devices with curves (junction diodes, LEDs, varistors), controlled sources and more
-than 60 capacitors and inductors get the implicit method, with steps of the stated --accuracy; --method asks for one.
+Circuits of R, C, L, diodes, switches and sources (DC, PULSE, PWL, SIN, EXP, AM, SFFM, formulas of the time). Where
+diodes are ideal or piecewise linear, waveforms are exact: between two events the circuit is linear and its waveforms
+are matrix exponentials; the times at which diodes change are roots of them. So there is no time step to choose: --step
+is the distance of the output times alone. Devices with curves (junction diodes, LEDs, varistors), controlled sources,
+SFFM, formulas, and more than 60 capacitors and inductors get the implicit method, with steps of the stated --accuracy;
+--method asks for one.
 
 The run begins at the operating point of time 0; .tran … UIC begins at the ic= of capacitors and inductors (0 without
 one), --initial states them on the command line. .ic holds nodes and inductors at the operating point.
@@ -84,18 +90,32 @@ def run(args: argparse.Namespace) -> int:
             found = run_setting(own, args.tolerance, interrupt.watch(line), args.method, args.accuracy)
         except CircuitError as error:
             line.close()
-            if isinstance(error.partial_result, TransientResult):
-                show(args, deck, probes, error.partial_result, wanted, {})
-                ended = error.partial_result.stop
-                print(f"ended at {ended:g} s by an error: what is shown ends there", file=sys.stderr)
+            if isinstance(partial := error.partial_result, TransientResult):
+                show(args, deck, probes, partial, measurable(partial, wanted, names), {})
+                print(f"ended at {partial.stop:g} s by an error: what is shown ends there", file=sys.stderr)
             raise
         finally:
             line.close()
-    show(args, deck, probes, found, wanted, {})
+    show(args, deck, probes, found, measurable(found, wanted, names) if interrupt.asked else wanted, {})
     if interrupt.asked:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:
+    """The measurements that need no more than the part of a run that there is."""
+    from circuitsim.time_domain.measure import check_measurements
+
+    found: list[str] = []
+    for text in wanted:
+        try:
+            check_measurements(result.circuit, result.stop, [*found, text], names)
+        except UsageError:
+            print(f"not measured, as the run ended before: {text}", file=sys.stderr)
+        else:
+            found.append(text)
+    return found
 
 
 def positive_time(option: str, text: str | None) -> float | None:

@@ -7,12 +7,15 @@ the source is an ideal source of a known value, and the circuit has its energy f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
+from circuitsim.netlist.branches import BranchEvaluator
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.problems import HINTS
@@ -71,6 +74,7 @@ class FollowingSources:
         self.names, self.switches, self.couplings = names, switches, couplings
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self.factors, self.initials, self.phasors = factors, initials, phasors
+        self.joining = frozenset((VOLTAGE, INDUCTOR))
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
@@ -109,16 +113,27 @@ class FollowingSources:
                 if k not in stated:
                     stated[k] = self._wave(k, wave, time, grid)
         moment = _Moment(self, stated, 0.0 if time is None else time)
-        try:
-            found = {k: moment.value(k) for k in self.formulas if k not in stated}
-        except ExpressionError as error:
-            assert error.code is not None
-            place = error.code.card.place(error.offset)
-            hint = error.hint or HINTS.get(error.kind, "")
-            raise NetlistError([Problem(error.kind, error.message, place, hint)]) from None
+        found = {k: moment.placed(k) for k in self.formulas if k not in stated}
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
+
+    def over_time(self) -> FollowingSources:
+        """The same sources where inductors are no shorts, and controlled sources fix nothing."""
+        found = copy(self)
+        found.joining, found._paths = frozenset((VOLTAGE,)), None
+        return found
+
+    def formula_at(self, k: int, time: float, grid: Grid) -> tuple[float, tuple[Any, ...]]:
+        """The value of a source that a formula gives, V or A, at a time, s, and the decisions that led to it.
+
+        Raises
+        ------
+        NetlistError
+            The formula has no value.
+        """
+        moment = _Moment(self, {}, time, grid)
+        return moment.placed(k), tuple(moment.taken)
 
     def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
         """The value of one time function."""
@@ -138,7 +153,7 @@ class FollowingSources:
         kind, first, second, _ = self.circuit.columns()
         beside: dict[int, list[tuple[int, int, float]]] = {}
         for k, code in enumerate(kind):
-            if code in (VOLTAGE, INDUCTOR):
+            if code in self.joining and (INDUCTOR in self.joining or k not in self.circuit.laws):
                 a, b, own = first[k], second[k], k if code == VOLTAGE else -1
                 beside.setdefault(b, []).append((a, own, 1.0))
                 beside.setdefault(a, []).append((b, own, -1.0))
@@ -158,22 +173,54 @@ class FollowingSources:
 
 
 class _Moment:
-    """The values of all sources at one time."""
+    """The values of all sources at one time.
 
-    def __init__(self, sources: FollowingSources, stated: dict[int, float], time: float) -> None:
-        self.sources, self.known, self.time = sources, dict(stated), time
+    Parameters
+    ----------
+    sources : FollowingSources
+    stated : dict of int to float
+        By position.
+    time : float
+        s.
+    grid : Grid, optional
+        With it, time functions that are not stated act, and the decisions of formulas are kept in ``taken``.
+    """
+
+    def __init__(
+        self, sources: FollowingSources, stated: dict[int, float], time: float, grid: Grid | None = None
+    ) -> None:
+        self.sources, self.known, self.time, self.grid = sources, dict(stated), time, grid
         self.open: list[int] = []
+        self.taken: list[Any] = []
+
+    def placed(self, k: int) -> float:
+        """The value of source ``k``; an error has its place in the deck."""
+        try:
+            return self.value(k)
+        except ExpressionError as error:
+            assert error.code is not None
+            place = error.code.card.place(error.offset)
+            hint = error.hint or HINTS.get(error.kind, "")
+            raise NetlistError([Problem(error.kind, error.message, place, hint)]) from None
 
     def value(self, k: int) -> float:
         """The value of source ``k``."""
         if k not in self.known:
             formula = self.sources.formulas.get(k)
             if formula is None:
-                return float(self.sources.circuit.columns()[3][k])
+                wave = None if self.grid is None else self.sources.waves.get(k)
+                if wave is None or self.grid is None:
+                    return float(self.sources.circuit.columns()[3][k])
+                self.known[k] = self.sources._wave(k, wave, self.time, self.grid)
+                return self.known[k]
             if k in self.open:
                 raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
             self.open.append(k)
-            evaluator = Evaluator(self.sources.constants, lambda signal: self.signal(signal, formula))
+            read = partial(self.signal, formula=formula)
+            evaluator = (
+                Evaluator(self.sources.constants, read) if self.grid is None
+                else BranchEvaluator(self.sources.constants, read, self.taken)
+            )  # fmt: skip
             self.known[k] = formula.factor * evaluator.value(formula.code, formula.environment)
             self.open.pop()
         return self.known[k]

@@ -12,12 +12,12 @@ from circuitsim.time_domain.measure import Measurement, measure
 from circuitsim.time_domain.measure_gradients import measure_gradient
 from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
+from circuitsim.time_domain.sampled import FrequencyModulation
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
 from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state_periodic
 from circuitsim.time_domain.stepped import TransientSweep, transient_sweep
 from circuitsim.time_domain.waveforms import (
     Exponential,
-    FrequencyModulation,
     PiecewiseLinear,
     Pulse,
     Sine,

@@ -15,13 +15,14 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
+from circuitsim.time_domain.formula_sources import FormulaOfTime
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
+from circuitsim.time_domain.sampled import FrequencyModulation
 from circuitsim.time_domain.steady import PeriodicResult, steady_state_periodic
 from circuitsim.time_domain.waveforms import (
     AmplitudeModulation,
     Exponential,
-    FrequencyModulation,
     PiecewiseLinear,
     Pulse,
     Sine,
@@ -54,7 +55,7 @@ def run_deck(
     Raises
     ------
     UsageError
-        No card and no ``stop``; sources that are formulas of the time.
+        No card and no ``stop``.
     """
     return run_setting(setting(deck, step, stop, initial), tolerance, progress, method, accuracy)
 
@@ -115,7 +116,7 @@ def setting(
     Raises
     ------
     UsageError
-        No card and no ``stop``; sources that are formulas of the time, or frequency modulated.
+        No card and no ``stop``.
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     if len(cards) > 1:
@@ -172,18 +173,13 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[s
 
     Raises
     ------
-    UsageError
-        Sources that are formulas of the time.
+    UsageError, NetlistError
+        Formulas without a value at time 0.
     """
-    if following.formulas:
-        name = circuit.names[min(following.formulas)]
-        raise UsageError(
-            f"{name} follows other sources or a formula, which is not done in time yet; circuitsim tran takes DC, "
-            "PULSE, PWL, SIN, EXP, AM and SFFM"
-        )
     names = circuit.names
-    waves = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
-    return waves
+    waves: dict[str, Waveform] = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    others, sources = [*waves.values()], following.over_time()
+    return waves | {names[k]: FormulaOfTime(names[k], sources, k, grid, others) for k in following.formulas}
 
 
 def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:

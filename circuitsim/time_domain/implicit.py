@@ -152,9 +152,9 @@ class Implicit:
         volts, amperes, ohms = (float(level[kind == own].max(initial=0.0)) for own in (VOLTAGE, CURRENT, RESISTOR))
         return volts, amperes or (volts / ohms if ohms else 0.0)
 
-    def _corners(self, after: float, end: float, times: np.ndarray) -> np.ndarray:
-        """Corners of all sources up to a time, which is the last of these; output times that rounding alone separates
-        from one become equal to it."""
+    def _corners(self, after: float, end: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Corners of all sources up to a time, which is the last of these: the first and the last of those that
+        rounding alone separates; output times that it separates from one become equal to the first."""
         found = [wave.corners(after, end, BATCH) for wave in self.waves.values()]
         until = min([end, *(float(times[-1]) for times in found if times.size >= BATCH)])
         marks = np.unique(np.concatenate([*found, [until]]))
@@ -162,7 +162,8 @@ class Implicit:
         near = np.minimum(np.searchsorted(times, marks - ROUNDING * self._grain), times.size - 1)
         close = np.abs(times[near] - marks) <= ROUNDING * self._grain
         times[near[close]] = marks[close]
-        return np.asarray(marks)
+        apart = np.diff(marks) > ROUNDING * self._grain
+        return marks[np.append(True, apart)], marks[np.append(apart, True)]
 
     # ------------------------------------------------------------------ the run
     def run(
@@ -191,7 +192,7 @@ class Implicit:
         """
         end, self._grain, times = float(times[-1]), float(times[-1] - times[0]) / (times.size - 1), times.copy()
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
-        marks, m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
+        (marks, passed), m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
         near: OperatingPoint | None = None
         self.ledger.begin(x)
@@ -204,7 +205,7 @@ class Implicit:
                 if k == times.size or (progress is not None and progress(time, end)):
                     return time
             if m == marks.size:
-                marks, m = self._corners(float(marks[-1]), end, times), 0
+                (marks, passed), m = self._corners(float(passed[-1]), end, times), 0
             target = min(float(times[k]) if times[k] > time else float(times[k + 1]), float(marks[m]))
             if at is None:
                 at, now = self._begin(time, x, now, self._instant(target - time), (aim, error), near)
@@ -212,6 +213,8 @@ class Implicit:
             corner = marks[m] == target and target < end
             began, aim = time, target
             step, after, error, want = self._step(at, now, target, want)
+            if corner and step.end.time == target:
+                step = step._replace(stages=(*step.stages[:-1], step.end._replace(time=float(passed[m]))))
             if len(self.stages) + 1 == len(self.stretches) <= KEPT // (8 * len(self.circuit)):
                 self.stages.append(np.array([(point.voltage, point.current) for point in (at, *step.stages)]))
             at, x, time = step.end, step.end.x, step.end.time

@@ -24,7 +24,8 @@ from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import certify
 from circuitsim.time_domain.result import TransientResult, evaluate
-from circuitsim.time_domain.waveforms import FrequencyModulation, Waveform
+from circuitsim.time_domain.sampled import Sampled
+from circuitsim.time_domain.waveforms import Waveform
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
@@ -51,13 +52,13 @@ class Method(Enum):
 
 def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Method:
     """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
-    and more than `STATES` capacitors and inductors.
+    formulas of the time, and more than `STATES` capacitors and inductors.
     """
     kind = circuit.arrays().kind
     states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
     smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
-    modulated = any(isinstance(wave, FrequencyModulation) for wave in waveforms.values())
-    exact = not (smooth or modulated or circuit.laws) and states <= STATES
+    sampled = any(isinstance(wave, Sampled) for wave in waveforms.values())
+    exact = not (smooth or sampled or circuit.laws) and states <= STATES
     return Method.EXACT if exact else Method.IMPLICIT
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.sampled import Sampled
 
 PERIODS = 8
 """Periods of a sine after which its state is taken from its formula again: rounding does not add up."""
@@ -62,7 +63,7 @@ def value(waveform: Waveform, time: float) -> float:
 
 def slope(waveform: Waveform, time: float) -> float:
     """The derivative at ``time`` (s), V/s or A/s; at a corner that after it."""
-    if isinstance(waveform, FrequencyModulation):
+    if isinstance(waveform, Sampled):
         return waveform.slope(time)
     return float(waveform.row @ waveform.system @ waveform.states(np.array([time]))[0][0])
 
@@ -352,48 +353,3 @@ class AmplitudeModulation:
             state[:, 2 * k], state[:, 2 * k + 1] = size * np.sin(angle), size * np.cos(angle)
             sizes[:, 2 * k : 2 * k + 2] = abs(size)
         return np.where(begun[:, None], state, 0.0), np.where(begun[:, None], sizes, 0.0)
-
-
-class FrequencyModulation:
-    """SPICE's SFFM(offset amplitude carrier index signal): the output of no linear system, so not for exact waveforms.
-
-    Its value is offset + amplitude · sin(2πf_c t + φ_c + index · sin(2πf_s t + φ_s)).
-
-    Parameters
-    ----------
-    offset, amplitude : float
-        V or A.
-    carrier : float
-        Hz.
-    index : float
-    signal : float
-        Hz.
-    carrier_phase, signal_phase : float
-        Degrees.
-    """
-
-    def __init__(
-        self, offset: float, amplitude: float, carrier: float, index: float, signal: float,
-        carrier_phase: float = 0.0, signal_phase: float = 0.0,
-    ) -> None:  # fmt: skip
-        self.offset, self.amplitude, self.index = offset, amplitude, index
-        self.carrier, self.signal = 2.0 * math.pi * carrier, 2.0 * math.pi * signal
-        self.phases = math.radians(carrier_phase), math.radians(signal_phase)
-        self.system, self.row = np.zeros((1, 1)), np.ones(1)
-
-    def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """None; the arguments are those of `Waveform.corners`."""
-        return np.zeros(0)
-
-    def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The value."""
-        angle = self.carrier * times + self.phases[0] + self.index * np.sin(self.signal * times + self.phases[1])
-        state = (self.offset + self.amplitude * np.sin(angle))[:, None]
-        return state, np.full_like(state, abs(self.offset) + abs(self.amplitude))
-
-    def slope(self, time: float) -> float:
-        """The derivative at ``time`` (s), V/s or A/s."""
-        within = self.signal * time + self.phases[1]
-        angle = self.carrier * time + self.phases[0] + self.index * math.sin(within)
-        rate = self.carrier + self.index * self.signal * math.cos(within)
-        return self.amplitude * math.cos(angle) * rate

@@ -104,3 +104,14 @@ def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     times, volts = np.array(rows, dtype=float).T
     assert times[-1] == pytest.approx(END, rel=1e-9)
     assert volts == pytest.approx(charged(times), abs=1e-9)
+
+
+def test_measurements_that_end_later_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error of the run is what is said, not that a measurement lies outside of it."""
+    deck = tmp_path / "charger.cir"
+    cards = ".meas tran top MAX v(c)\n.meas tran late AVG v(c) FROM=1.9m\n.meas tran twice PARAM '2*late'\n"
+    deck.write_text(DECK + cards)
+    assert main(["tran", str(deck), "--columns", "v(c)"]) == 3
+    said = capsys.readouterr().err
+    assert "a hysteresis is missing" in said and "measured: top = " in said
+    assert "not measured, as the run ended before: late AVG" in said and "ended before: twice" in said
