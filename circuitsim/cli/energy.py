@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     roles = _roles(deck, args)
     x = _samples(args, roles, options)
     circuit, following = deck.where_change(roles.inputs)
+    following.check_dynamic()
     step = StepCircuit(
         circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck),
         switches_of(circuit, following), following.couplings, args.share, args.tolerance,

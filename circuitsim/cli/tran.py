@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
     line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
     own, names = setting(deck, step, stop, initial_values(args.initial)), lower_names(deck)
-    check_measurements(own.circuit, own.grid.stop, wanted, names)
+    check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, names)
     with Interrupt() as interrupt:
         try:
             found = run_setting(own, args.tolerance, interrupt.watch(line), args.method, args.accuracy)
@@ -110,7 +110,7 @@ def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[st
     found: list[str] = []
     for text in wanted:
         try:
-            check_measurements(result.circuit, result.stop, [*found, text], names)
+            check_measurements(result.circuit, (float(result.times[0]), result.stop), [*found, text], names)
         except UsageError:
             print(f"not measured, as the run ended before: {text}", file=sys.stderr)
         else:

@@ -64,6 +64,8 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
         return
     current = letter == "g" or (letter == "b" and found is not None and found[1].lower() == "i")
     position = scope.element(CURRENT if current else VOLTAGE, words[0].text, first, second, 0.0, card)
+    if laplace is not None:
+        scope.steady[position] = "a LAPLACE transfer function"
     if code.signals:
         scope.formulas[position] = code
     else:

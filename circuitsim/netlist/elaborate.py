@@ -114,7 +114,7 @@ class Elaborator:
         return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
                                 self.names, self.out.factors, self.followers.initials,
                                 self.followers.phasors, self.followers.switches,
-                                self.followers.couplings)  # fmt: skip
+                                self.followers.couplings, self.followers.steady)  # fmt: skip
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -142,7 +142,8 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(scope, ()))
-        following = sorted({*scope.waves, *scope.formulas, *scope.initials, *scope.phasors, *scope.switches})
+        marked = scope.waves, scope.formulas, scope.initials, scope.phasors, scope.switches, scope.steady
+        following = sorted(set().union(*marked))
         frame = Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
         self.followers.couple(frame)
         return frame

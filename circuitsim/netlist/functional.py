@@ -60,6 +60,8 @@ class FollowingSources:
         Resistors that are switches over time, by position.
     couplings : dict of (str, str) to float, optional
         Coupling factors of pairs of inductors.
+    steady : dict of int to str, optional
+        What elements are that only the behaviour at DC is known of, by position.
     """
 
     def __init__(
@@ -70,8 +72,9 @@ class FollowingSources:
         phasors: Mapping[int, complex] = MappingProxyType({}),
         switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
         couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+        steady: Mapping[int, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        self.names, self.switches, self.couplings = names, switches, couplings
+        self.names, self.switches, self.couplings, self.steady = names, switches, couplings, steady
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self.factors, self.initials, self.phasors = factors, initials, phasors
         self.joining = frozenset((VOLTAGE, INDUCTOR))
@@ -117,6 +120,17 @@ class FollowingSources:
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
+
+    def check_dynamic(self) -> None:
+        """Refuse elements of which only the behaviour at DC is known.
+
+        Raises
+        ------
+        UsageError
+        """
+        for k, what in self.steady.items():
+            raise UsageError(f"{self.circuit.names[k]} is {what}: it is solved at DC, but not over time or frequency; "
+                             "write it as R, L, C and controlled sources")  # fmt: skip
 
     def over_time(self) -> FollowingSources:
         """The same sources where inductors are no shorts, and controlled sources fix nothing."""

@@ -36,6 +36,8 @@ IDEAL = frozenset(("z0", "td", "f", "nl", "ic"))
 OWN = {"t": IDEAL, "o": frozenset(("ic",)), "y": frozenset(("len", "length")), "u": frozenset(("l", "n"))}
 """Parameters of each card; the lengths act at DC."""
 
+LINE = "a transmission line"
+
 
 def line(parts: Parts, scope: Scope, card: Card) -> None:
     """Take a card of a transmission line.
@@ -76,6 +78,7 @@ def line(parts: Parts, scope: Scope, card: Card) -> None:
         transformer(scope, card, name, nodes)
         return
     position = scope.element(RESISTOR, name.text, first, second, 0.0, card)
+    scope.steady[position] = LINE
     details = Details(letter.upper(), numbers, use, references=references)
     scope.specials[position] = Special(card, offset, None, 1.0, details)
 
@@ -86,7 +89,7 @@ def transformer(scope: Scope, card: Card, name: Token, nodes: list[int]) -> None
     there = Control(1.0, second, second_reference)
     gains = Controlled(card, name.offset, 0.0, (there,), 1.0, None, 1.0, BY_VOLTAGE_E)
     place = scope.element(BY_VOLTAGE_E, name.text, first, first_reference, math.nan, card)
-    scope.controlled[place] = gains
+    scope.controlled[place], scope.steady[place] = gains, LINE
     through = Control(1.0, element=name.text)
     place = scope.element(BY_CURRENT_F, f"{name.text}.port2", second, second_reference, math.nan, card)
     scope.controlled[place] = gains._replace(controls=(through,), gain=-1.0, code=BY_CURRENT_F)

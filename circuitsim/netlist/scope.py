@@ -170,6 +170,8 @@ class Scope:
         Position → time function of a source.
     initials : dict of int to Value
         Position → ``ic=`` of a capacitor or inductor.
+    steady : dict of int to str
+        Position → what an element is that only its behaviour at DC is known of.
     phasors : dict of int to (Value, Value)
         Position → magnitude (V or A) and phase (degrees) of a source (``AC``).
     formulas : dict of int to Code
@@ -219,6 +221,7 @@ class Scope:
         "second",
         "spans",
         "specials",
+        "steady",
         "subcircuits",
         "switches",
         "tolerances",
@@ -243,6 +246,7 @@ class Scope:
         self.waves: dict[int, Wave] = {}
         self.initials: dict[int, Value] = {}
         self.phasors: dict[int, Phasor] = {}
+        self.steady: dict[int, str] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
         self.formulas: dict[int, Code] = {}

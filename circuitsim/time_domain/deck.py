@@ -126,6 +126,7 @@ def setting(
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
     circuit, following = deck.all_controlled() if elaborated is None else elaborated
+    following.check_dynamic()
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
     waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
@@ -155,6 +156,7 @@ def steady_deck(
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
+    deck.following.check_dynamic()
     if any(card.uic for card in cards):
         initial = _stated(deck.circuit, deck.following) | dict(initial or {})
     waves, switches = _moving(deck.circuit, deck.following, grid), _abrupt(deck.circuit, deck.following)

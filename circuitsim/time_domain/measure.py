@@ -114,10 +114,22 @@ def _without_blanks(text: str) -> str:
 
 
 class Words(ABC):
-    """Reads the words of one measurement on a circuit's run up to ``stop`` s."""
+    """Reads the words of one measurement on a circuit's run.
 
-    def __init__(self, circuit: Circuit, stop: float, text: str, names: Mapping[str, float]) -> None:
-        self.circuit, self.stop, self.text, self.names = circuit, stop, text, names
+    Parameters
+    ----------
+    circuit : Circuit
+    shown : (float, float)
+        The first output time, where stretches without FROM begin, and the end, s.
+    text, names
+        See `measure`.
+    """
+
+    def __init__(
+        self, circuit: Circuit, shown: tuple[float, float], text: str, names: Mapping[str, float]
+    ) -> None:
+        self.circuit, self.text, self.names = circuit, text, names
+        self.begin, self.stop = shown
         formulas = re.sub(r"par\s*\(\s*['\"]([^'\"]*)['\"]\s*\)", r"{\1}", text, flags=re.IGNORECASE)
         self.words = _with_equals(_WORD.findall(_without_blanks(formulas)))
 
@@ -188,8 +200,8 @@ class Words(ABC):
             first, last = self.edges()
             return signal, *((self.stop, 0.0) if first is None or last is None else sorted((first, last)))
         chosen = self.options("from", "to")
-        begin, end = self.time(chosen.get("from", "0")), self.stop
-        end = self.time(chosen["to"]) if "to" in chosen else end
+        begin = self.time(chosen["from"]) if "from" in chosen else self.begin
+        end = self.time(chosen["to"]) if "to" in chosen else self.stop
         if begin >= end:
             raise self.wrong("it ends before it begins")
         return signal, begin, end
@@ -232,9 +244,7 @@ class Words(ABC):
         first, equals, second = self.next().rpartition("=")
         if not equals:
             raise self.wrong("WHEN needs quantity=value")
-        if "(" in second:
-            return self.crossing(self.signal("{" + f"{first}-({second})" + "}"))
-        return self.crossing(self.signal(first, self.number(second)))
+        return self.meeting(first, second)
 
     def crossing(self, signal: Signal) -> float | None:
         """The crossing that the options ask for."""
@@ -242,7 +252,7 @@ class Words(ABC):
         chosen = self.options("td", "rise", "fall", "cross", "from", "to")
         if self.words and self.words[0].lower() == "last":
             last = bool(self.words.pop(0))
-        begin = max(self.time(chosen.get("td", "0")), self.time(chosen.get("from", "0")))
+        begin = max([self.time(chosen[word]) for word in ("td", "from") if word in chosen], default=self.begin)
         found = signal.crossings(begin, self.time(chosen["to"]) if "to" in chosen else self.stop)
         which = "1"
         for key, rising in (("rise", True), ("fall", False), ("cross", None)):
@@ -257,10 +267,18 @@ class Words(ABC):
         at = self.options("at").get("at")
         if at is not None:
             return self.time(at)
-        quantity, level = self.next(), self.options("val").get("val")
-        if level is None:
+        quantity, equals, level = self.next().rpartition("=")
+        if not equals:
+            quantity, level = level, self.options("val").get("val", "")
+        if not level:
             raise self.wrong("TRIG and TARG need VAL=")
-        return self.crossing(self.signal(quantity, self.number(level)))
+        return self.meeting(quantity, level)
+
+    def meeting(self, first: str, second: str) -> float | None:
+        """The crossing at which two quantities meet, or one a number."""
+        if "(" in second:
+            return self.crossing(self.signal("{" + f"{first}-({second})" + "}"))
+        return self.crossing(self.signal(first, self.number(second)))
 
     def edges(self) -> tuple[float | None, float | None]:
         """The times of TRIG and TARG."""
@@ -306,7 +324,7 @@ class Reader(Words):
     """Reads one measurement of a run."""
 
     def __init__(self, result: TransientResult, text: str, names: Mapping[str, float]) -> None:
-        super().__init__(result.circuit, result.stop, text, names)
+        super().__init__(result.circuit, (float(result.times[0]), result.stop), text, names)
         self.result = result
 
     def of(self, probe: Probe | Formula, level: float) -> Signal:
@@ -318,9 +336,9 @@ class _Checker(Words):
     """Reads a measurement of a run that is still to be made; ``unknown`` are names whose values it alone tells."""
 
     def __init__(
-        self, circuit: Circuit, stop: float, text: str, names: Mapping[str, float], unknown: set[str]
+        self, circuit: Circuit, shown: tuple[float, float], text: str, names: Mapping[str, float], unknown: set[str]
     ) -> None:
-        super().__init__(circuit, stop, text, names)
+        super().__init__(circuit, shown, text, names)
         self.unknown = unknown
 
     def of(self, probe: Probe | Formula, level: float) -> Signal:
@@ -340,13 +358,15 @@ class _Checker(Words):
 
 
 def check_measurements(
-    circuit: Circuit, stop: float, texts: Sequence[str], names: Mapping[str, float], varied: Iterable[str] = ()
-) -> None:
-    """Refuse measurements that no run of a circuit up to ``stop`` s could answer, before it is made.
+    circuit: Circuit, shown: tuple[float, float], texts: Sequence[str], names: Mapping[str, float],
+    varied: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Refuse measurements that no run of a circuit could answer, before it is made.
 
     Parameters
     ----------
-    circuit, stop
+    circuit, shown
+        See `Words`.
     texts, names
         See `measure_all`.
     varied : iterable of str
@@ -359,4 +379,4 @@ def check_measurements(
     """
     unknown = {name.lower() for name in varied}
     for text in texts:
-        unknown.add(_Checker(circuit, stop, text, names, unknown).measurement().name.lower())
+        unknown.add(_Checker(circuit, shown, text, names, unknown).measurement().name.lower())

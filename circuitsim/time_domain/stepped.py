@@ -150,7 +150,7 @@ def transient_sweep(
         )
     wanted = tuple(requested(deck) if measurements is None else measurements)
     moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters follow others
-    check_measurements(own.circuit, own.grid.stop, wanted, {}, moving)
+    check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, {}, moving)
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []

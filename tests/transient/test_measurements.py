@@ -64,6 +64,7 @@ MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) 
     ("m PARAM {1+1} * {quarter+1}", 2.01), ("m PARAM='{1+1}*3'", 6.0),
     ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
     ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
+    ("m TRIG v(in)=1 FALL=1 TARG v( in, 0 )=1 RISE=1", 0.01), ("m TRIG AT=1m TARG v(step)=v(in)-v(in)+1", 12e-3),
     # Formulas without braces.
     ("m AVG V(in)*V(in) FROM 0 TO 20m", 1.0 + 4.5), ("m AVG -V(in) * V(in) FROM 0 TO 20m", -1.0 - 4.5),
     ("m MAX 2*v(out)-1", 7.0), ("m MAX 2 * v(out) - 1 FROM=0", 7.0), ("m FIND v(in)/ 2 AT 5m", 2.0),
@@ -279,3 +280,16 @@ def test_an_interrupt_keeps_what_is_done(capsys: pytest.CaptureFixture[str], tmp
     assert len(rows) == math.floor(raised[0] / 1e-3) + 2
     assert f"interrupted at {raised[0]:g} s" in shown.err
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_stretches_begin_at_the_first_output_time() -> None:
+    """As in ngspice and LTspice, which keep nothing before it; ``FROM=0`` asks for all of the run."""
+    deck = "t\nV1 a 0 PWL(0 0 1m 1 2m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 2m 1m\n"
+    run = run_deck(read_deck_text(deck))
+    assert run.times[0] == 1e-3
+    assert measure(run, "m AVG v(a)").value == pytest.approx(1.0, abs=1e-12)
+    assert measure(run, "m AVG v(a) FROM=0").value == pytest.approx(0.75, abs=1e-12)
+    assert measure(run, "m WHEN v(a)=0.5").value is None
+    assert measure(run, "m WHEN v(a)=0.5 TD=0.1m").value == pytest.approx(0.5e-3, abs=1e-15)
+    with pytest.raises(UsageError, match="ends before it begins"):
+        measure(run, "m MAX v(a) TO=0.5m")

@@ -1,0 +1,47 @@
+"""Elements of which only the behaviour at DC is known: solved there, refused over time and frequency."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from circuitsim import solve
+from circuitsim.cli import main
+from circuitsim.netlist import read_deck_text
+
+DECK = """t
+V1 in 0 DC 2 AC 1 PULSE(0 2 0 1u 1u 1m 2m)
+R1 in a 50
+{card}
+R2 b 0 50
+C1 b 0 1p
+.ac dec 5 1 1k
+.tran 10u 2m
+.end
+"""
+
+
+@pytest.mark.parametrize(("card", "said"), [
+    ("T1 a 0 b 0 Z0=50 TD=1n", "T1 is a transmission line"),
+    ("T1 a 0 b c Z0=50 TD=1n\nR3 c 0 1", "T1 is a transmission line"),
+    ("O1 a 0 b 0 loss\n.model loss LTRA(R=1 L=1u C=1n LEN=1)", "O1 is a transmission line"),
+    ("E1 b 0 in 0 LAPLACE={1/(1+1m*s)}", "E1 is a LAPLACE transfer function"),
+    ("X1 a b part\n.subckt part p q\nT1 p 0 q 0 Z0=50 TD=1n\n.ends", "X1.T1 is a transmission line"),
+])  # fmt: skip
+def test_solved_at_dc_alone(card: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deck.cir"
+    path.write_text(DECK.format(card=card))
+    assert solve(read_deck_text(path.read_text())).certificate.certified
+    for words in (["tran", str(path)], ["ac", str(path)], ["ac", str(path), "--poles"], ["steady", str(path)]):
+        assert main(words) == 2, words
+        error = capsys.readouterr().err
+        assert said in error and "not over time or frequency" in error
+
+
+def test_charges_of_junctions_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deck.cir"
+    for model, named in (("D(IS=1n CJO=2p)", True), ("D(IS=1n TT=1n)", True), ("D(IS=1n)", False)):
+        path.write_text(f"t\nV1 a 0 1\nR1 a b 1k\nD1 b 0 dm\n.model dm {model}\n")
+        assert main(["solve", str(path)]) == 0
+        assert ("charges (CJO, TT) do not act over time" in capsys.readouterr().err) is named
