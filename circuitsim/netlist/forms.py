@@ -183,6 +183,7 @@ N     V1 a 0 AC SIN(0 1 1k) // R1 a 0 1
 N     V1 a 0 TRNOISE(1m 1u 0 0) // R1 a 0 1
 N     V1 a 0 TRRANDOM(1 1m 0 1 2) // R1 a 0 1
 L     V1 a 0 SINE(0 1 1k) // R1 a 0 1
+L     V1 a 0 SINE(0 1 1k 0 0 90 5) // R1 a 0 1
 L     V1 a 0 PWL(0 0 +1m 5) // R1 a 0 1
 LX    V1 a 0 PWL file=none.txt // R1 a 0 1
 L     V1 a 0 PWL REPEAT FOREVER (0 0 1m 5 2m 0) ENDREPEAT // R1 a 0 1

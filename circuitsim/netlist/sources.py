@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import VOLTAGE
@@ -110,7 +110,7 @@ def _words(
             stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
             wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
             if word == "pwl":
-                _warn_relative(parts, card, name, words[k:stop:2])
+                wave = _relative(parts, card, name, words[k:stop:2], wave)
             k = stop
             if forever:
                 wave = wave._replace(repeat=0.0)
@@ -123,13 +123,22 @@ def _words(
     return offset, value, wave
 
 
-def _warn_relative(parts: Parts, card: Card, name: Token, times: list[Token]) -> None:
-    """Programs differ on ``+1u`` among the times of PWL."""
-    signed = next((token for token in times if token.text[:1] == "+"), None)
-    if signed is not None:
-        parts.reporter.warning("pwl", f"{short(name.text)}: the time {short(signed.text)} is counted from 0, as in "
-                               "ngspice; LTspice counts it from the time before", card, signed.offset,
-                               "write the time without a sign", [name.text])  # fmt: skip
+def _relative(parts: Parts, card: Card, name: Token, times: list[Token], wave: Wave) -> Wave:
+    """Programs differ on ``+1u`` among the times of PWL: counted from 0, as in ngspice, where the times then grow, else
+    from the time before, as in LTspice."""
+    signed = [token.text[:1] == "+" for token in times]
+    if not any(signed):
+        return wave
+    numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the time before"
+    stated = [time for time in numbers[::2] if isinstance(time, float)]
+    if len(stated) == len(signed) and any(b <= a for a, b in pairwise(stated)):
+        counted, last = "the time before, as in LTspice", 0.0
+        for k, (time, after) in enumerate(zip(stated, signed)):
+            numbers[2 * k] = last = time + (last if after else 0.0)
+    first = times[signed.index(True)]
+    parts.reporter.warning("pwl", f"{short(name.text)}: the time {short(first.text)} is counted from {counted}", card,
+                           first.offset, "write the time without a sign", [name.text])  # fmt: skip
+    return wave._replace(numbers=numbers)
 
 
 def valued(token: Token) -> bool:

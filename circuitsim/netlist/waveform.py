@@ -57,10 +57,10 @@ def _pulse(x: Sequence[float], t: float, grid: Grid) -> float:
 
 def _sine(x: Sequence[float], t: float, grid: Grid) -> float:
     offset, amplitude, delay, phase = x[0], x[1], _get(x, 3), math.radians(_get(x, 5))
-    if t <= delay:
+    late, frequency = t - delay, _or(x, 2, 1.0 / grid.stop)
+    if late <= 0.0 or (_get(x, 6) > 0.0 and late * abs(frequency) >= x[6]):
         return offset + (amplitude * math.sin(phase) if phase else 0.0)
-    late = t - delay
-    angle = math.tau * _or(x, 2, 1.0 / grid.stop) * late + phase
+    angle = math.tau * frequency * late + phase
     return offset + amplitude * math.sin(angle) * math.exp(-late * _get(x, 4))
 
 
@@ -210,6 +210,8 @@ class Waveform(NamedTuple):
                 yield from _repeated(again, times[-1] - start, grid.stop)
         elif self.name in ("sin", "am"):
             yield _get(x, 3 if self.name == "sin" else 4)
+            if self.name == "sin" and _get(x, 6) > 0.0:
+                yield _get(x, 3) + x[6] / abs(_or(x, 2, 1.0 / grid.stop))
         elif self.name == "exp":
             first = _or(x, 2, grid.step)
             yield from (first, _or(x, 4, first + grid.step))

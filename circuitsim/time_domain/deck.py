@@ -238,7 +238,8 @@ def _pulse(n: _Numbers, _: Card) -> Waveform:
 
 
 def _sine(n: _Numbers, _: Card) -> Waveform:
-    return Sine(n.size(0), n.size(1), n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4), n.at(5))
+    cycles = n.at(6) if n.at(6) > 0.0 else math.inf
+    return Sine(n.size(0), n.size(1), n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4), n.at(5), cycles)
 
 
 def _exponential(n: _Numbers, _: Card) -> Waveform:

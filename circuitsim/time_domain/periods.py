@@ -36,6 +36,8 @@ def recurrence(wave: Waveform) -> Recurrence:
     if isinstance(wave, Constant):
         return Recurrence(0.0, 0.0)
     if isinstance(wave, Sine):
+        if math.isfinite(wave.end):
+            return Recurrence(0.0, wave.end)
         if wave.damping != 0.0 and wave.amplitude != 0.0:
             return Recurrence(math.inf, 0.0)
         return Recurrence(1.0 / abs(wave.frequency) if wave.frequency and wave.amplitude else 0.0, wave.delay)

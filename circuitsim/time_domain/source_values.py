@@ -60,13 +60,13 @@ class Sines:
     """
 
     def __init__(self, waves: Sequence[Sine]) -> None:
-        columns = zip(*((w.offset, w.amplitude, w.frequency, w.delay, w.damping, w.phase) for w in waves))
+        columns = zip(*((w.offset, w.amplitude, w.frequency, w.delay, w.damping, w.phase, w.end) for w in waves))
         self._parts = [np.array(column) for column in columns]
 
     def __call__(self, time: float) -> np.ndarray:
         """(n,) values at ``time`` (s)."""
-        offset, amplitude, frequency, delay, damping, phase = self._parts
-        since = np.maximum(time - delay, 0.0)
+        offset, amplitude, frequency, delay, damping, phase, end = self._parts
+        since = np.where(time < end, np.maximum(time - delay, 0.0), 0.0)
         size, angle = amplitude * np.exp(-damping * since), 2.0 * math.pi * frequency * since + phase
         return np.asarray(offset + size * np.sin(angle))
 

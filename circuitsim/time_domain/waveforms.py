@@ -229,7 +229,7 @@ class Pulse:
 
 
 class Sine:
-    """SPICE's SIN(offset amplitude frequency delay damping phase).
+    """SPICE's SIN(offset amplitude frequency delay damping phase), and LTspice's number of cycles.
 
     Parameters
     ----------
@@ -243,25 +243,29 @@ class Sine:
         1/s.
     phase : float
         Degrees.
+    cycles : float
+        After so many the value is that at the delay.
     """
 
     def __init__(
         self, offset: float, amplitude: float, frequency: float, delay: float = 0.0, damping: float = 0.0,
-        phase: float = 0.0,
+        phase: float = 0.0, cycles: float = math.inf,
     ) -> None:  # fmt: skip
         self.offset, self.amplitude, self.frequency = offset, amplitude, frequency
         self.delay, self.damping, self.phase = delay, damping, math.radians(phase)
+        self.end = delay + cycles / abs(frequency) if frequency else math.inf
         omega = 2.0 * math.pi * frequency
         self.system = np.array([[0.0, 0.0, 0.0], [0.0, -damping, omega], [0.0, -omega, -damping]])
         self.row = np.array([1.0, 1.0, 0.0])
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The delay, and the ends of every `PERIODS` periods; the arguments are those of `Waveform.corners`."""
-        return _within(_anchors(self.delay, self.frequency, after, most), after, until, most)
+        """The delay, the end, and the ends of every `PERIODS` periods; arguments are those of `Waveform.corners`."""
+        found = _anchors(self.delay, self.frequency, after, most)
+        return _within(np.append(found[found < self.end], self.end), after, until, most)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Offset, sine and cosine."""
-        since, before = times - self.delay, times < self.delay
+        since, before = times - self.delay, (times < self.delay) | (times >= self.end)
         size = self.amplitude * np.exp(-self.damping * np.maximum(since, 0.0))
         angle = 2.0 * math.pi * self.frequency * since + self.phase
         state = np.stack([np.full(times.size, self.offset), size * np.sin(angle), size * np.cos(angle)], axis=1)

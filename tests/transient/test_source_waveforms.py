@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from circuitsim.netlist import read_deck_text
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain.deck import from_card
+from circuitsim.time_domain.deck import from_card, run_deck
 from circuitsim.time_domain.waveforms import value
 
 GRID = Grid(1e-3, 2.0)
@@ -24,6 +25,8 @@ CARDS = [
     Card("pulse", (0.0, 1.0)),
     Card("sin", (1.0, 2.0, 3.0, 0.25, 0.7, 40.0)),
     Card("sin", (0.0, 2.0)),
+    Card("sin", (1.0, 2.0, 3.0, 0.25, 0.7, 40.0, 4.0)),
+    Card("sin", (0.0, 1.0, 40.0, 0.1, 0.0, 0.0, 51.5)),
     Card("exp", (1.0, -3.0, 0.2, 0.1, 0.9, 0.3)),
     Card("exp", (1.0, 4.0, 0.9, 0.1, 0.2, 0.3)),
     Card("exp", (0.0, 1.0)),
@@ -74,3 +77,25 @@ def test_phases_of_an_amplitude_modulation_are_refused() -> None:
     with pytest.raises(UsageError, match="phases"):
         from_card("V1", Card("am", (2.0, 0.5, 3.0, 11.0, 0.1, 90.0)), GRID)
     assert math.isfinite(value(from_card("V1", Card("am", (2.0, 0.5, 3.0, 11.0)), GRID), 0.1))
+
+
+@pytest.mark.parametrize("method", ["exact", "implicit"])
+def test_a_burst_of_ltspice(method: str) -> None:
+    """Three cycles behind a delay, then the value at the delay."""
+    deck = read_deck_text("t\nV1 a 0 SINE(1 2 1k 0.5m 0 90 3)\nR1 a b 1\nC1 b 0 1n\n.tran 10u 5m\n.end\n")
+    run = run_deck(deck, method=method)
+    since = run.times - 0.5e-3
+    burst = 1.0 + 2.0 * np.cos(2e3 * math.pi * since)
+    exact = np.where((since >= 0.0) & (since < 3e-3), burst, 3.0)
+    assert run.voltage("a") == pytest.approx(exact, abs=1e-9)
+
+
+def test_relative_times_of_ltspice() -> None:
+    """Counted from the time before where they would not grow otherwise, which a warning says."""
+    text = "t\nV1 a 0 PWL(0 0 +1m 1 +1m 0 5m 0 +1m 2)\nR1 a 0 1\n.tran 1m 8m\n"
+    deck = read_deck_text(text)
+    assert deck.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 2e-3, 0.0, 5e-3, 0.0, 6e-3, 2.0)
+    assert any("from the time before" in problem.message for problem in deck.problems)
+    grows = read_deck_text(text.replace("+1m 0 5m 0 +1m 2", "+3m 0"))
+    assert grows.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 3e-3, 0.0)
+    assert any("as in ngspice" in problem.message for problem in grows.problems)
