@@ -206,14 +206,16 @@ class Analyses:
             numbers = [0.0, *numbers]
         step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
         start = max(start, 0.0)  # LTspice takes a start before 0 for 0
-        if step < 0 or stop <= start:
-            raise CardError("range", ".tran needs 0 ≤ start < stop and a step that is not negative", words[0].offset,
+        longest = numbers[3] if len(numbers) > 3 else 0.0
+        if step < 0 or stop <= start or longest < 0:
+            raise CardError("range", ".tran needs 0 ≤ start < stop and steps that are not negative", words[0].offset,
                             ".tran step stop [start]")  # fmt: skip
         stores = memory(self.circuit)
         if stores:
             self.reporter.warning("tran", f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the "
                                   "operating point is solved", card, card.start())  # fmt: skip
-        return Transient(step, stop, start, card.place(card.start()), "uic" in modifiers, "startup" in modifiers)
+        place = card.place(card.start())
+        return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
 
     # ------------------------------------------------------------------ .ac
     def ac(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:

@@ -91,7 +91,7 @@ class Step(NamedTuple):
 class Transient(NamedTuple):
     """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open; ``uic``
     begins at the initial values of the elements instead of the operating point, ``startup`` (LTspice) without constant
-    sources, which rise within `STARTUP` s."""
+    sources, which rise within `STARTUP` s; ``longest``: step of the implicit method, s, 0 where it is left open."""
 
     step: float
     stop: float
@@ -99,6 +99,7 @@ class Transient(NamedTuple):
     location: Location
     uic: bool = False
     startup: bool = False
+    longest: float = 0.0
 
 
 STARTUP = 20e-6

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR
-from circuitsim.netlist.deck import Deck, InitialValues, MeasurementRequest, Transient
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
+from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, MeasurementRequest, Transient
 from circuitsim.netlist.waveform import Waveform
 from circuitsim.netlist.writer import text_of, with_letter
 from circuitsim.units import exact
@@ -31,6 +31,15 @@ class Timed(NamedTuple):
     circuit: Circuit
     switches: dict[int, dict[str, float]]
 
+    @property
+    def turned_on(self) -> list[int]:
+        """Constant sources that ``startup`` turns on."""
+        if not any(isinstance(card, Transient) and card.startup for card in self.deck.analyses):
+            return []
+        kind, _, _, value = self.circuit.columns()
+        moving = {*self.deck.following.waves, *self.deck.following.formulas}
+        return [k for k, code in enumerate(kind) if code in (VOLTAGE, CURRENT) and value[k] and k not in moving]
+
     def names(self, names: Sequence[str]) -> list[str]:
         """The elements' names in the text: those of switches have their own letter."""
         found = list(names)
@@ -50,6 +59,8 @@ class Timed(NamedTuple):
             else:
                 control = " ".join(nodes[node] for node in law.control)
             return f"{own} {ends} {control} switch{k}{' ON' * law.closed}"
+        if k in self.turned_on:
+            return f"{names[k]} {ends} PWL(0 0 {exact(STARTUP)} {exact(value[k])})"
         if k in following.waves:
             return f"{names[k]} {ends} {_function(following.waves[k], kind[k] == CURRENT)}"
         if kind[k] in (CAPACITOR, INDUCTOR) and k in following.initials:
@@ -71,7 +82,8 @@ class Timed(NamedTuple):
             lines.append(f"Kpair{number} {names[index(first)]} {names[index(second)]} {exact(factor)}")
         for card in self.deck.analyses:
             if isinstance(card, Transient):
-                times = " ".join(exact(time) for time in (card.step, card.stop, card.start))
+                stated = card.step, card.stop, card.start, *([card.longest] if card.longest else [])
+                times = " ".join(exact(time) for time in stated)
                 lines.append(f".tran {times}{' uic' * card.uic}")
             elif isinstance(card, MeasurementRequest):
                 lines.append(f".meas tran {card.text}")

@@ -15,6 +15,8 @@ from circuitsim.netlist.waveform import Grid, Waveform
 
 DEFAULT_POINTS = 200
 """Output times of a ``.tran`` card that states no step."""
+MOST_POINTS = 100_000
+"""Most of one that states the longest step alone, as LTspice's do."""
 
 
 class OutputTimes(Sequence[float]):
@@ -37,8 +39,10 @@ def memory(circuit: Circuit) -> list[str]:
 
 
 def grid_of(card: Transient) -> Grid:
-    """Step and stop time of a ``.tran`` card; a step of zero becomes a share of the range."""
-    return Grid(card.step or (card.stop - card.start) / DEFAULT_POINTS, card.stop)
+    """Step and stop time of a ``.tran`` card; a step of zero becomes the longest step, else a share of the range."""
+    span = card.stop - card.start
+    usual = max(card.longest, span / MOST_POINTS) if card.longest else span / DEFAULT_POINTS
+    return Grid(card.step or usual, card.stop)
 
 
 def output_times(card: Transient, waves: Iterable[Waveform]) -> OutputTimes:

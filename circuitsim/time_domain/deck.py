@@ -67,7 +67,7 @@ def run_setting(
     """The waveforms of what a deck says; see `run_deck`."""
     return transient(
         own.circuit, own.grid.stop, own.waves, own.initial, None, tolerance, own.switches, own.couplings,
-        progress, own.begin, own.held, method, accuracy, own.grid.step,
+        progress, own.begin, own.held, method, accuracy, own.grid.step, own.longest,
     )  # fmt: skip
 
 
@@ -88,6 +88,8 @@ class DeckSetting(NamedTuple):
         With all sources that others control.
     couplings : mapping of (str, str) to float
         Of its inductors.
+    longest : float or None
+        Step of the implicit method, s.
     """
 
     grid: Grid
@@ -98,6 +100,7 @@ class DeckSetting(NamedTuple):
     held: dict[str, float]
     circuit: Circuit
     couplings: Mapping[tuple[str, str], float]
+    longest: float | None = None
 
 
 def setting(
@@ -134,7 +137,8 @@ def setting(
         waves |= _turned_on(circuit, waves)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
-    return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings)
+    longest = cards[0].longest or None if cards else None
+    return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings, longest)
 
 
 def steady_deck(

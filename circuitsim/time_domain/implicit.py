@@ -91,6 +91,8 @@ class Implicit:
     ----------
     circuit, waveforms, switches, couplings, tolerance, accuracy
         See `circuitsim.time_domain.transient`.
+    longest : float
+        Step, s.
 
     Attributes
     ----------
@@ -107,14 +109,14 @@ class Implicit:
 
     def __init__(
         self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
-        couplings: Mapping[tuple[str, str], float], tolerance: float, accuracy: float,
+        couplings: Mapping[tuple[str, str], float], tolerance: float, accuracy: float, longest: float = math.inf,
     ) -> None:  # fmt: skip
         if not 0.0 < accuracy <= 0.1:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
         kind = circuit.arrays().kind
         if (kind == AMPLIFIER).any():
             raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
-        self.circuit, self.accuracy = circuit, accuracy
+        self.circuit, self.accuracy, self._longest = circuit, accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
         self.switching = Switching(places, tuple(switches.values()), tuple(switches))
@@ -274,7 +276,7 @@ class Implicit:
         def attempt(length: float, end: float | None = None) -> Step:
             return third_order_step(self.companion, moving, begin, length, at.time + length if end is None else end)
 
-        turn = self._turning.next(at.time, now.switches)
+        turn, want = self._turning.next(at.time, now.switches), min(want, self._longest)
         while True:
             left = target - at.time
             # Steps that a known event ends are as long as it is late at most.

@@ -77,6 +77,7 @@ def transient(
     method: Method | str | None = None,
     accuracy: float = ACCURACY,
     step: float | None = None,
+    max_step: float | None = None,
 ) -> TransientResult:
     """The waveforms of a circuit of R, C, L, convex devices, switches and sources from 0 to ``stop`` s.
 
@@ -113,6 +114,8 @@ def transient(
         by more than ten times that is made again with smaller steps.
     step : float, optional
         Distance of the output times, s, in place of their number; the last one is shorter where it has to be.
+    max_step : float, optional
+        Longest step of the implicit method, s; the exact one has none.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def transient(
     if not isinstance(circuit, Circuit):
         from circuitsim.time_domain.deck import run_deck
 
-        if waveforms or switches or couplings or held or begin or points is not None or step is not None:
+        if waveforms or switches or couplings or held or begin or {points, step, max_step} != {None}:
             raise UsageError(
                 "a deck states its waveforms, switches, couplings, .ic and output times itself; pass deck.circuit to "
                 "state others"
@@ -153,7 +156,9 @@ def transient(
     stop = float(times[-1])
     chosen = Method(method) if method is not None else method_for(circuit, waveforms)
     if chosen is Method.IMPLICIT:
-        make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance)
+        if max_step is not None and not max_step > 0.0:
+            raise UsageError(f"the longest step is a positive time, not {max_step!r} s")
+        make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=max_step or np.inf)
         return implicit_run(make, accuracy, times, initial, held, tolerance, progress)
     problem = Problem(circuit, waveforms, switches, couplings)
     run = Course(problem, stop)

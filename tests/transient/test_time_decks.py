@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck, read_deck_text
-from circuitsim.time_domain import ImplicitResult, TransientResult, measure
+from circuitsim.netlist.timed import Timed, timed_text
+from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
 from circuitsim.time_domain.deck import requested, run_deck
 from circuitsim.units import parse
 
@@ -155,3 +157,29 @@ def test_sources_that_startup_turns_on() -> None:
     after = 1.0 - tau / rise * (np.exp(rise / tau) - 1.0) * np.exp(-t / tau)
     assert found.voltage("out") == pytest.approx(10.0 * np.where(t < rise, ramp, after), abs=1e-10)
     assert found.voltage("b")[0] == 1.0
+
+
+def test_the_longest_step_of_a_card() -> None:
+    """Output times where the card states no other, as LTspice's do, and no step of the implicit method is longer."""
+    deck = "t\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n.tran {} uic\n.end\n"
+    run = run_deck(read_deck_text(deck.format("0 1m 0 10u")))
+    assert np.diff(run.times) == pytest.approx(np.full(100, 1e-5), rel=1e-9)
+    counts = []
+    for card in ("0.5m 1m", "0.5m 1m 0 1u"):
+        run = run_deck(read_deck_text(deck.format(card)), method="implicit", accuracy=1e-2)
+        assert isinstance(run, ImplicitResult)
+        starts = run.segment_starts()
+        counts.append(starts.size)
+        assert np.diff(starts).max() <= (1.001e-6 if card.endswith("1u") else 1.0)
+    assert counts[0] < 100 < 1000 <= counts[1]
+    with pytest.raises(UsageError, match="longest step"):
+        transient(read_deck_text(deck.format("0 1m")).circuit, 1e-3, {}, {}, method="implicit", max_step=0.0)
+
+
+def test_a_deck_of_ltspice_as_a_flat_one() -> None:
+    """The longest step stays; sources that startup turns on are ramps."""
+    deck = read_deck_text("t\nV1 a 0 3\nR1 a b 1k\nC1 b 0 1n Rser=10\n.tran 1u 60u 0 0.5u startup\n.end\n")
+    text = timed_text(Timed(deck, deck.circuit, {}))
+    again = read_deck_text(text)
+    assert ".tran 1e-06 6e-05 0 5e-07" in text and "startup" not in text
+    assert run_deck(again).voltage("b") == pytest.approx(run_deck(deck).voltage("b"), abs=1e-12)
