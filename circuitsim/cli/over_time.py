@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from circuitsim.errors import Problem
     from circuitsim.netlist.deck import Deck
     from circuitsim.time_domain import TransientResult
+    from circuitsim.time_domain.fourier import FourierRequest
 
 
 ELSEWHERE = frozenset(("tran", "ac", "amplitude"))
@@ -33,6 +35,11 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         help="as .meas tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1' (repeatable); shown in place of "
         "waveforms",
     )  # fmt: skip
+    parser.add_argument(
+        "--fourier", metavar="'FREQ …'", action="append", default=[],
+        help="as .four: '1k v(out)', '1k 20 v(out) i(R1)' for 20 harmonics, '1k 20 5 v(out)' over the last 5 periods "
+        "(repeatable); the harmonics are shown in place of waveforms",
+    )  # fmt: skip
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
@@ -44,8 +51,12 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     from circuitsim.analysis.probes import all_probes, parse_probes
     from circuitsim.cli.sweep import OVER_TIME, printed
 
-    if args.format == "raw" and (args.events or args.measure):
-        raise UsageError("rawfiles hold waveforms: leave out --events and --measure, or choose another --format")
+    if args.format == "raw" and (args.events or args.measure or args.fourier):
+        raise UsageError(
+            "rawfiles hold waveforms: leave out --events, --measure and --fourier, or choose another --format"
+        )
+    if args.measure and args.fourier:
+        raise UsageError("--measure and --fourier are shown in place of waveforms each: give one of them")
     check_target(args.output, [args.deck])
     if args.plot:
         from circuitsim.cli.drawing import check_drawing
@@ -76,30 +87,60 @@ def acts_over_time(note: Problem) -> bool:
 
 def show(
     args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula], found: TransientResult,
-    measured: Sequence[str], more: Mapping[str, Any],
+    measured: Sequence[str], more: Mapping[str, Any], harmonics: Sequence[FourierRequest] = (),
 ) -> None:  # fmt: skip
-    """Print waveforms, events or measurements; ``more`` is for JSON beside certificate and energies."""
+    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies."""
     from circuitsim.formats.rawfile import swept
     from circuitsim.formats.table import table_text
+    from circuitsim.time_domain.fourier import fourier_table, series
     from circuitsim.time_domain.measure import measure_all, measurements_table
     from circuitsim.time_domain.table import events_table, waveform_table
 
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
     values = measure_all(found, measured, names)
+    spectra = [own for request in harmonics for own in series(found, request, names)]
     shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
+    shown = fourier_table(spectra) if args.fourier else shown
     proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict(), **more}
     if args.format == "raw":
         text = swept(found.circuit.title, zip(waves.header, waves.units, waves.columns), "Transient Analysis")
     else:
-        text = table_text(shown, args.format, proof | ({"measurements": values} if values else {}))
+        if values:
+            proof["measurements"] = values
+        if spectra:
+            proof["fourier"] = [own.to_dict() for own in spectra]
+        text = table_text(shown, args.format, proof)
     if values and not args.measure and args.format == "table":
         text += "\n" + table_text(measurements_table(values), args.format, {})
+    if spectra and not args.fourier and args.format == "table":
+        text += "\n" + table_text(fourier_table(spectra), args.format, {})
     deliver(text, args.output)
     if values and not args.measure and args.format in ("csv", "raw"):
         said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
         print(f"measured: {said}", file=sys.stderr)
+    for own in spectra:
+        print(f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "
+              f"harmonic distortion {100.0 * own.distortion:.4g} %", file=sys.stderr)  # fmt: skip
     if args.plot:
         from circuitsim.cli.drawing import draw_waveforms
 
         draw_waveforms(found, waves, args.plot)
+
+
+def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None) -> list[FourierRequest]:
+    """The Fourier series that ``--fourier``, else the deck's ``.four`` cards, ask for.
+
+    Raises
+    ------
+    UsageError
+        A request that no run, or none up to ``stop`` s, could answer.
+    """
+    from circuitsim.time_domain.deck import fourier_requested
+    from circuitsim.time_domain.fourier import check_request, parse_request
+
+    names = lower_names(deck)
+    found = [parse_request(text, deck.circuit, names) for text in args.fourier or fourier_requested(deck)]
+    for request in found:
+        check_request(request, math.inf if stop is None else stop)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from circuitsim.cli.deck import add_deck
-from circuitsim.cli.over_time import add_shown, read_shown, show
+from circuitsim.cli.over_time import add_shown, harmonics_requested, read_shown, show
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.tran import initial_values, positive_time
 
@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.time_domain.deck import steady_deck
 
     deck, probes = read_shown(args)
+    harmonics = harmonics_requested(args, deck, None)
     line = LateProgress("steady")
     try:
         found = steady_deck(
@@ -53,5 +54,6 @@ def run(args: argparse.Namespace) -> int:
         line.close()
     own = found.shooting
     multipliers = [[float(value.real), float(value.imag)] for value in own.multipliers]
-    show(args, deck, probes, found, args.measure, {"shooting": own._asdict() | {"multipliers": multipliers}})
+    more = {"shooting": own._asdict() | {"multipliers": multipliers}}
+    show(args, deck, probes, found, args.measure, more, harmonics)
     return 0

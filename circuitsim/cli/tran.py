@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.over_time import add_shown, lower_names, read_shown, show
+from circuitsim.cli.over_time import add_shown, harmonics_requested, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
 from circuitsim.cli.stepped import Shown, run_all
@@ -76,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
     deck, probes = read_shown(args)
     vary = varied(args.vary) or steps_of(deck)
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
+    if vary and args.fourier:
+        raise UsageError("--fourier is of one run: leave out --vary and .step")
     if vary:
         shown = Shown(" ".join(map(str, probes)), args.events, args.measure)
         return run_all(
@@ -84,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
     line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
     own, names = setting(deck, step, stop, initial_values(args.initial)), lower_names(deck)
+    harmonics = harmonics_requested(args, deck, own.grid.stop)
     check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, names)
     with Interrupt() as interrupt:
         try:
@@ -96,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
             raise
         finally:
             line.close()
-    show(args, deck, probes, found, measurable(found, wanted, names) if interrupt.asked else wanted, {})
+    if interrupt.asked:
+        wanted, harmonics = measurable(found, wanted, names), []
+    show(args, deck, probes, found, wanted, {}, harmonics)
     if interrupt.asked:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED

@@ -13,6 +13,7 @@ from circuitsim.netlist.deck import (
     Analysis,
     DcRange,
     DcSweep,
+    FourierCard,
     OperatingPointRequest,
     SensitivityRequest,
     SmallSignal,
@@ -78,6 +79,8 @@ class Analyses:
             return self.small_signal(card, word, start + len(word))
         if word in (".meas", ".measure"):
             return measurement(card, start + len(word))
+        if word in (".four", ".fourier"):
+            return FourierCard(card.text[start + len(word) :].strip(), place)
         found = tokens(card, start + len(word))
         if word == ".ic":
             return initial_values(card, found, self.circuit, lambda token: self.number(card, token), self.reporter)

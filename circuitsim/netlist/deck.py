@@ -184,6 +184,14 @@ class MeasurementRequest(NamedTuple):
     card: str = "meas"
 
 
+class FourierCard(NamedTuple):
+    """``.four``: its text from the frequency on, as written."""
+
+    text: str
+    location: Location
+    card: str = "four"
+
+
 class InitialValues(NamedTuple):
     """``.ic v(a)=1 i(L1)=2``: potentials of nodes, V, and currents of inductors, A, at the beginning of ``.tran``."""
 
@@ -204,6 +212,7 @@ Analysis = (
     | TransferRequest
     | SensitivityRequest
     | MeasurementRequest
+    | FourierCard
     | InitialValues
 )
 

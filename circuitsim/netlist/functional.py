@@ -128,7 +128,8 @@ class FollowingSources:
         ------
         UsageError
         """
-        for k, what in self.steady.items():
+        if self.steady:
+            k, what = next(iter(self.steady.items()))
             raise UsageError(f"{self.circuit.names[k]} is {what}: it is solved at DC, but not over time or frequency; "
                              "write it as R, L, C and controlled sources")  # fmt: skip
 

@@ -45,7 +45,7 @@ NO_EFFECT = frozenset(
 )  # fmt: skip
 """Cards that cannot change the operating point."""
 
-OVER_TIME = frozenset((".ic", ".meas", ".measure"))
+OVER_TIME = frozenset((".ic", ".meas", ".measure", ".four", ".fourier"))
 """Those of them that act over time."""
 
 OPTIONS = frozenset((".option", ".options", ".opt"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
-from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, MeasurementRequest, Transient
+from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, MeasurementRequest, Transient
 from circuitsim.netlist.waveform import Waveform
 from circuitsim.netlist.writer import text_of, with_letter
 from circuitsim.units import exact
@@ -31,14 +31,12 @@ class Timed(NamedTuple):
     circuit: Circuit
     switches: dict[int, dict[str, float]]
 
-    @property
-    def turned_on(self) -> list[int]:
-        """Constant sources that ``startup`` turns on."""
-        if not any(isinstance(card, Transient) and card.startup for card in self.deck.analyses):
-            return []
-        kind, _, _, value = self.circuit.columns()
-        moving = {*self.deck.following.waves, *self.deck.following.formulas}
-        return [k for k, code in enumerate(kind) if code in (VOLTAGE, CURRENT) and value[k] and k not in moving]
+    def turned_on(self, k: int) -> bool:
+        """Whether an element is a constant source that ``startup`` turns on."""
+        following = self.deck.following
+        moving = k in following.waves or k in following.formulas or k in self.circuit.laws
+        constant = self.circuit.columns()[0][k] in (VOLTAGE, CURRENT) and not moving
+        return constant and any(isinstance(card, Transient) and card.startup for card in self.deck.analyses)
 
     def names(self, names: Sequence[str]) -> list[str]:
         """The elements' names in the text: those of switches have their own letter."""
@@ -59,7 +57,7 @@ class Timed(NamedTuple):
             else:
                 control = " ".join(nodes[node] for node in law.control)
             return f"{own} {ends} {control} switch{k}{' ON' * law.closed}"
-        if k in self.turned_on:
+        if self.turned_on(k):
             return f"{names[k]} {ends} PWL(0 0 {exact(STARTUP)} {exact(value[k])})"
         if k in following.waves:
             return f"{names[k]} {ends} {_function(following.waves[k], kind[k] == CURRENT)}"
@@ -87,6 +85,8 @@ class Timed(NamedTuple):
                 lines.append(f".tran {times}{' uic' * card.uic}")
             elif isinstance(card, MeasurementRequest):
                 lines.append(f".meas tran {card.text}")
+            elif isinstance(card, FourierCard):
+                lines.append(f".four {card.text}")
             elif isinstance(card, InitialValues):
                 held = [f"v({nodes[self.circuit.node_index(node)]})={exact(v)}" for node, v in card.voltages.items()]
                 held += [f"i({names[index(coil)]})={exact(i)}" for coil, i in card.currents.items()]

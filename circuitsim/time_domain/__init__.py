@@ -5,6 +5,7 @@ waveforms' states, the capacitors' voltages and the inductors' currents, and its
 """
 
 from circuitsim.analysis.switching import Switch
+from circuitsim.time_domain.fourier import FourierSeries, fourier
 from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
 from circuitsim.time_domain.gradients import WaveformGradient, waveform_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
@@ -25,9 +26,9 @@ from circuitsim.time_domain.waveforms import (
 )
 
 __all__ = [
-    "Event", "EventTime", "EventValue", "Exponential", "FrequencyModulation", "ImplicitResult", "Integral",
-    "Measurement", "Method", "PeriodicResult", "PiecewiseLinear", "Pulse", "Settling", "SettlingResult", "Shooting",
-    "Sine", "StepCircuit", "Switch", "TransientResult", "TransientSweep", "Value", "Waveform", "WaveformGradient",
-    "measure", "measure_gradient", "settling_energy", "steady_state_periodic", "transient", "transient_sweep",
-    "waveform_gradient",
+    "Event", "EventTime", "EventValue", "Exponential", "FourierSeries", "FrequencyModulation", "ImplicitResult",
+    "Integral", "Measurement", "Method", "PeriodicResult", "PiecewiseLinear", "Pulse", "Settling", "SettlingResult",
+    "Shooting", "Sine", "StepCircuit", "Switch", "TransientResult", "TransientSweep", "Value", "Waveform",
+    "WaveformGradient", "fourier", "measure", "measure_gradient", "settling_energy", "steady_state_periodic",
+    "transient", "transient_sweep", "waveform_gradient",
 ]  # fmt: skip

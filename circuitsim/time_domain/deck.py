@@ -10,7 +10,7 @@ from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import STARTUP, Deck, InitialValues, MeasurementRequest, Transient
+from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, MeasurementRequest, Transient
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
@@ -191,10 +191,9 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[s
 def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:
     """Sources without time functions as LTspice's ``startup`` turns them on."""
     code, _, _, values = circuit.columns()
-    return {
-        circuit.names[k]: PiecewiseLinear([0.0, STARTUP], [0.0, value])
-        for k, value in enumerate(values) if code[k] in (VOLTAGE, CURRENT) and value and circuit.names[k] not in waves
-    }  # fmt: skip
+    constant = [k for k in range(len(circuit)) if code[k] in (VOLTAGE, CURRENT) and k not in circuit.laws]
+    found = {circuit.names[k]: PiecewiseLinear([0.0, STARTUP], [0.0, values[k]]) for k in constant}
+    return {name: wave for name, wave in found.items() if name not in waves}
 
 
 def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
@@ -208,6 +207,11 @@ def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
 def requested(deck: Deck) -> list[str]:
     """The deck's ``.meas tran`` cards, from their names on."""
     return [card.text for card in deck.analyses if isinstance(card, MeasurementRequest)]
+
+
+def fourier_requested(deck: Deck) -> list[str]:
+    """The deck's ``.four`` cards, from their frequencies on."""
+    return [card.text for card in deck.analyses if isinstance(card, FourierCard)]
 
 
 def _held(deck: Deck) -> dict[str, float]:

@@ -75,7 +75,7 @@ class Signal:
 
     def pieces(self, begin: float, end: float) -> _Pieces:
         """The signal between two times."""
-        ends = self._bounds(begin, end)
+        ends = self.bounds(begin, end)
         nodes, to_coefficients = _interpolation(self.result.points)
         times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
         return _Pieces(ends, self.at(times.ravel()).reshape(times.shape) @ to_coefficients.T)
@@ -91,7 +91,7 @@ class Signal:
         values = [self._of(own.voltage.reshape(-1, m), own.current.reshape(-1, m)) for own in outline]
         to_coefficients = np.linalg.inv(chebyshev.chebvander(2.0 * NODES - 1.0, last))
         c = np.concatenate(values).reshape(-1, last + 1) @ to_coefficients.T
-        ends, rest = self._bounds(begin, end), np.abs(c[:, 1:]).sum(axis=1)
+        ends, rest = self.bounds(begin, end), np.abs(c[:, 1:]).sum(axis=1)
         constant = rest <= ROUNDING * np.abs(c[:, 0])
 
         @cache
@@ -100,7 +100,7 @@ class Signal:
 
         return _Rough(ends, c[:, 0], np.where(constant, 1.0, 2.0) * rest, exact)
 
-    def _bounds(self, begin: float, end: float) -> np.ndarray:
+    def bounds(self, begin: float, end: float) -> np.ndarray:
         """The ends (p, 2) of the stretches between two times, s."""
         starts = self.result.segment_starts()
         bounds = np.concatenate([[begin], starts[(starts > begin) & (starts < end)], [end]])

@@ -150,8 +150,10 @@ def test_parasitic_elements_of_ltspice() -> None:
 
 def test_sources_that_startup_turns_on() -> None:
     """A ramp of 20 us into an RC filter; a time function keeps its own values."""
-    deck = "t\nV1 in 0 10\nR1 in out 100\nC1 out 0 1u\nV2 b 0 SIN(1 1 1k)\nR2 b 0 1\n.tran 0 1m startup\n.end\n"
-    found = run_deck(read_deck_text(deck))
+    cards = "V1 in 0 10\nR1 in out 100\nC1 out 0 1u\nV2 b 0 SIN(1 1 1k)\nR2 b 0 1\n.tran 0 1m startup\n.end\n"
+    found = run_deck(read_deck_text(f"t\n{cards}"))
+    follows = run_deck(read_deck_text(f"t\nE1 e 0 out 0 2\nR3 e 0 1\n{cards}"), accuracy=1e-7)
+    assert follows.voltage("e") == pytest.approx(2.0 * found.voltage("out"), abs=1e-5)
     t, tau, rise = found.times, 1e-4, 2e-5
     ramp = np.where(t < rise, t - tau * (1 - np.exp(-t / tau)), 0.0) / rise
     after = 1.0 - tau / rise * (np.exp(rise / tau) - 1.0) * np.exp(-t / tau)
