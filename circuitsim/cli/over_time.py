@@ -129,18 +129,26 @@ def show(
 
 
 def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None) -> list[FourierRequest]:
-    """The Fourier series that ``--fourier``, else the deck's ``.four`` cards, ask for.
+    """The Fourier series that ``--fourier``, else the deck's ``.four`` cards, ask for; a card that no run, or none up
+    to ``stop`` s, could answer is left out with a warning.
 
     Raises
     ------
     UsageError
-        A request that no run, or none up to ``stop`` s, could answer.
+        The same of ``--fourier``.
     """
     from circuitsim.time_domain.deck import fourier_requested
     from circuitsim.time_domain.fourier import check_request, parse_request
 
-    names = lower_names(deck)
-    found = [parse_request(text, deck.circuit, names) for text in args.fourier or fourier_requested(deck)]
-    for request in found:
-        check_request(request, math.inf if stop is None else stop)
+    found = []
+    for text in args.fourier or fourier_requested(deck):
+        try:
+            request = parse_request(text, deck.circuit, lower_names(deck))
+            check_request(request, math.inf if stop is None else stop)
+        except UsageError as error:
+            if args.fourier:
+                raise
+            print(f"warning: .four is left out: {error}", file=sys.stderr)
+        else:
+            found.append(request)
     return found

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
     from circuitsim.time_domain import TransientResult
-    from circuitsim.time_domain.deck import requested, run_setting, setting
+    from circuitsim.time_domain.deck import fourier_requested, requested, run_setting, setting
     from circuitsim.time_domain.measure import check_measurements
 
     deck, probes = read_shown(args)
@@ -78,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
     if vary and args.fourier:
         raise UsageError("--fourier is of one run: leave out --vary and .step")
+    if vary and fourier_requested(deck):
+        print("note: .four is of one run: it is left out of runs at several values", file=sys.stderr)
     if vary:
         shown = Shown(" ".join(map(str, probes)), args.events, args.measure)
         return run_all(

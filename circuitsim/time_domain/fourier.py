@@ -179,11 +179,11 @@ def parse_request(text: str, circuit: Circuit, names: Mapping[str, float]) -> Fo
         numbers.append(value)
         words.pop(0)
     if not numbers or not words:
-        raise UsageError(f".four {text}: write {FORM}")
+        raise UsageError(f"{text!r}: write {FORM}")
     whole = [9.0, 1.0]
     whole[: len(numbers) - 1] = numbers[1:]
     if any(not value.is_integer() for value in whole):
-        raise UsageError(f".four {text}: harmonics and periods are whole numbers")
+        raise UsageError(f"{text!r}: harmonics and periods are whole numbers")
     return FourierRequest(numbers[0], int(whole[0]), int(whole[1]), tuple(parse_probes(" ".join(words), circuit)))
 
 

@@ -101,6 +101,12 @@ def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ):  # fmt: skip
         assert main(["tran", str(path), "--diodes", "ideal", *more]) == 2
         assert text in capsys.readouterr().err
+    path.write_text(DECK.replace("{f}", "10"))
+    assert main(["tran", str(path), "--diodes", "ideal"]) == 0
+    assert "warning: .four is left out: the run of 0.005 s has 0 periods" in capsys.readouterr().err
+    path.write_text(DECK)
+    assert main(["tran", str(path), "--diodes", "ideal", "--vary", "R1=1k,2k"]) == 0
+    assert "left out of runs at several values" in capsys.readouterr().err
     steady = ["steady", str(path), "--diodes", "ideal", "--fourier", "1k 9 v(out)", "--format", "csv"]
     assert main(steady) == 0
     settled = [float(row.split(",")[3]) for row in capsys.readouterr().out.splitlines()[2:]]
