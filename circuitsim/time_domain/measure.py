@@ -15,7 +15,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.signals import Signal
+from circuitsim.time_domain.signals import LastStretch, Signal
 from circuitsim.units import parse
 
 FORMS = (
@@ -52,7 +52,7 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     --------
     ``measure(run, "ripple PP v(out) FROM=1m TO=2m").value``
     """
-    return Reader(result, text, names or {}).measurement()
+    return Reader(result, text, names or {}, LastStretch()).measurement()
 
 
 def measure_all(
@@ -60,9 +60,10 @@ def measure_all(
 ) -> dict[str, float | None]:
     """Measurements by name, in their order; each may read those before it."""
     found: dict[str, float | None] = {}
+    last = LastStretch()
     for text in texts:
         known = {name.lower(): value for name, value in found.items() if value is not None}
-        one = measure(result, text, dict(names) | known)
+        one = Reader(result, text, dict(names) | known, last).measurement()
         found[one.name] = one.value
     return found
 
@@ -323,13 +324,13 @@ class _Unknown(Signal):
 class Reader(Words):
     """Reads one measurement of a run."""
 
-    def __init__(self, result: TransientResult, text: str, names: Mapping[str, float]) -> None:
+    def __init__(self, result: TransientResult, text: str, names: Mapping[str, float], last: LastStretch) -> None:
         super().__init__(result.circuit, (float(result.times[0]), result.stop), text, names)
-        self.result = result
+        self.result, self.last = result, last
 
     def of(self, probe: Probe | Formula, level: float) -> Signal:
         """The signal of a quantity, less a level."""
-        return Signal(self.result, probe, self.names, level)
+        return Signal(self.result, probe, self.names, level, self.last)
 
 
 class _Checker(Words):

@@ -11,7 +11,7 @@ from circuitsim.time_domain.functionals import EventTime, EventValue, Functional
 from circuitsim.time_domain.gradients import waveform_gradient
 from circuitsim.time_domain.measure import Measurement, Reader
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.signals import Signal
+from circuitsim.time_domain.signals import LastStretch, Signal
 
 NEAR = 1e-9
 """Distance from the end of a segment, of the run, up to which an extreme or a crossing lies there."""
@@ -51,7 +51,7 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
     UsageError
         Another form, an unknown quantity, times outside the run.
     """
-    return _TermsReader(result, text, names or {}).read()
+    return _TermsReader(result, text, names or {}, LastStretch()).read()
 
 
 def measure_gradient(

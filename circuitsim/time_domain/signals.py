@@ -23,6 +23,8 @@ from circuitsim.time_domain.table import columns, of_waves
 
 ROUNDING = 1e-12
 """Share of a signal's size below which it is zero."""
+FEW, KEPT = 1000, 2**23
+"""Nodes and numbers: see `LastStretch`."""
 NEAREST = 1e-13
 """Crossings nearer to each other than this share of the run are one."""
 
@@ -53,13 +55,35 @@ class _Rough(NamedTuple):
     exact: Callable[[int], np.ndarray]
 
 
+class LastStretch:
+    """The waveforms of a run at the nodes between two times, V and A (n, m): those that were asked for last are kept,
+    as measurements often are of one stretch. A few nodes, or more than `KEPT` numbers, are not."""
+
+    def __init__(self) -> None:
+        self._stretch: tuple[float, float] | None = None
+        self._waves: tuple[np.ndarray, np.ndarray] | None = None
+
+    def at(
+        self, result: TransientResult, stretch: tuple[float, float], times: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Voltages and currents at the nodes (n,) of a stretch, s."""
+        if self._waves is None or self._stretch != stretch:
+            found = result.at(times)
+            if times.size < FEW or found[0].size > KEPT:
+                return found
+            self._stretch, self._waves = stretch, found
+        return self._waves
+
+
 class Signal:
     """A quantity over time, less a level."""
 
     def __init__(
-        self, result: TransientResult, probe: Probe | Formula, names: Mapping[str, float], level: float
+        self, result: TransientResult, probe: Probe | Formula, names: Mapping[str, float], level: float,
+        last: LastStretch | None = None,
     ) -> None:  # fmt: skip
         self.result, self.probe, self.names, self.level = result, probe, names, level
+        self._last = last or LastStretch()
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Values at times (n,)."""
@@ -78,7 +102,8 @@ class Signal:
         ends = self.bounds(begin, end)
         nodes, to_coefficients = _interpolation(self.result.points)
         times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
-        return _Pieces(ends, self.at(times.ravel()).reshape(times.shape) @ to_coefficients.T)
+        waves = self._last.at(self.result, (begin, end), times.ravel())
+        return _Pieces(ends, self._of(*waves).reshape(times.shape) @ to_coefficients.T)
 
     def rough(self, begin: float, end: float) -> _Rough:
         """The signal between two times; where steps have an outline, its polynomials through the stages of a step with
