@@ -25,8 +25,8 @@ Circuits of R, C, L, diodes, switches and sources (DC, PULSE, PWL, SIN, EXP, AM,
 diodes are ideal or piecewise linear, waveforms are exact: between two events the circuit is linear and its waveforms
 are matrix exponentials; the times at which diodes change are roots of them. So there is no time step to choose: --step
 is the distance of the output times alone. Devices with curves (junction diodes, LEDs, varistors), controlled sources,
-SFFM, formulas, and more than 60 capacitors and inductors get the implicit method, with steps of the stated --accuracy;
---method asks for one.
+SFFM, formulas that are curves, and more than 60 capacitors and inductors get the implicit method, with steps of the
+stated --accuracy; --method asks for one.
 
 The run begins at the operating point of time 0; .tran … UIC begins at the ic= of capacitors and inductors (0 without
 one), --initial states them on the command line. .ic holds nodes and inductors at the operating point.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from circuitsim.netlist.evaluate import Evaluator
@@ -22,12 +22,10 @@ def _segment(x: float, *points: float) -> int:
     return bisect_right(points[::2], x)
 
 
-def _least(*x: float) -> int:
-    return x.index(min(x))
-
-
-def _most(*x: float) -> int:
-    return x.index(max(x))
+def position(name: str, x: Sequence[float]) -> int:
+    """Which of some values ``min`` or ``max`` takes: the first of equal ones."""
+    values = [float(own) for own in x]
+    return values.index(min(values) if name == "min" else max(values))
 
 
 _WAYS: dict[str, Callable[..., Any]] = {
@@ -38,7 +36,8 @@ _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("int", "floor", "ceil"), lambda x: x // 1.0),
     **dict.fromkeys(("nint", "round"), round),
     **dict.fromkeys(("table", "pwl"), _segment),
-    "min": _least, "max": _most, "limit": lambda x, low, high: (x > low) + (x > high),
+    "min": lambda *x: position("min", x), "max": lambda *x: position("max", x),
+    "limit": lambda x, low, high: (x > low) + (x > high),
 }  # fmt: skip
 """Operators and functions with corners or jumps: which smooth part they are on."""
 
@@ -73,4 +72,4 @@ class BranchEvaluator(Evaluator):
         return found
 
 
-__all__ = ["BranchEvaluator"]
+__all__ = ["BranchEvaluator", "position"]

@@ -6,6 +6,7 @@ the source is an ideal source of a known value, and the circuit has its energy f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
@@ -18,6 +19,7 @@ from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.branches import BranchEvaluator
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
+from circuitsim.netlist.line_values import Curved, Line, LineEvaluator, slope_of
 from circuitsim.netlist.problems import HINTS
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 
@@ -150,6 +152,23 @@ class FollowingSources:
         moment = _Moment(self, {}, time, grid)
         return moment.placed(k), tuple(moment.taken)
 
+    def line_at(self, k: int, time: float, lines: Mapping[int, Callable[[float], Line]]) -> Line | None:
+        """The straight line that a source which a formula gives follows at a time, s, until its decisions change; None
+        where it follows a curve.
+
+        Parameters
+        ----------
+        k, time
+        lines : mapping of int to callable
+            Lines of the sources that have time functions, by position; the slopes of curves are nan.
+        """
+        try:
+            found = _LineMoment(self, time, lines).placed(k)
+        except Curved:
+            return None
+        slope = slope_of(found)
+        return None if math.isnan(slope) else Line(found, slope)
+
     def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
         """The value of one time function."""
         try:
@@ -223,22 +242,28 @@ class _Moment:
         if k not in self.known:
             formula = self.sources.formulas.get(k)
             if formula is None:
-                wave = None if self.grid is None else self.sources.waves.get(k)
-                if wave is None or self.grid is None:
-                    return float(self.sources.circuit.columns()[3][k])
-                self.known[k] = self.sources._wave(k, wave, self.time, self.grid)
+                wave = self.sources.waves.get(k)
+                self.known[k] = float(self.sources.circuit.columns()[3][k]) if wave is None else self.moved(k, wave)
                 return self.known[k]
             if k in self.open:
                 raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
             self.open.append(k)
-            read = partial(self.signal, formula=formula)
-            evaluator = (
-                Evaluator(self.sources.constants, read) if self.grid is None
-                else BranchEvaluator(self.sources.constants, read, self.taken)
-            )  # fmt: skip
+            evaluator = self.evaluator(partial(self.signal, formula=formula))
             self.known[k] = formula.factor * evaluator.value(formula.code, formula.environment)
             self.open.pop()
         return self.known[k]
+
+    def moved(self, k: int, wave: Waveform) -> float:
+        """The value of a source with a time function: without a grid that of its card."""
+        if self.grid is None:
+            return float(self.sources.circuit.columns()[3][k])
+        return self.sources._wave(k, wave, self.time, self.grid)
+
+    def evaluator(self, read: Callable[[Signal], float]) -> Evaluator:
+        """What runs a formula."""
+        if self.grid is None:
+            return Evaluator(self.sources.constants, read)
+        return BranchEvaluator(self.sources.constants, read, self.taken)
 
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""
@@ -279,3 +304,21 @@ class _Moment:
             return None
         up, down = ends[0][meeting], ends[1][meeting]
         return sum(s * self.value(k) for k, s in up if k >= 0) - sum(s * self.value(k) for k, s in down if k >= 0)
+
+
+class _LineMoment(_Moment):
+    """The straight lines of all sources at one time; see `FollowingSources.line_at`."""
+
+    def __init__(
+        self, sources: FollowingSources, time: float, lines: Mapping[int, Callable[[float], Line]]
+    ) -> None:
+        super().__init__(sources, {}, Line(time, 1.0))
+        self.lines = lines
+
+    def moved(self, k: int, wave: Waveform) -> float:
+        """The line of a source with a time function."""
+        return self.lines[k](float(self.time))
+
+    def evaluator(self, read: Callable[[Signal], float]) -> Evaluator:
+        """What runs a formula on lines."""
+        return LineEvaluator(self.sources.constants, read)

@@ -163,7 +163,8 @@ def steady_deck(
     deck.following.check_dynamic()
     if any(card.uic for card in cards):
         initial = _stated(deck.circuit, deck.following) | dict(initial or {})
-    waves, switches = _moving(deck.circuit, deck.following, grid), _abrupt(deck.circuit, deck.following)
+    waves = _moving(deck.circuit, deck.following, grid, straight=False)
+    switches = _abrupt(deck.circuit, deck.following)
     return steady_state_periodic(
         deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
     )
@@ -174,18 +175,21 @@ def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:
     return {circuit.names[k]: value for k, value in following.initials.items()}
 
 
-def _moving(circuit: Circuit, following: FollowingSources, grid: Grid) -> dict[str, Waveform]:
-    """Waveforms of sources.
+def _moving(
+    circuit: Circuit, following: FollowingSources, grid: Grid, straight: bool = True
+) -> dict[str, Waveform]:
+    """Waveforms of sources; formulas as straight lines where they are ``straight`` up to the end of the run.
 
     Raises
     ------
     UsageError, NetlistError
         Formulas without a value at time 0.
     """
-    names = circuit.names
-    waves: dict[str, Waveform] = {names[k]: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
-    others, sources = [*waves.values()], following.over_time()
-    return waves | {names[k]: FormulaOfTime(names[k], sources, k, grid, others) for k in following.formulas}
+    names, sources = circuit.names, following.over_time()
+    waves: dict[int, Waveform] = {k: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas}
+    lines = {k: made for k, formula in formulas.items() if straight and (made := formula.straight()) is not None}
+    return {names[k]: wave for k, wave in (waves | formulas | lines).items()}
 
 
 def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:

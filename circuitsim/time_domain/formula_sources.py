@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
+from circuitsim.netlist.line_values import Line
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.sampled import Sampled
-from circuitsim.time_domain.waveforms import Waveform
+from circuitsim.time_domain.waveforms import LINE, PiecewiseLinear, Waveform
 
 LOOKS = 2
 """Times for each output time at which the decisions of a formula are looked at."""
+MOST_LOOKS = 200_000
+"""Most looks, as many, at a formula that may be one of straight lines."""
 RESOLUTION = 1e-16
 """Error of a corner, of the whole run."""
+
+
+class FormulaLines(PiecewiseLinear):
+    """A source given by a formula, as straight lines."""
+
+
+def check_by_source(waves: Iterable[Waveform], name: str) -> None:
+    """Refuse a gradient by the source ``name`` where a formula may read it: the other source would not follow.
+
+    Raises
+    ------
+    UsageError
+    """
+    if any(isinstance(wave, FormulaLines) for wave in waves):
+        raise UsageError(f"{name} may be what the formula of another source reads: such runs have gradients by R, C, L "
+                         "and devices")  # fmt: skip
 
 
 class FormulaOfTime(Sampled):
@@ -36,8 +57,8 @@ class FormulaOfTime(Sampled):
         Its position.
     grid : Grid
         Output times.
-    others : sequence of Waveform
-        Those of other sources.
+    others : mapping of int to Waveform
+        Those of other sources, by position.
 
     Raises
     ------
@@ -48,10 +69,11 @@ class FormulaOfTime(Sampled):
     what = "a formula of the time"
 
     def __init__(
-        self, name: str, sources: FollowingSources, place: int, grid: Grid, others: Sequence[Waveform]
+        self, name: str, sources: FollowingSources, place: int, grid: Grid, others: Mapping[int, Waveform]
     ) -> None:
         super().__init__()
-        self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others
+        self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
+        self._lines = {k: partial(_line_of, wave) for k, wave in others.items()}
         self._look = (grid.step or grid.stop / 1000.0) / LOOKS
         self._at(0.0)
 
@@ -92,6 +114,28 @@ class FormulaOfTime(Sampled):
             begin, before = high, self._at(high)[1]
         return after
 
+    def straight(self) -> FormulaLines | None:
+        """The same waveform as straight lines up to the end of the run, for exact runs too; None where it has curves.
+
+        Between two corners the decisions of the formula are the same, so that one time tells whether it is a line.
+        """
+        stop = self._grid.stop
+        if stop / self._look > MOST_LOOKS or self._line(0.5 * self._look) is None:
+            return None
+        corners = [0.0, *self.corners(0.0, stop, MOST_LOOKS).tolist(), stop]
+        times, values = list[float](), list[float]()
+        for begin, end in pairwise(corners):
+            middle = 0.5 * (begin + end)
+            line = self._line(middle)
+            if line is None:
+                return None
+            times += [begin, end]
+            values += [line + line.slope * (begin - middle), line + line.slope * (end - middle)]
+        return FormulaLines(times, values)
+
+    def _line(self, time: float) -> Line | None:
+        return self._sources.line_at(self._place, time, self._lines)
+
     def slope(self, time: float) -> float:
         """Not known.
 
@@ -102,4 +146,10 @@ class FormulaOfTime(Sampled):
         raise UsageError(f"{self._name} is {self.what}: gradients of such a run are not done")
 
 
-__all__ = ["FormulaOfTime"]
+def _line_of(wave: Waveform, time: float) -> Line:
+    """The line that a waveform follows at a time, s; its slope is nan where that is a curve."""
+    state = wave.states(np.array([time]))[0][0]
+    return Line(*state.tolist()) if wave.system is LINE else Line(float(wave.row @ state), math.nan)
+
+
+__all__ = ["FormulaLines", "FormulaOfTime", "check_by_source"]

@@ -8,6 +8,7 @@ import numpy as np
 
 from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, VOLTAGE
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.functionals import Functional
 from circuitsim.time_domain.implicit_gradients import ImplicitSweep
 from circuitsim.time_domain.implicit_result import ImplicitResult
@@ -109,6 +110,8 @@ class _Numbers:
         source = k in self.run.waves or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
         if not varies or (self.value[k] == 0.0 and not source):
             raise UsageError(f"{name} has no such value: {NAMES}")
+        if source:
+            check_by_source(self.run.waves.values(), name)
 
     def _check_part(self, name: str) -> None:
         element, _, which = name.rpartition(".")

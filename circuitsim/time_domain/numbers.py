@@ -10,6 +10,7 @@ import numpy as np
 from circuitsim.analysis.parameters import part_slopes
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Origin
@@ -125,6 +126,7 @@ def _refuse(name: str, why: str = "") -> UsageError:
 def _of_element(problem: Problem, found: Stepped, k: int, name: str) -> None:
     sources = problem.sources.tolist()
     if k in sources and problem.circuit.columns()[0][k] in (VOLTAGE, CURRENT):
+        check_by_source(problem.waveforms, name)
         _of_source(problem, found, sources.index(k), 1.0, factor=True)
         return
     if problem.ideally_coupled[k]:

@@ -10,7 +10,7 @@ import pytest
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import ImplicitResult, Integral, TransientResult, waveform_gradient
-from circuitsim.time_domain.deck import run_deck, setting
+from circuitsim.time_domain.deck import run_deck, setting, steady_deck
 
 FILTER = "t\n{source}\nR1 in out 1k\nC1 out 0 100n\n.tran 10u 4m\n.end\n"
 
@@ -28,7 +28,7 @@ def ran(source: str, accuracy: float = 1e-6) -> TransientResult:
 ])  # fmt: skip
 def test_as_a_time_function(formula: str, function: str | None) -> None:
     ours = ran(f"B1 in 0 {formula}")
-    assert isinstance(ours, ImplicitResult) and ours.certificate.certified
+    assert isinstance(ours, ImplicitResult) is ("sin" in formula) and ours.certificate.certified
     if function is None:  # a full-wave rectified sine: its half waves one after the other
         t, k = ours.times, 2.0 * math.pi * 500.0 * 1e-4
         exact, start = np.zeros(t.size), 0.0
@@ -44,25 +44,50 @@ def test_as_a_time_function(formula: str, function: str | None) -> None:
 
 
 def test_a_comparator_of_two_sources_changes_where_they_meet() -> None:
-    """Pulses of the width that a triangle and a level of 0.3 V state, as corners to the last digits."""
+    """Pulses of the width that a triangle and a level of 0.3 V state, as corners to the last digits; an exact run."""
     deck = read_deck_text(
         "t\nVtri tri 0 PULSE(-1 1 0 0.5m 0.5m 1p 1m)\nVs s 0 0.3\nB1 in 0 V=if(v(s)>v(tri),12,-12)\n"
         "R1 in out 1k\nC1 out 0 100n\n.tran 10u 4m\n.end\n"
     )
-    wave = setting(deck).waves["B1"]
-    found = wave.corners(0.0, 4e-3, 100)
+    found = setting(deck).waves["B1"].corners(0.0, 4e-3, 100)
     falls, rises = 0.325e-3 + 1e-3 * np.arange(4), 0.675e-3 + 1e-12 + 1e-3 * np.arange(4)
     for exact in (*falls, *rises):
         assert np.abs(found - exact).min() < 2e-18
-    ours = run_deck(deck, accuracy=1e-7)
+    ours, implicit = run_deck(deck), run_deck(deck, method="implicit", accuracy=1e-7)
+    assert not isinstance(ours, ImplicitResult)
     corners = " ".join(
-        f"{fall:.15g} 12 {fall + 1e-12:.15g} -12 {rise:.15g} -12 {rise + 1e-12:.15g} 12"
+        f"{fall:.15g} 12 {fall + 1e-15:.17g} -12 {rise:.15g} -12 {rise + 1e-15:.17g} 12"
         for fall, rise in zip(falls, rises)
     )
     theirs = run_deck(read_deck_text(FILTER.format(source=f"V1 in 0 PWL(0 12 {corners})")))
-    assert ours.voltage("out") == pytest.approx(theirs.voltage("out"), abs=2e-5)
+    assert ours.voltage("out") == pytest.approx(theirs.voltage("out"), abs=1e-9)
+    assert implicit.voltage("out") == pytest.approx(theirs.voltage("out"), abs=2e-5)
     beside = [falls[1] - 1e-9, falls[1] + 1e-9]
     assert ours.voltage("in", times=beside).tolist() == [12.0, -12.0]
+
+
+@pytest.mark.parametrize(("formula", "straight"), [
+    ("2*v(r)-3*time*1k+1", True), ("abs(v(r)-0.5)", True), ("min(v(r),0.3)+max(v(r),v(c)/2)", True), ("-v(r)/4", True),
+    ("limit(2*v(r),0.2,0.9)", True), ("uramp(v(r)-0.25)*4", True), ("(v(r)>0.4 ? v(r) : 1-v(r))", True),
+    ("floor(4*v(r))", True), ("v(r)*v(r)", False), ("v(r)*time", False), ("1/(1+v(r))", False), ("v(x)+v(r)", False),
+    ("sqrt(v(r)+1)", False), ("(v(x)>0 ? 1 : v(r))", True), ("(v(r)>0.5)*(v(r)-0.5)", True),
+])  # fmt: skip
+def test_formulas_of_straight_lines_are_exact(formula: str, straight: bool) -> None:
+    """Of a ramp, a constant, a sine and the time: those of the voltages alone are controlled sources."""
+    deck = read_deck_text(
+        "t\nVr r 0 PULSE(0 1 0 1m 1m 0.2m 3m)\nVc c 0 1\nVx x 0 SIN(0 1 1k 0 0 30)\n"
+        f"B1 in 0 V={{{formula}+100*time}}\nR1 in out 1k\nC1 out 0 100n\n.tran 20u 4m\n.end\n"
+    )
+    run, sampled = run_deck(deck), run_deck(deck, method="implicit", accuracy=1e-7)
+    assert isinstance(run, ImplicitResult) is not straight
+    beside = run.times[1:] - 7e-6  # at steps a value is that after them
+    assert run.voltage("in", times=beside) == pytest.approx(sampled.voltage("in", times=beside), abs=1e-11)
+    assert run.voltage("out") == pytest.approx(sampled.voltage("out"), abs=3e-5 if straight else 1e-4)
+    if straight:
+        gradient = waveform_gradient(run, [Integral("v(out)", 0.0, 4e-3)], ["R1"]).gradient["R1"]
+        assert np.isfinite(gradient)
+        with pytest.raises(UsageError, match="may be what the formula"):
+            waveform_gradient(run, [Integral("v(out)", 0.0, 4e-3)], ["Vc"])
 
 
 def test_corners_that_rounding_separates_are_one() -> None:
@@ -80,6 +105,8 @@ def test_what_is_refused() -> None:
     with pytest.raises(NetlistError, match="not fixed by voltage sources"):
         run_deck(read_deck_text(behind_a_coil))
     deck = read_deck_text(FILTER.format(source="B1 in 0 V={sin(1k*time)}"))
+    with pytest.raises(UsageError, match="not periodic"):
+        steady_deck(read_deck_text(FILTER.format(source="B1 in 0 V={abs(time-1m)}")))
     with pytest.raises(UsageError, match="B1 is a formula of the time"):
         run_deck(deck, method="exact")
     with pytest.raises(UsageError, match="B1 is a formula of the time"):
