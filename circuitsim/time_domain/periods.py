@@ -83,8 +83,10 @@ class Later:
         self.wave, self.since, self.system, self.row = wave, since, wave.system, wave.row
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The waveform's own corners, less the time before."""
-        found = self.wave.corners(after + self.since, until + self.since, most) - self.since
+        """The waveform's own corners, less the time before; its states there are those after them."""
+        own = self.wave.corners(after + self.since, until + self.since, most)
+        found = own - self.since
+        found = np.where(found + self.since < own, np.nextafter(found, np.inf), found)
         return found[(found > after) & (found < until)]
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -126,35 +126,62 @@ class PiecewiseLinear:
         if repeat_from is not None and not repeat_from < self.times[-1]:
             raise UsageError("a piecewise-linear waveform repeats from a time before its last corner")
 
-    def _period(self) -> float:
-        return math.inf if self.repeat_from is None else float(self.times[-1]) - self.repeat_from
+    def _repetition(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Its length, s, and the corners of each, from the time that it repeats from on: times and values."""
+        if self.repeat_from is None:
+            return math.inf, np.zeros(0), np.zeros(0)
+        period, again = float(self.times[-1]) - self.repeat_from, self.times > self.repeat_from
+        first = self._lines(np.array([self.repeat_from]))[0][0, 0]
+        return period, np.append(self.repeat_from, self.times[again]), np.append(first, self.values[again])
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
         """The corners, those of later repetitions too; the arguments are those of `Waveform.corners`."""
         if self.repeat_from is None:
             return _within(self.times, after, until, most)
-        period, again = self._period(), self.times[self.times > self.repeat_from]
+        period, own, _ = self._repetition()
         first = max(1.0, math.floor((after - float(self.times[-1])) / period) - 1.0)
-        late = period * (first + np.arange(most // again.size + 4))
-        return _within(np.concatenate([self.times, (late[:, None] + again).ravel()]), after, until, most)
+        late = period * (first + np.arange(most // (own.size - 1) + 4))
+        return _within(np.concatenate([self.times, (late[:, None] + own[1:]).ravel()]), after, until, most)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The lines' values and slopes."""
+        state, sizes = self._lines(times)
+        late = np.flatnonzero(times >= self.times[-1]) if self.repeat_from is not None else np.zeros(0, np.int64)
+        if late.size:
+            state[late], sizes[late] = self._repeated(times[late])
+        return state, sizes
+
+    def _lines(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and slopes without repetition, and their sizes."""
         t, y, n = self.times, self.values, self.times.size
-        late = np.zeros(times.size)
-        if self.repeat_from is not None:
-            cycle = np.floor((times - t[-1]) / self._period()) + 1.0
-            late = np.where(times >= t[-1], self._period() * cycle, 0.0)
-            late = np.where((times >= t[-1] + late) & (times >= t[-1]), self._period() * (cycle + 1.0), late)
-        own = times - late
-        k = np.searchsorted(t, own, side="right")
-        # A corner belongs to the line after it, whatever the difference was rounded to.
-        k += (k < n) & (times >= t[np.minimum(k, n - 1)] + late)
+        k = np.searchsorted(t, times, side="right")
         first, last = np.maximum(k - 1, 0), np.minimum(k, n - 1)
-        span = t[last] - t[first]
-        slope = np.divide(y[last] - y[first], span, out=np.zeros(k.size), where=span > 0.0)
-        state = np.stack([y[first] + slope * np.maximum(own - t[first], 0.0), slope], axis=1)
-        return state, np.stack([np.maximum(np.abs(y[first]), np.abs(y[last])), np.abs(slope)], axis=1)
+        return _between(times - t[first], t[last] - t[first], y[first], y[last])
+
+    def _repeated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same at times in repetitions. A corner is the sum that `corners` makes, so that it begins the line after
+        it; a repetition begins at the last corner of the one before."""
+        period, own, y = self._repetition()
+        end = own[-1]
+        cycle = np.maximum(np.floor((times - end) / period), 0.0)
+        cycle += times >= period * (cycle + 1.0) + end
+        cycle -= times < period * cycle + end
+        late = period * (cycle + 1.0)
+        k = np.clip(np.searchsorted(own, times - late, side="right"), 1, own.size - 1)
+        for _ in range(2):
+            k += (k < own.size - 1) & (times >= late + own[k])
+            k -= (k > 1) & (times < late + own[k - 1])
+        begin = np.where(k > 1, late + own[k - 1], period * cycle + end)
+        return _between(times - begin, own[k] - own[k - 1], y[k - 1], y[k])
+
+
+def _between(
+    since: np.ndarray, span: np.ndarray, first: np.ndarray, last: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and slopes of lines from ``first`` to ``last`` within ``span`` s, and their sizes (n, 2)."""
+    slope = np.divide(last - first, span, out=np.zeros(span.size), where=span > 0.0)
+    state = np.stack([first + slope * np.maximum(since, 0.0), slope], axis=1)
+    return state, np.stack([np.maximum(np.abs(first), np.abs(last)), np.abs(slope)], axis=1)
 
 
 class Pulse:

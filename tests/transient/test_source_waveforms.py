@@ -13,7 +13,8 @@ from scipy.linalg import expm
 from circuitsim.netlist import read_deck_text
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain.deck import from_card, run_deck
+from circuitsim.time_domain import PiecewiseLinear, measure
+from circuitsim.time_domain.deck import from_card, run_deck, steady_deck
 from circuitsim.time_domain.waveforms import value
 
 GRID = Grid(1e-3, 2.0)
@@ -99,3 +100,35 @@ def test_relative_times_of_ltspice() -> None:
     grows = read_deck_text(text.replace("+1m 0 5m 0 +1m 2", "+3m 0"))
     assert grows.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 3e-3, 0.0)
     assert any("as in ngspice" in problem.message for problem in grows.problems)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_repeated_lines_at_their_corners(seed: int) -> None:
+    """From each corner of every repetition the line after it leads, against the points themselves."""
+    r = random.Random(seed)
+    unit = r.choice([1e-7, 1e-4, 0.1])
+    steps = [r.randint(1, 9) for _ in range(r.randint(2, 6))]
+    times = [unit * sum(steps[: k + 1]) - (unit * steps[0] if seed % 2 else 0.0) for k in range(len(steps))]
+    values = [float(r.randint(-5, 5)) for _ in times]
+    start = r.choice(times[:-1])
+    wave = PiecewiseLinear(times, values, start)
+    period, stop = times[-1] - start, times[-1] + 40.0 * (times[-1] - start)
+    corners = np.array([0.0, *wave.corners(0.0, stop, 10_000).tolist(), stop])
+    state, _ = wave.states(corners)
+    for begin, end, (level, slope) in zip(corners, corners[1:], state.tolist()):
+        middle = 0.5 * (begin + end)
+        own = middle - period * max(math.ceil((middle - times[-1]) / period), 0)
+        exact = float(np.interp(own, times, values))
+        assert level + slope * (middle - begin) == pytest.approx(exact, abs=1e-8)
+    assert len(corners) >= 40
+
+
+def test_a_sawtooth_of_ltspice() -> None:
+    """A mean over many repetitions, by both methods, and of the periodic steady state."""
+    card = "V1 a 0 PWL REPEAT FOREVER (0 0 10m 325 20m 0) ENDREPEAT"
+    deck = read_deck_text(f"t\n{card}\nR1 a b 1k\nC1 b 0 1u\n.tran 1m 1\n.end\n")
+    for method in ("exact", "implicit"):
+        assert measure(run_deck(deck, method=method), "m AVG v(a)").value == pytest.approx(162.5, rel=1e-9)
+    assert measure(steady_deck(deck), "m AVG v(b)").value == pytest.approx(162.5, rel=1e-9)
+    short = read_deck_text("t\nV1 a 0 PWL(0 0 0.2m 5 0.7m 0) r=0\nR1 a b 1k\nC1 b 0 1u\n.tran 10u 20m\n.end\n")
+    assert measure(steady_deck(short), "m AVG v(b)").value == pytest.approx(2.5, rel=1e-9)
