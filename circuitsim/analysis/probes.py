@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -111,6 +111,27 @@ class Formula:
             return found
         rows = zip(*(own.tolist() for own in known.values()))
         return np.array([self.value(dict(zip(known, row)), names) for row in rows])
+
+    @property
+    def decides(self) -> bool:
+        """Whether it has conditions, ``abs``, ``min``, ``max`` and the like: corners and jumps of its own."""
+        from circuitsim.netlist.branches import decides
+
+        return decides(self.code)
+
+    def decisions(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> list[tuple[Any, ...]]:
+        """Its decisions where the quantities have these values (n,): between two changes of them it is smooth."""
+        from circuitsim.netlist.branches import BranchEvaluator
+        from circuitsim.netlist.evaluate import Environment
+        from circuitsim.netlist.functions import CONSTANTS
+
+        found = []
+        for row in zip(*(own.tolist() for own in known.values())):
+            taken: list[Any] = []
+            evaluator = BranchEvaluator(CONSTANTS, dict(zip(known, row)).__getitem__, taken)
+            evaluator.value(self.code, Environment(None, {}, (dict(names),)))
+            found.append(tuple(taken))
+        return found
 
 
 def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:

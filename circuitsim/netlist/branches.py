@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from circuitsim.netlist.evaluate import Evaluator
-from circuitsim.netlist.expression import Code, Signal
+from circuitsim.netlist.expression import CALL, JUMP_IF_ZERO, Code, Signal
 
 
 def _sign(x: float) -> int:
@@ -72,4 +72,10 @@ class BranchEvaluator(Evaluator):
         return found
 
 
-__all__ = ["BranchEvaluator", "position"]
+def decides(code: Code) -> bool:
+    """Whether an expression has decisions at all."""
+    words = ((argument[0] if instruction == CALL else instruction) for instruction, argument, _ in code.program)
+    return any(word in _WAYS or word == JUMP_IF_ZERO for word in words)
+
+
+__all__ = ["BranchEvaluator", "decides", "position"]

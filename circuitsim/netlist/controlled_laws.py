@@ -26,7 +26,7 @@ from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.fixed import fixed_formulas
 from circuitsim.netlist.own_voltage import series_signs, tape_of, times
-from circuitsim.netlist.physical import resistance_factor
+from circuitsim.netlist.physical import factor_of
 from circuitsim.netlist.ramps import Affine, built
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
@@ -220,7 +220,7 @@ def cells(elaborator: Elaborator, frame: Any, spec: Controlled) -> float:
     found = elaborator.number(spec.multiplier, frame) * frame.multiplier if current else 1.0
     if spec.details:
         own = {word: elaborator.number(value, frame) for word, value in spec.details.items()}
-        found *= resistance_factor(own, {}, elaborator.temperatures)
+        found *= factor_of(own, {}, elaborator.temperatures)
     return found
 
 

@@ -358,7 +358,7 @@ class Deck:
         Parameters
         ----------
         names : collection of str or None
-            The elements; None: all.
+            The elements; None: all, at frequencies, where inductors are no shorts.
 
         Raises
         ------
@@ -367,10 +367,10 @@ class Deck:
         """
         from circuitsim.netlist.fixed import followers
 
-        if not followers(self.following, names):
+        if not followers(self.following.over_time() if names is None else self.following, names):
             return self.circuit, self.following
         circuit, following = self.all_controlled()
-        left = followers(following, names)
+        left = followers(following.over_time() if names is None else following, names)
         if left:
             raise UsageError(
                 f"{circuit.names[left[0]]} is a formula that is not affine in what voltage and current sources fix: it "

@@ -165,7 +165,7 @@ class ElementValues:
             value = physical.LAWS[details.letter](stated, own, values, temperatures)
         except ValueError as error:
             raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
-        return value, physical.resistance_factor(own, values, temperatures) if details.letter == "R" else 1.0
+        return value, physical.factor_of(own, values, temperatures) if details.letter in ("R", "C", "L") else 1.0
 
     @staticmethod
     def check_references(frame: Frame, special: Special, details: Details, name: str) -> None:

@@ -59,7 +59,8 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
         for key, value in sorted_.pairs
         if key.text.lower() not in row.keywords
     }
-    for word in [w for w in numbers if model is None and (code != RESISTOR or w in SIZES)]:
+    idle = SIZES if code == RESISTOR else SIZES | {"tce"}
+    for word in [w for w in numbers if model is None and w in idle]:
         parts.no_effect(word, card, numbers.pop(word).offset, name.text)
     value = constant(value_of(token, card, scope)) if token is not None else None
     if token is not None and value is not None:

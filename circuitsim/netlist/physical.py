@@ -5,7 +5,8 @@ As ngspice 39 computes them (tested against it)::
     R = stated value, else RSH (L − 2 SHORT)/(W − 2 NARROW), else R of the model
     R(T) = R (1 + TC1 ΔT + TC2 ΔT²), or R · 1.01^(TCE ΔT) where the card or the model states TCE;  ΔT = T − TNOM
 
-What the card states has precedence over the model's. A capacitor is open at DC: its value is only kept.
+Capacitances and inductances have the same coefficients TC1 and TC2. What the card states has precedence over the
+model's.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ TYPES = {
 }  # fmt: skip
 """Types of the ``.model`` cards that elements with these letters take."""
 
+COEFFICIENTS = ("tc1", "tc2", "tnom", "t_measured")
+"""Parameters of capacitances and inductances over temperature."""
+
 ACTING = {
     "R": frozenset(("r", "res", "rsh", "narrow", "short", "dw", "dlr", "defw", "w", "l", "tc1", "tc2", "tce", "tnom",
                     "t_measured")),
-    "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl")),
-    "L": frozenset(("ind", "l")),
+    "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl", *COEFFICIENTS)),
+    "L": frozenset(("ind", "l", *COEFFICIENTS)),
     "O": frozenset(("r", "g", "len")),
     "Y": frozenset(("r", "length")),
     "U": frozenset(("rperl", "isperl")),
@@ -63,15 +67,22 @@ def resistance(stated: float | None, own: Numbers, model: Numbers, temperatures:
     ValueError
         Nothing states its value, or the temperature takes it to zero or below; the message is for the user.
     """
-    base, factor = nominal_resistance(stated, own, model), resistance_factor(own, model, temperatures)
+    return _at_temperature(nominal_resistance(stated, own, model), own, model, temperatures, "resistance", "Ω")
+
+
+def _at_temperature(
+    base: float, own: Numbers, model: Numbers, temperatures: Temperatures, what: str, unit: str
+) -> float:
+    """A value at its temperature and scale; raises as `resistance`."""
+    factor = factor_of(own, model, temperatures)
     if base > 0.0 and factor <= 0.0:
         where = f"at {temperatures.of(own):g} °C"
-        raise ValueError(f"its temperature coefficients make the resistance {base * factor:g} Ω {where}")
+        raise ValueError(f"its temperature coefficients make the {what} {base * factor:g} {unit} {where}")
     return base * factor
 
 
-def resistance_factor(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """Resistance over what its card or model states: scale and temperature."""
+def factor_of(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
+    """A value over what its card or model states: scale and temperature."""
     rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
     return thermal_factor(own, model, rise) * own.get("scale", 1.0)
 
@@ -105,19 +116,20 @@ def thermal_factor(own: Numbers, model: Numbers, rise: float) -> float:
 
 
 def capacitance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The capacitance of one capacitor at the nominal temperature, F; 0 where nothing states it."""
+    """The capacitance of one capacitor, F; 0 where nothing states it; raises as `resistance`."""
     if stated is None:
         stated = model.get("cap", model.get("c"))
     if stated is None:
         long = own.get("l", model.get("defl", 0.0)) - model.get("short", 0.0)
         wide = own.get("w", model.get("defw", SIZE)) - model.get("narrow", 0.0)
         stated = model.get("cj", 0.0) * wide * long + 2.0 * model.get("cjsw", 0.0) * (wide + long)
-    return stated * own.get("scale", 1.0)
+    return _at_temperature(stated, own, model, temperatures, "capacitance", "F")
 
 
 def inductance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The inductance of one inductor at the nominal temperature, H; 0 where nothing states it."""
-    return (model.get("ind", model.get("l", 0.0)) if stated is None else stated) * own.get("scale", 1.0)
+    """The inductance of one inductor, H; 0 where nothing states it; raises as `resistance`."""
+    base = model.get("ind", model.get("l", 0.0)) if stated is None else stated
+    return _at_temperature(base, own, model, temperatures, "inductance", "H")
 
 
 def lossless_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:

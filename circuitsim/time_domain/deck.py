@@ -71,6 +71,11 @@ def run_setting(
     )  # fmt: skip
 
 
+STEPS = 5
+"""Fewest steps from one output time to the next where sources follow formulas: of such a source nothing is known
+between the times at which it is looked at."""
+
+
 class DeckSetting(NamedTuple):
     """What a deck says about a run through time.
 
@@ -138,6 +143,8 @@ def setting(
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
     longest = cards[0].longest or None if cards else None
+    if any(isinstance(wave, FormulaOfTime) for wave in waves.values()):
+        longest = min(longest or math.inf, grid.step / STEPS)
     return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings, longest)
 
 

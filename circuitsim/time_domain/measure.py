@@ -147,7 +147,10 @@ class Words(ABC):
         if inner.lower() in self.names:
             return self.names[inner.lower()]
         try:
-            return parse(inner) if inner == text else Formula(inner, self.circuit).value({}, self.names)
+            try:
+                return parse(inner)
+            except ValueError:
+                return Formula(inner, self.circuit).value({}, self.names)
         except (ValueError, KeyError, UsageError):
             raise self.wrong(f"{text!r} is no number") from None
 

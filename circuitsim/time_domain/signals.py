@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -19,10 +19,17 @@ from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import NODES
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.table import columns, of_waves
+from circuitsim.time_domain.table import columns, of_probe, of_waves
 
 ROUNDING = 1e-12
 """Share of a signal's size below which it is zero."""
+LOOKS, LOOKS_OF_STEPS, ALL_LOOKS = 17, 3, 4000
+"""Times, at least, at which the decisions of a formula are looked at: in a segment of an exact run, in a step of an
+implicit one, and in all segments of an exact run together."""
+BESIDE = 1e-9
+"""Distance of the first and the last of them from its ends, as a share."""
+HALVINGS = 50
+"""Of the distance of two looks until a change is located."""
 FEW, KEPT = 1000, 2**23
 """Nodes and numbers: see `LastStretch`."""
 NEAREST = 1e-13
@@ -84,6 +91,9 @@ class Signal:
     ) -> None:  # fmt: skip
         self.result, self.probe, self.names, self.level = result, probe, names, level
         self._last = last or LastStretch()
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._decides = isinstance(probe, Formula) and probe.decides
+        self._near = isinstance(result, ImplicitResult) and not self._decides
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Values at times (n,)."""
@@ -102,13 +112,14 @@ class Signal:
         ends = self.bounds(begin, end)
         nodes, to_coefficients = _interpolation(self.result.points)
         times = ends[:, :1] + 0.5 * (ends[:, 1:] - ends[:, :1]) * (1.0 + nodes)
-        waves = self._last.at(self.result, (begin, end), times.ravel())
+        kept = LastStretch() if self._decides else self._last
+        waves = kept.at(self.result, (begin, end), times.ravel())
         return _Pieces(ends, self._of(*waves).reshape(times.shape) @ to_coefficients.T)
 
     def rough(self, begin: float, end: float) -> _Rough:
         """The signal between two times; where steps have an outline, its polynomials through the stages of a step with
         their variation twice."""
-        if not isinstance(self.result, ImplicitResult):
+        if not isinstance(self.result, ImplicitResult) or not self._near:
             ends, c = self.pieces(begin, end)
             return _Rough(ends, c[:, 0], np.abs(c[:, 1:]).sum(axis=1), lambda k: c[k])
         outline = StepsAgain(self.result).outline(begin, end)
@@ -126,16 +137,54 @@ class Signal:
         return _Rough(ends, c[:, 0], np.where(constant, 1.0, 2.0) * rest, exact)
 
     def bounds(self, begin: float, end: float) -> np.ndarray:
-        """The ends (p, 2) of the stretches between two times, s."""
+        """The ends (p, 2) of the stretches between two times on which the signal is smooth, s."""
         starts = self.result.segment_starts()
         bounds = np.concatenate([[begin], starts[(starts > begin) & (starts < end)], [end]])
+        if self._decides:
+            changes = np.unique(self._changes(bounds))
+            place = np.minimum(np.searchsorted(bounds, changes), bounds.size - 1)
+            beside = np.minimum(np.abs(bounds[place] - changes), np.abs(changes - bounds[place - 1]))
+            apart = np.diff(changes, prepend=-np.inf) > NEAREST * self.result.stop
+            bounds = np.unique(np.concatenate([bounds, changes[apart & (beside > NEAREST * self.result.stop)]]))
         return np.stack([bounds[:-1], bounds[1:]], axis=1)
+
+    def _changes(self, bounds: np.ndarray) -> np.ndarray:
+        """Times at which the decisions of a formula change between others, s, by bisection between looks."""
+        looks = max(LOOKS, -(-ALL_LOOKS // (bounds.size - 1)))
+        looks = LOOKS_OF_STEPS if isinstance(self.result, ImplicitResult) else looks
+        times = bounds[:-1, None] + np.diff(bounds)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, looks)
+        numbers = self._decisions(times.ravel()).reshape(times.shape)
+        change = numbers[:, 1:] != numbers[:, :-1]
+        low, high = times[:, :-1][change], times[:, 1:][change]
+        before, after = numbers[:, :-1][change], numbers[:, 1:][change]
+        found = [np.zeros(0)]
+        while low.size:
+            left, right = low, high
+            for _ in range(HALVINGS):
+                middle = 0.5 * (left + right)
+                same = self._decisions(middle) == before
+                left, right = np.where(same, middle, left), np.where(same, right, middle)
+            found.append(right)
+            now = self._decisions(right)
+            more = (now != after) & (right < high) & (right > low)
+            low, high, before, after = right[more], high[more], now[more], after[more]
+        return np.concatenate(found)
+
+    def _decisions(self, times: np.ndarray) -> np.ndarray:
+        """A number for the decisions of the formula at each time (n,)."""
+        assert isinstance(self.probe, Formula)
+        waves = self.result.at(times)
+        known = {signal: of_probe(self.result, own, *waves) for signal, own in self.probe.probes.items()}
+        found = self.probe.decisions(known, self.names)
+        return np.array([self._numbers.setdefault(own, len(self._numbers)) for own in found], dtype=np.int64)
 
     def slope(self, time: float) -> float:
         """The derivative at a time; at a corner that after it, at the end of the run that before it."""
         starts = np.append(self.result.segment_starts(), self.result.stop)
         k = min(max(int(np.searchsorted(starts, time, side="right")), 1), starts.size - 1)
-        (ends,), (c,) = self.pieces(float(starts[k - 1]), float(starts[k]))
+        found = self.pieces(float(starts[k - 1]), float(starts[k]))
+        at = min(max(int(np.searchsorted(found.ends[:, 0], time, side="right")) - 1, 0), len(found.ends) - 1)
+        ends, c = found.ends[at], found.coefficients[at]
         half = 0.5 * (ends[1] - ends[0])
         return float(chebyshev.chebval((time - ends[0]) / half - 1.0, chebyshev.chebder(c)) / half)
 
@@ -170,7 +219,7 @@ class Signal:
 
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """∫ of the signal or its square."""
-        if isinstance(self.result, ImplicitResult):
+        if isinstance(self.result, ImplicitResult) and self._near:
             sums = StepsAgain(self.result).sums(begin, end, power == 1 and self.linear())
             return float(sum(own.weights @ self._of(own.voltage, own.current) ** power for own in sums))
         ends, c = self.pieces(begin, end)

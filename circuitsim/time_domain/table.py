@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -43,25 +42,26 @@ def of_waves(
     current: np.ndarray,
 ) -> list[np.ndarray]:  # fmt: skip
     """Quantities from branch voltages, V, and currents, A (n, m)."""
-    circuit = result.circuit
-
-    def column(probe: Any) -> np.ndarray:
-        if probe.kind == "v":
-            ends = result.path(probe.first, probe.second or circuit.node_names[0])
-            return np.asarray(voltage[:, [k for k, _ in ends]] @ np.array([sign for _, sign in ends]))
-        k = circuit.element_index(probe.first)
-        if probe.kind == VALUE:
-            return np.full(len(voltage), circuit.arrays().value[k])
-        return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
-
     found = []
     for probe in probes:
         if isinstance(probe, Formula):
-            known = {signal: column(own) for signal, own in probe.probes.items()}
+            known = {signal: of_probe(result, own, voltage, current) for signal, own in probe.probes.items()}
             found.append(probe.values(known, names) if known else np.full(len(voltage), probe.value({}, names)))
         else:
-            found.append(column(probe))
+            found.append(of_probe(result, probe, voltage, current))
     return found
+
+
+def of_probe(result: TransientResult, probe: Probe, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
+    """A quantity (n,) from branch voltages, V, and currents, A (n, m)."""
+    circuit = result.circuit
+    if probe.kind == "v":
+        ends = result.path(probe.first, probe.second or circuit.node_names[0])
+        return np.asarray(voltage[:, [k for k, _ in ends]] @ np.array([sign for _, sign in ends]))
+    k = circuit.element_index(probe.first)
+    if probe.kind == VALUE:
+        return np.full(len(voltage), circuit.arrays().value[k])
+    return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
 
 
 def events_table(result: TransientResult) -> Table:

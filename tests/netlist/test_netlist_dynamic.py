@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from circuitsim import solve
 from circuitsim.cli import main
 from circuitsim.netlist import read_deck_text
+from circuitsim.time_domain import measure
+from circuitsim.time_domain.deck import run_deck
 
 DECK = """t
 V1 in 0 DC 2 AC 1 PULSE(0 2 0 1u 1u 1m 2m)
@@ -45,3 +49,22 @@ def test_charges_of_junctions_are_named(tmp_path: Path, capsys: pytest.CaptureFi
         path.write_text(f"t\nV1 a 0 1\nR1 a b 1k\nD1 b 0 dm\n.model dm {model}\n")
         assert main(["solve", str(path)]) == 0
         assert ("charges (CJO, TT) do not act over time" in capsys.readouterr().err) is named
+
+
+@pytest.mark.ngspice
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+def test_capacitances_and_inductances_over_temperature(tmp_path: Path) -> None:
+    """Coefficients on cards and in models, scale: as ngspice."""
+    cards = (
+        "t\n.options temp=77\nV1 a 0 SIN(0 1 1k)\nR1 a b 1k\nC1 b 0 cm 100n\n.model cm C(tc1=2m tc2=1u)\n"
+        "C2 b c 100n tc1=2m\n"
+        "R2 c 0 1k tc1=1m\nL1 c d 10m tc1=-3m tc2=1u\nL2 d e lm 20m\n.model lm L(tc1=4m)\nR3 e 0 1k\nC3 e 0 10n scale=3\n"
+    )
+    control = ".control\ntran 1u 5m 0 0.2u\nmeas tran x find v(b) at=0.74m\nmeas tran y find v(e) at=4.3m\n.endc\n.end\n"
+    (tmp_path / "deck.cir").write_text(cards + control)
+    words = ["ngspice", "-b", str(tmp_path / "deck.cir")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    theirs = [float(line.split("=")[1]) for line in done.stdout.splitlines() if line[:2] in ("x ", "y ")]
+    run = run_deck(read_deck_text(cards + ".tran 10u 5m\n.end\n"))
+    ours = [measure(run, text).value for text in ("x FIND v(b) AT=0.74m", "y FIND v(e) AT=4.3m")]
+    assert ours == pytest.approx(theirs, rel=1e-4) and len(theirs) == 2

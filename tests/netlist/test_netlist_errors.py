@@ -281,7 +281,7 @@ WARNINGS = [
 ]
 NOTES = [
     ("R1 a 0 1 l=1u w=2u", "no-effect", 2, 12, ("R1",), "l has no effect"),
-    ("C1 a 0 1 tc1=1 tc2=2", "no-effect", 2, 14, ("C1",), "tc1 has no effect"),
+    ("C1 a 0 1 tce=1 l=2", "no-effect", 2, 14, ("C1",), "tce has no effect"),
     ("D1 a 0 temp=27", "no-effect", 2, 8, ("D1",), "temp has no effect"),
     ("D1 a 0 m 2\n.model m D", "no-effect", 2, 10, ("D1",), "area has no effect"),
     ("D1 a 0 2", "no-effect", 2, 8, ("D1",), "area has no effect"),

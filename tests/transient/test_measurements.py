@@ -65,6 +65,7 @@ MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) 
     ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
     ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
     ("m TRIG v(in)=1 FALL=1 TARG v( in, 0 )=1 RISE=1", 0.01), ("m TRIG AT=1m TARG v(step)=v(in)-v(in)+1", 12e-3),
+    ("m FIND v(in) AT=quarter*2+1m/2-0.5m", 1.0), ("m WHEN v(in)=-quarter*100 FALL=1", 0.01 + math.asin(0.5) / OMEGA),
     # Formulas without braces.
     ("m AVG V(in)*V(in) FROM 0 TO 20m", 1.0 + 4.5), ("m AVG -V(in) * V(in) FROM 0 TO 20m", -1.0 - 4.5),
     ("m MAX 2*v(out)-1", 7.0), ("m MAX 2 * v(out) - 1 FROM=0", 7.0), ("m FIND v(in)/ 2 AT 5m", 2.0),
@@ -293,3 +294,25 @@ def test_stretches_begin_at_the_first_output_time() -> None:
     assert measure(run, "m WHEN v(a)=0.5 TD=0.1m").value == pytest.approx(0.5e-3, abs=1e-15)
     with pytest.raises(UsageError, match="ends before it begins"):
         measure(run, "m MAX v(a) TO=0.5m")
+
+
+ARC = {level: math.asin(level) / math.pi for level in (0.5, 0.9, 0.99, 0.999)}
+"""The sine is above a level for half a period less twice this share of half a period."""
+
+
+@pytest.mark.parametrize(("method", "step", "within"), [("exact", 2e-5, 1e-9), ("implicit", 2e-6, 2e-4)])
+@pytest.mark.parametrize(("text", "exact"), [
+    ("AVG V(a)>0.5", 1.0 / 3.0), ("AVG if(V(a)>0.9,1,0)", 0.5 - ARC[0.9]),
+    ("RMS if(V(a)>0.99,1,0)", math.sqrt(0.5 - ARC[0.99])), ("AVG floor(2*V(a))", -0.5),
+    ("MAX if(V(a)>0.999,5,0)", 5.0), ("AVG abs(V(a))", 2.0 / math.pi), ("AVG u(V(a)-0.999)", 0.5 - ARC[0.999]),
+    ("WHEN if(V(a)>0.5,1,0)=0.5 RISE=1", 1e-3 / 12.0), ("PP if(abs(V(a))>0.5,1,0)", 1.0),
+    ("INTEG max(V(a),0)-min(V(a),0)", 2e-3 / math.pi), ("DERIV abs(V(a)) AT=0.75m", 0.0),
+])  # fmt: skip
+def test_formulas_with_conditions(method: str, step: float, within: float, text: str, exact: float) -> None:
+    """A sine of 1 V and 1 kHz, for a period."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "a", "0", 0.0)
+    circuit.resistor("R1", "a", "b", 1e3)
+    circuit.add("C", "C1", "b", "0", 1e-9)
+    run = transient(circuit, 1e-3, {"V1": Sine(0.0, 1.0, 1e3)}, {}, step=step, method=method)
+    assert measure(run, f"m {text}").value == pytest.approx(exact, abs=within * (1e3 if "DERIV" in text else 1.0))
