@@ -58,9 +58,11 @@ def test_capacitances_and_inductances_over_temperature(tmp_path: Path) -> None:
     cards = (
         "t\n.options temp=77\nV1 a 0 SIN(0 1 1k)\nR1 a b 1k\nC1 b 0 cm 100n\n.model cm C(tc1=2m tc2=1u)\n"
         "C2 b c 100n tc1=2m\n"
-        "R2 c 0 1k tc1=1m\nL1 c d 10m tc1=-3m tc2=1u\nL2 d e lm 20m\n.model lm L(tc1=4m)\nR3 e 0 1k\nC3 e 0 10n scale=3\n"
+        "R2 c 0 1k tc1=1m\nL1 c d 10m tc1=-3m tc2=1u\nL2 d e lm 20m\n.model lm L(tc1=4m)\n"
+        "R3 e 0 1k\nC3 e 0 10n scale=3\n"
     )
-    control = ".control\ntran 1u 5m 0 0.2u\nmeas tran x find v(b) at=0.74m\nmeas tran y find v(e) at=4.3m\n.endc\n.end\n"
+    measures = "meas tran x find v(b) at=0.74m\nmeas tran y find v(e) at=4.3m\n"
+    control = f".control\ntran 1u 5m 0 0.2u\n{measures}.endc\n.end\n"
     (tmp_path / "deck.cir").write_text(cards + control)
     words = ["ngspice", "-b", str(tmp_path / "deck.cir")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
