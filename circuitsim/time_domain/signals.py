@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe
+from circuitsim.errors import UsageError
 from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import NODES
@@ -28,8 +29,8 @@ LOOKS, LOOKS_OF_STEPS, ALL_LOOKS = 17, 3, 4000
 implicit one, and in all segments of an exact run together."""
 BESIDE = 1e-9
 """Distance of the first and the last of them from its ends, as a share."""
-HALVINGS = 50
-"""Of the distance of two looks until a change is located."""
+HALVINGS, MOST_CHANGES = 50, 16
+"""Of the distance of two looks until a change is located; most changes there."""
 FEW, KEPT = 1000, 2**23
 """Nodes and numbers: see `LastStretch`."""
 NEAREST = 1e-13
@@ -149,7 +150,13 @@ class Signal:
         return np.stack([bounds[:-1], bounds[1:]], axis=1)
 
     def _changes(self, bounds: np.ndarray) -> np.ndarray:
-        """Times at which the decisions of a formula change between others, s, by bisection between looks."""
+        """Times at which the decisions of a formula change between others, s, by bisection between looks.
+
+        Raises
+        ------
+        UsageError
+            They change too often.
+        """
         looks = max(LOOKS, -(-ALL_LOOKS // (bounds.size - 1)))
         looks = LOOKS_OF_STEPS if isinstance(self.result, ImplicitResult) else looks
         times = bounds[:-1, None] + np.diff(bounds)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, looks)
@@ -159,6 +166,9 @@ class Signal:
         before, after = numbers[:, :-1][change], numbers[:, 1:][change]
         found = [np.zeros(0)]
         while low.size:
+            if len(found) > MOST_CHANGES:
+                raise UsageError(f"{self.probe}: its conditions change more than {MOST_CHANGES} times within "
+                                 f"{float((high - low)[0]):g} s; measure a shorter stretch")  # fmt: skip
             left, right = low, high
             for _ in range(HALVINGS):
                 middle = 0.5 * (left + right)

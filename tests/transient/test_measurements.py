@@ -19,7 +19,7 @@ from circuitsim.cli import main
 from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import Pulse, Sine, TransientResult, measure, transient
+from circuitsim.time_domain import Pulse, Sine, TransientResult, measure, signals, transient
 from circuitsim.time_domain.deck import run_deck
 
 OMEGA = 2.0 * math.pi * 50.0
@@ -316,3 +316,10 @@ def test_formulas_with_conditions(method: str, step: float, within: float, text:
     circuit.add("C", "C1", "b", "0", 1e-9)
     run = transient(circuit, 1e-3, {"V1": Sine(0.0, 1.0, 1e3)}, {}, step=step, method=method)
     assert measure(run, f"m {text}").value == pytest.approx(exact, abs=within * (1e3 if "DERIV" in text else 1.0))
+
+
+def test_conditions_that_change_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signals, "ALL_LOOKS", 20)
+    run = run_deck(read_deck_text("t\nV1 a 0 PWL(0 0 1m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 1m\n"))
+    with pytest.raises(UsageError, match="change more than 16 times"):
+        measure(run, "m AVG floor(1e6*v(a))")
