@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from circuitsim.cli.deck import add_deck, read, report, roles_of
 from circuitsim.cli.output import add_output, check_target, deliver
@@ -36,5 +37,11 @@ def run(args: argparse.Namespace) -> int:
     roles, notes = roles_of(deck)
     held = [note for note in deck.circuit.notes if note.kind == "switch"]
     report([*deck.problems, *deck.notes, *held, *notes])
-    deliver(dumps(deck.circuit, roles, ngspice=args.ngspice), args.output)
+    circuit = deck.circuit
+    if deck.following.formulas:
+        circuit, following = deck.all_controlled()
+        constant = ", ".join(circuit.names[k] for k in sorted(following.formulas))
+        if constant:
+            print(f"warning: written with their values at the operating point: {constant}", file=sys.stderr)
+    deliver(dumps(circuit, roles, ngspice=args.ngspice), args.output)
     return 0

@@ -44,7 +44,7 @@ class TimedDeck:
     Raises
     ------
     UsageError
-        Nothing is adjustable; no ``.tran`` and no ``stop``.
+        Nothing is adjustable; no ``.tran`` and no ``stop``; sources that follow others.
     """
 
     def __init__(
@@ -52,6 +52,10 @@ class TimedDeck:
     ) -> None:
         if not roles.trainable:
             raise UsageError("nothing may change: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
+        if deck.following.formulas:
+            name = deck.circuit.names[min(deck.following.formulas)]
+            raise UsageError(f"{name} follows other sources, which fits over time do not do yet: give it a time "
+                             "function of its own")  # fmt: skip
         self.deck, self.roles, self.steady, self.tolerance = deck, roles, steady, tolerance
         # The step of the card is the default of rise times: it stays as it is.
         steps = [card.step for card in deck.analyses if isinstance(card, Transient) and card.step > 0.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from circuitsim.analysis.switching import Switch, switches_of
@@ -166,7 +166,7 @@ def steady_deck(
         Sources that are formulas of the time, frequency modulated, or not periodic.
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
-    grid = grid_of(cards[0]) if cards else Grid((period or 1.0) / 1000.0, period or 1.0)
+    grid = grid_of(cards[0]) if cards else _grid_of_waves(deck.following.waves.values(), period or 1.0)
     deck.following.check_dynamic()
     if any(card.uic for card in cards):
         initial = _stated(deck.circuit, deck.following) | dict(initial or {})
@@ -175,6 +175,21 @@ def steady_deck(
     return steady_state_periodic(
         deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
     )
+
+
+def _grid_of_waves(waves: Iterable[Card], stop: float) -> Grid:
+    """What numbers that time functions leave out are taken from without a ``.tran`` card: a thousandth of the shortest
+    period in place of its step."""
+    periods = [stop]
+    for wave in waves:
+        numbers = wave.numbers
+        if wave.name == "pulse" and len(numbers) > 6:
+            periods.append(numbers[6])
+        elif wave.name in ("sin", "am") and len(numbers) > 2 and numbers[2] != 0.0:
+            periods.append(1.0 / abs(numbers[2]))
+        elif wave.name == "pwl":
+            periods.append(numbers[-2])
+    return Grid(min(time for time in periods if time > 0.0) / 1000.0, stop)
 
 
 def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:

@@ -36,3 +36,15 @@ def test_the_deck_is_never_overwritten(command: Command, deck, tmp_path: Path) -
     result = command("convert", path, "--output", path)
     assert result == (2, "", "error: --output 'my.cir' would overwrite the deck; choose another name\n")
     assert (tmp_path / path).read_bytes() == before
+
+
+def test_sources_that_follow_others_stay_controlled(command: Command, deck) -> None:
+    """A gain of what a source fixes is a gain in the flat deck; a formula of the time is a number, which is said."""
+    path = deck("n\nV1 a 0 PULSE(2 5 0 1u 1u 1m 2m)\nE1 e 0 a 0 3\nR4 e 0 1k\n")
+    result = command("convert", path)
+    assert (result.code, result.err) == (0, "")
+    flat = deck(result.out)
+    rows = command("sweep", flat, "--vary", "V1=0,1,2", "--columns", "v(e)").out.splitlines()[1:]
+    assert [float(row.split(",")[-1]) for row in rows] == [0.0, 3.0, 6.0]
+    timed = command("convert", deck("n\nB1 a 0 V=2+sin(time)\nR1 a 0 1k\n"))
+    assert timed.code == 0 and "written with their values at the operating point: B1" in timed.err

@@ -234,3 +234,11 @@ def test_a_deck_with_a_junction_diode(tmp_path: Path) -> None:
         run = fit.run(0, values * np.exp(share * direction))
         ends.append(fit.loss(0, run).value)
     assert gradients["logarithm"] @ direction == pytest.approx((ends[1] - ends[0]) / 2e-2, rel=2e-3)
+
+
+def test_sources_that_follow_others_are_refused() -> None:
+    """They kept their values at time 0."""
+    deck = read_deck_text("t\nV1 in 0 PULSE(0 1 0.1m 1u 1u 5m 10m)\nE1 x 0 in 0 2\nR1 x o 1k\nC1 o 0 1u ic=0\n"
+                          "*! trainable R1 min=100 max=10k\n.tran 10u 2m\n")  # fmt: skip
+    with pytest.raises(UsageError, match="E1 follows other sources"):
+        TimedDeck(deck, read_roles(deck)[0])

@@ -12,6 +12,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import (
     Exponential,
     PiecewiseLinear,
@@ -22,6 +23,7 @@ from circuitsim.time_domain import (
     steady_state_periodic,
     transient,
 )
+from circuitsim.time_domain.deck import steady_deck
 from circuitsim.time_domain.periods import Later, common, recurrence
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
@@ -219,3 +221,11 @@ def test_a_reversed_voltage_as_small_as_rounding(volts: float) -> None:
     found = transient(circuit, 1e-3, {}, initial={"C1": -9.9, "C2": volts}, points=5)
     exact = 4.95 * (1.0 - np.exp(-found.times / 5e-3))  # C1 and C2 in series, 10 Ω
     assert np.abs(found.voltage("o") - exact).max() < 2e-9
+
+
+def test_rise_times_without_a_card() -> None:
+    """A thousandth of the period where the pulse states none: it was all of it."""
+    deck = "t\nV1 a 0 PULSE(0 4 0 0 0 0.5m 1m)\nR1 a b 1k\nC1 b 0 1u\n"
+    swing = measure(steady_deck(read_deck_text(deck)), "m PP v(b)").value
+    share = math.exp(-0.5)  # of half a period
+    assert swing == pytest.approx(4.0 * (1.0 - share) / (1.0 + share), rel=2e-3)
