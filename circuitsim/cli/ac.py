@@ -61,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run over the frequencies and print the responses, or the poles."""
+    from circuitsim.cli.sweep import note_steps
+
     check_target(args.output, [args.deck])
     if args.plot:
         from circuitsim.cli.drawing import check_drawing
@@ -68,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude", "coupled", "tran"))
+    note_steps(deck, "ac")
     if args.poles:
         return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes

@@ -7,6 +7,7 @@ import argparse
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.over_time import add_shown, harmonics_requested, read_shown, show
 from circuitsim.cli.progress import LateProgress
+from circuitsim.cli.sweep import note_steps
 from circuitsim.cli.tran import initial_values, positive_time
 
 EPILOG = """\
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.time_domain.deck import steady_deck
 
     deck, probes = read_shown(args)
+    note_steps(deck, "steady")
     harmonics = harmonics_requested(args, deck, None)
     line = LateProgress("steady")
     try:

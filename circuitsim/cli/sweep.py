@@ -210,6 +210,12 @@ def steps_of(deck: Deck) -> Vary:
     return dict(steps)
 
 
+def note_steps(deck: Deck, analysis: str) -> None:
+    """Say that an analysis of one circuit leaves ``.step`` out."""
+    if steps_of(deck):
+        print(f"note: {analysis} is of the circuit as the cards have it: .step and .temp are left out", file=sys.stderr)
+
+
 def _only(found: list[Card], word: str) -> list[Card]:
     """``found``, if it is one card or none."""
     if len(found) > 1:

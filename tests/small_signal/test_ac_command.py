@@ -183,3 +183,10 @@ def test_sources_that_follow_fixed_voltages_follow_their_amplitudes() -> None:
     assert found["b"][0] == pytest.approx(2)
     with pytest.raises(UsageError, match="B2 is a formula that is not affine"):
         circuit_at_operating_point(read_deck_text("t\nV1 in 0 1\nB2 b 0 V={v(in)**2}\nR1 b 0 1\n.end"), changed=None)
+
+
+def test_steps_are_left_out_with_a_note(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = "t\nV1 a 0 SIN(0 1 1k) AC 1\nR1 a b 1k\nC1 b 0 1u\n.step temp 0 100 50\n.ac lin 1 1k 1k\n"
+    for command in ("ac", "steady"):
+        code, _, err = run(capsys, command, deck(tmp_path, text))
+        assert code == 0 and f"note: {command} is of the circuit as the cards have it" in err
