@@ -51,10 +51,6 @@ def slope_of(value: float) -> float:
     return value.slope if isinstance(value, Line) else 0.0
 
 
-def _product(of: Sequence[float]) -> float:
-    return slope_of(of[0] * of[1])
-
-
 def _quotient(of: Sequence[float]) -> float:
     if slope_of(of[1]):
         raise Curved
@@ -72,8 +68,8 @@ _CONSTANT = (
 _SLOPES: dict[str, Callable[[Sequence[float]], float]] = {
     **dict.fromkeys(_CONSTANT, lambda of: 0.0),
     **dict.fromkeys(("if", "ternary_fcn"), lambda of: slope_of(of[1] if of[0] else of[2])),
-    "+": lambda of: slope_of(of[0]) + slope_of(of[1]), "-": lambda of: slope_of(of[0]) - slope_of(of[1]),
-    "*": _product, "/": _quotient, "limit": _limited,
+    "+": lambda of: slope_of(of[0] + of[1]), "-": lambda of: slope_of(of[0] - of[1]),
+    "*": lambda of: slope_of(of[0] * of[1]), "/": _quotient, "limit": _limited,
     "abs": lambda of: slope_of(of[0]) if of[0] > 0.0 else -slope_of(of[0]),
     "uramp": lambda of: slope_of(of[0]) if of[0] > 0.0 else 0.0,
     "min": lambda of: slope_of(of[position("min", of)]), "max": lambda of: slope_of(of[position("max", of)]),

@@ -94,7 +94,7 @@ class Signal:
         self._last = last or LastStretch()
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._decides = isinstance(probe, Formula) and probe.decides
-        self._near = isinstance(result, ImplicitResult) and not self._decides
+        self._by_stages = isinstance(result, ImplicitResult) and not self._decides
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Values at times (n,)."""
@@ -120,7 +120,7 @@ class Signal:
     def rough(self, begin: float, end: float) -> _Rough:
         """The signal between two times; where steps have an outline, its polynomials through the stages of a step with
         their variation twice."""
-        if not isinstance(self.result, ImplicitResult) or not self._near:
+        if not isinstance(self.result, ImplicitResult) or not self._by_stages:
             ends, c = self.pieces(begin, end)
             return _Rough(ends, c[:, 0], np.abs(c[:, 1:]).sum(axis=1), lambda k: c[k])
         outline = StepsAgain(self.result).outline(begin, end)
@@ -229,7 +229,7 @@ class Signal:
 
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """∫ of the signal or its square."""
-        if isinstance(self.result, ImplicitResult) and self._near:
+        if isinstance(self.result, ImplicitResult) and self._by_stages:
             sums = StepsAgain(self.result).sums(begin, end, power == 1 and self.linear())
             return float(sum(own.weights @ self._of(own.voltage, own.current) ** power for own in sums))
         ends, c = self.pieces(begin, end)

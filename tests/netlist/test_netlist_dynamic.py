@@ -70,3 +70,11 @@ def test_capacitances_and_inductances_over_temperature(tmp_path: Path) -> None:
     run = run_deck(read_deck_text(cards + ".tran 10u 5m\n.end\n"))
     ours = [measure(run, text).value for text in ("x FIND v(b) AT=0.74m", "y FIND v(e) AT=4.3m")]
     assert ours == pytest.approx(theirs, rel=1e-4) and len(theirs) == 2
+
+
+def test_energy_refuses_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, data = tmp_path / "deck.cir", tmp_path / "data.csv"
+    path.write_text("t\n*! input V1\n*! output v(b)\n" + DECK.format(card="T1 a 0 b 0 Z0=50 TD=1n").split("\n", 1)[1])
+    data.write_text("V1\n1\n2\n")
+    assert main(["energy", str(path), "--data", str(data)]) == 2
+    assert "T1 is a transmission line" in capsys.readouterr().err

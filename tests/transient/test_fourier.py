@@ -109,8 +109,8 @@ def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "left out of runs at several values" in capsys.readouterr().err
     steady = ["steady", str(path), "--diodes", "ideal", "--fourier", "1k 9 v(out)", "--format", "csv"]
     assert main(steady) == 0
-    settled = [float(row.split(",")[3]) for row in capsys.readouterr().out.splitlines()[2:]]
-    assert settled == pytest.approx(exact.amplitude.tolist(), abs=1e-9)
+    periodic = [float(row.split(",")[3]) for row in capsys.readouterr().out.splitlines()[2:]]
+    assert periodic == pytest.approx(exact.amplitude.tolist(), abs=1e-9)
 
 
 @pytest.mark.ngspice

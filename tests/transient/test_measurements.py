@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from circuitsim import Circuit
@@ -21,6 +22,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import Pulse, Sine, TransientResult, measure, signals, transient
 from circuitsim.time_domain.deck import run_deck
+from circuitsim.time_domain.measure import measure_all
 
 OMEGA = 2.0 * math.pi * 50.0
 
@@ -264,7 +266,8 @@ def test_initial_values_without_effect(card: str, said: str) -> None:
 def test_an_interrupt_keeps_what_is_done(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch) -> None:
     """The signal comes while the run is under way; energies and certificate are those of its part."""
     path = tmp_path / "deck.cir"
-    path.write_text(CARDS.replace(".tran 10u 40m", ".tran 1m 40"))
+    late_cards = ".meas tran early MAX v(out) TO=0.5\n.meas tran late AVG v(out) FROM=39\n"
+    path.write_text(CARDS.replace(".tran 10u 40m", f"{late_cards}.tran 1m 40"))
 
     def late(self: LateProgress, done: float, whole: float) -> None:
         if done > 1.0 and not raised:
@@ -280,6 +283,7 @@ def test_an_interrupt_keeps_what_is_done(capsys: pytest.CaptureFixture[str], tmp
     assert float(rows[-1]["time"]) == raised[0]
     assert len(rows) == math.floor(raised[0] / 1e-3) + 2
     assert f"interrupted at {raised[0]:g} s" in shown.err
+    assert "early = " in shown.err and "not measured, as the run ended before: late AVG" in shown.err
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -323,3 +327,21 @@ def test_conditions_that_change_too_often(monkeypatch: pytest.MonkeyPatch) -> No
     run = run_deck(read_deck_text("t\nV1 a 0 PWL(0 0 1m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 1m\n"))
     with pytest.raises(UsageError, match="change more than 16 times"):
         measure(run, "m AVG floor(1e6*v(a))")
+
+
+def test_measurements_of_one_stretch_share_its_waveforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluated once, with the values of each alone; another stretch, a formula with conditions anew."""
+    deck = "t\nV1 a 0 PULSE(0 1 0 1u 1u 10u 20u)\nR1 a b 1k\nC1 b 0 1n\n.tran 1u 1m\n"
+    run, texts = run_deck(read_deck_text(deck)), ["p AVG v(b)", "q RMS v(b)", "r PP v(a)", "s AVG v(a)*i(R1)"]
+    alone = [measure(run, text).value for text in texts]
+    sizes, at = [], TransientResult.at
+
+    def counted(self: TransientResult, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(times))
+        return at(self, times)
+
+    monkeypatch.setattr(TransientResult, "at", counted)
+    assert list(measure_all(run, texts, {}).values()) == alone
+    assert len(sizes) == 1 and sizes[0] > 1000
+    measure_all(run, [*texts, "u AVG v(b) FROM=0.5m", "w AVG v(b) FROM=0.5m"], {})
+    assert len(sizes) == 3
