@@ -14,6 +14,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.line_values import Line
 from circuitsim.netlist.waveform import Grid
+from circuitsim.time_domain.decision_changes import changes
 from circuitsim.time_domain.sampled import Sampled
 from circuitsim.time_domain.waveforms import LINE, PiecewiseLinear, Waveform
 
@@ -22,7 +23,7 @@ LOOKS = 2
 MOST_LOOKS = 200_000
 """Most looks, as many, at a formula that may be one of straight lines."""
 RESOLUTION = 1e-16
-"""Error of a corner, of the whole run."""
+"""Shortest distance of a corner from the time that corners are asked for from, of the whole run."""
 
 
 class FormulaLines(PiecewiseLinear):
@@ -75,6 +76,7 @@ class FormulaOfTime(Sampled):
         self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
         self._lines = {k: partial(_line_of, wave) for k, wave in others.items()}
         self._look = (grid.step or grid.stop / 1000.0) / LOOKS
+        self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
 
     def _at(self, time: float) -> tuple[float, tuple[Any, ...]]:
@@ -89,30 +91,21 @@ class FormulaOfTime(Sampled):
         """Corners; see `Waveform.corners`."""
         found: list[float] = []
         begin, until = after, min(until, self._grid.stop)
-        before = self._at(begin)[1]
         while begin < until and len(found) < most:
             others = [wave.corners(begin, until, 1) for wave in self._others]
             nearest = min([until, *(float(own[0]) for own in others if own.size)])
-            count = max(math.ceil((nearest - begin) / self._look), 1)
-            for k in range(1, count + 1):
-                end = nearest if k == count else begin + (nearest - begin) * k / count
-                left = begin if k == 1 else begin + (nearest - begin) * (k - 1) / count
-                before = self._changes(left, end, before, found)
+            looks = max(math.ceil((nearest - begin) / self._look), 1) + 1
+            found += changes(self._decisions, np.linspace(begin, nearest, looks)[None], self._name).tolist()
             if nearest < until:
                 found.append(nearest)
             begin = nearest
-        return np.unique(np.array([time for time in found if after < time < until]))[:most]
+        first = after + RESOLUTION * self._grid.stop
+        return np.unique(np.array([time for time in found if first < time < until]))[:most]
 
-    def _changes(self, begin: float, end: float, before: tuple[Any, ...], found: list[float]) -> tuple[Any, ...]:
-        """Add the times after ``begin``, up to ``end``, at which decisions change; returns those at the end."""
-        after = self._at(end)[1]
-        while before != after:
-            low, high = begin, end
-            while low < (middle := 0.5 * (low + high)) < high and high - low > RESOLUTION * self._grid.stop:
-                low, high = (middle, high) if self._at(middle)[1] == before else (low, middle)
-            found.append(high)
-            begin, before = high, self._at(high)[1]
-        return after
+    def _decisions(self, times: np.ndarray) -> np.ndarray:
+        """A number for the decisions of the formula at each time (n,)."""
+        found = (self._at(time)[1] for time in times.tolist())
+        return np.array([self._numbers.setdefault(own, len(self._numbers)) for own in found], dtype=np.int64)
 
     def straight(self) -> FormulaLines | None:
         """The same waveform as straight lines up to the end of the run, for exact runs too; None where it has curves.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe
-from circuitsim.errors import UsageError
+from circuitsim.time_domain.decision_changes import changes
 from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import NODES
@@ -29,8 +29,8 @@ LOOKS, LOOKS_OF_STEPS, ALL_LOOKS = 17, 3, 4000
 implicit one, and in all segments of an exact run together."""
 BESIDE = 1e-9
 """Distance of the first and the last of them from its ends, as a share."""
-HALVINGS, MOST_CHANGES = 50, 16
-"""Of the distance of two looks until a change is located; most changes there."""
+MOST_CHANGES = 16
+"""Most changes of decisions between two looks."""
 FEW, KEPT = 1000, 2**23
 """Nodes and numbers: see `LastStretch`."""
 NEAREST = 1e-13
@@ -142,11 +142,11 @@ class Signal:
         starts = self.result.segment_starts()
         bounds = np.concatenate([[begin], starts[(starts > begin) & (starts < end)], [end]])
         if self._decides:
-            changes = np.unique(self._changes(bounds))
-            place = np.minimum(np.searchsorted(bounds, changes), bounds.size - 1)
-            beside = np.minimum(np.abs(bounds[place] - changes), np.abs(changes - bounds[place - 1]))
-            apart = np.diff(changes, prepend=-np.inf) > NEAREST * self.result.stop
-            bounds = np.unique(np.concatenate([bounds, changes[apart & (beside > NEAREST * self.result.stop)]]))
+            found = self._changes(bounds)
+            place = np.minimum(np.searchsorted(bounds, found), bounds.size - 1)
+            beside = np.minimum(np.abs(bounds[place] - found), np.abs(found - bounds[place - 1]))
+            apart = np.diff(found, prepend=-np.inf) > NEAREST * self.result.stop
+            bounds = np.unique(np.concatenate([bounds, found[apart & (beside > NEAREST * self.result.stop)]]))
         return np.stack([bounds[:-1], bounds[1:]], axis=1)
 
     def _changes(self, bounds: np.ndarray) -> np.ndarray:
@@ -160,25 +160,7 @@ class Signal:
         looks = max(LOOKS, -(-ALL_LOOKS // (bounds.size - 1)))
         looks = LOOKS_OF_STEPS if isinstance(self.result, ImplicitResult) else looks
         times = bounds[:-1, None] + np.diff(bounds)[:, None] * np.linspace(BESIDE, 1.0 - BESIDE, looks)
-        numbers = self._decisions(times.ravel()).reshape(times.shape)
-        change = numbers[:, 1:] != numbers[:, :-1]
-        low, high = times[:, :-1][change], times[:, 1:][change]
-        before, after = numbers[:, :-1][change], numbers[:, 1:][change]
-        found = [np.zeros(0)]
-        while low.size:
-            if len(found) > MOST_CHANGES:
-                raise UsageError(f"{self.probe}: its conditions change more than {MOST_CHANGES} times within "
-                                 f"{float((high - low)[0]):g} s; measure a shorter stretch")  # fmt: skip
-            left, right = low, high
-            for _ in range(HALVINGS):
-                middle = 0.5 * (left + right)
-                same = self._decisions(middle) == before
-                left, right = np.where(same, middle, left), np.where(same, right, middle)
-            found.append(right)
-            now = self._decisions(right)
-            more = (now != after) & (right < high) & (right > low)
-            low, high, before, after = right[more], high[more], now[more], after[more]
-        return np.concatenate(found)
+        return changes(self._decisions, times, str(self.probe), MOST_CHANGES)
 
     def _decisions(self, times: np.ndarray) -> np.ndarray:
         """A number for the decisions of the formula at each time (n,)."""
