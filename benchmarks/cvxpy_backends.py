@@ -185,8 +185,9 @@ def main() -> None:
     page = ["# circuitsim beside the backends of cvxpy", "", machine(), ""]
     page += [
         f"Bold: the fastest whose verified error is at most {BOUND:.0e} (where none is, the fastest at all). Medians "
-        f"of {options.rounds} rounds in turns; slower than {SLOW:g} s: one round.", "",
-    ]  # fmt: skip
+        f"of {options.rounds} rounds in turns; slower than {SLOW:g} s: one round.",
+        "",
+    ]
     for side in (int(word) for word in options.sides.split(",")):
         circuit = mesh(side)
         page += lines(circuit, measured(circuit, names(parametrised=True), options.rounds))

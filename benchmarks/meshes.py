@@ -12,9 +12,9 @@ def mesh(m: int, seed: int = 0) -> circuitsim.Circuit:
     """The mesh of side m of README's table: m² nodes, see `readme_table.py`."""
     rng = np.random.default_rng(seed)
     node = np.arange(m * m).reshape(m, m) + 2
-    edges = np.concatenate([
-        np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()], 1), np.stack([node[:-1].ravel(), node[1:].ravel()], 1)
-    ])  # fmt: skip
+    edges = np.concatenate(
+        [np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()], 1), np.stack([node[:-1].ravel(), node[1:].ravel()], 1)]
+    )
     diodes = edges[rng.random(len(edges)) < 0.3]
     turned = rng.random(len(diodes)) < 0.5
     diodes[turned] = diodes[turned][:, ::-1]

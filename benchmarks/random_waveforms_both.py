@@ -89,8 +89,17 @@ def run(seed: int, accuracy: float) -> Run:
     laws = max((max(float(x) for x in tuple(one.certificate)[:5]) for one in done), default=math.nan)
     energy = [math.nan if one is None else float(one.energies.imbalance) for one in found]
     events = [0 if one is None else len(one.events) for one in found]
-    return Run(seed, (errors[0], errors[1]), refused, (events[0], events[1]), (energy[0], energy[1]), laws, apart,
-               falls, (seconds[0], seconds[1]))  # fmt: skip
+    return Run(
+        seed,
+        (errors[0], errors[1]),
+        refused,
+        (events[0], events[1]),
+        (energy[0], energy[1]),
+        laws,
+        apart,
+        falls,
+        (seconds[0], seconds[1]),
+    )
 
 
 def difference(exact: TransientResult, implicit: TransientResult) -> float:
@@ -133,8 +142,12 @@ def table(runs: list[Run], accuracy: float) -> list[str]:
             f"    {one.seed}: {one.apart:.1f}, at accuracy / 10 {one.falls:.1f} times less, events {one.events}"
             for one in beyond
         ]
-    lines += [f"    {one.seed}: {method}: {text}" for one in runs
-              for method, text in zip(("exact", "implicit"), one.errors) if text]  # fmt: skip
+    lines += [
+        f"    {one.seed}: {method}: {text}"
+        for one in runs
+        for method, text in zip(("exact", "implicit"), one.errors)
+        if text
+    ]
     return lines
 
 

@@ -35,9 +35,11 @@ from circuitsim.time_domain.kernels import time_kernel
 
 FREQUENCY, STAGES = 50.0, 20
 DIODES = (
-    "sidiode(Roff=1e12 Ron=1e-2 Vfwd=0)", "sidiode(Roff=1e12 Ron=1e-3 Vfwd=0)", "sidiode(Roff=1e12 Ron=1e-5 Vfwd=0)",
+    "sidiode(Roff=1e12 Ron=1e-2 Vfwd=0)",
+    "sidiode(Roff=1e12 Ron=1e-3 Vfwd=0)",
+    "sidiode(Roff=1e12 Ron=1e-5 Vfwd=0)",
     "D(IS=1e-12 N=0.0005)",
-)  # fmt: skip
+)
 SETTINGS = ((1e-3, 1000), (1e-4, 4000), (1e-5, 20000), (1e-6, 100000))
 """Relative tolerance of ngspice and least number of its steps."""
 ERRORS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -103,6 +105,7 @@ def exact(case: Case) -> TransientResult:
     waves = {name: Sine(0.0, volts, FREQUENCY, phase=phase) for name, (volts, phase) in case.sources.items()}
     return transient(case.circuit, case.stop, waves, {}, method="exact")
 
+
 CALLS = 9
 """Runs of the exact method in a turn."""
 LEAST = 3e-3
@@ -163,12 +166,23 @@ def deck(case: Case, of: Setting, out: Path) -> str:
         cards.append(f"{letter}{name} {ends} {value}" + (" ic=0" if name[0] == "C" else ""))
     step, least = case.stop / of.steps, of.tolerance
     shown = f"v({case.out[0]})" + ("" if case.out[1] == "0" else f"-v({case.out[1]})")
-    return "\n".join([
-        *cards, f".model ideal {of.diode}",
-        f".options reltol={least} abstol={1e-9 * least} vntol={1e-3 * least} chgtol={1e-11 * least} method={of.method}",
-        f".tran {step} {case.stop} 0 {step} uic", ".control", "set wr_singlescale", "set numdgt=12", "run",
-        f"wrdata {out} {shown}", ".endc", ".end", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            *cards,
+            f".model ideal {of.diode}",
+            f".options reltol={least} abstol={1e-9 * least} vntol={1e-3 * least} chgtol={1e-11 * least}"
+            f" method={of.method}",
+            f".tran {step} {case.stop} 0 {step} uic",
+            ".control",
+            "set wr_singlescale",
+            "set numdgt=12",
+            "run",
+            f"wrdata {out} {shown}",
+            ".endc",
+            ".end",
+            "",
+        ]
+    )
 
 
 def ngspice(text: str, folder: Path, runs: int) -> float:
@@ -209,10 +223,13 @@ def rows(k: int, ours: Ours, runs: int, folder: Path) -> list[str]:
     case = CASES[k]()
     result = exact(case)
     found, empty = outcomes(case, result, folder), ngspice("start\nV1 a 0 1\nR1 a 0 1\n.op\n.end\n", folder, runs)
-    lines = [f"**{case.name}**: {len(result.events)} events, energy balance {result.energies.imbalance:.1e}; "
-             f"{len(found)} of {len(DIODES) * 2 * len(SETTINGS)} runs of ngspice end",
-             "", "| error | ngspice | its error | its setting | exact | ratio |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        f"**{case.name}**: {len(result.events)} events, energy balance {result.energies.imbalance:.1e}; "
+        f"{len(found)} of {len(DIODES) * 2 * len(SETTINGS)} runs of ngspice end",
+        "",
+        "| error | ngspice | its error | its setting | exact | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
     for most in (*ERRORS, min(off for off, *_ in found)):
         within = [one for one in found if one[0] <= most]
         if not within:
@@ -246,12 +263,13 @@ def main() -> None:
         serve()
         return
     lines = [
-        "# Rectifiers in time beside ngspice", "",
+        "# Rectifiers in time beside ngspice",
+        "",
         f"`python benchmarks/rectifiers_ngspice.py --runs {args.runs}`: ten periods from states of zero; processor "
         "time, medians of turns. For each error, relative to the largest output voltage, the fastest run of ngspice "
         "that is within it.",
         "",
-    ]  # fmt: skip
+    ]
     ours = Ours()
     with tempfile.TemporaryDirectory() as folder:
         for k in range(len(CASES)):

@@ -39,9 +39,13 @@ def crossbar(side: int) -> Circuit:
     row = 1 + np.arange(cells).reshape(side, side)
     column, source = row + cells, 1 + 2 * cells + np.arange(side)
     ends = [
-        (row[:, :-1], row[:, 1:]), (column[:-1], column[1:]), (row, column), (source, row[:, 0]),
-        (column[-1], 0 * source), (source, 0 * source),
-    ]  # fmt: skip
+        (row[:, :-1], row[:, 1:]),
+        (column[:-1], column[1:]),
+        (row, column),
+        (source, row[:, 0]),
+        (column[-1], 0 * source),
+        (source, 0 * source),
+    ]
     first, second = (np.concatenate([pair[k].ravel() for pair in ends]) for k in (0, 1))
     kind = np.full(first.size, RESISTOR)
     kind[-side:] = VOLTAGE

@@ -131,9 +131,9 @@ def main() -> None:
         row: dict[str, Any] = {"case": case}
         try:
             layered = group == "layered"
-            row["times"] = layered_times(what, float(budget)) if layered else (
-                circuit_times(group, int(what), float(budget))
-            )  # fmt: skip
+            row["times"] = (
+                layered_times(what, float(budget)) if layered else (circuit_times(group, int(what), float(budget)))
+            )
         except Exception as error:  # whatever one version raises is a result of that version
             row["failure"] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         print(json.dumps(row), flush=True)

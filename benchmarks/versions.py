@@ -91,7 +91,7 @@ def measured(tree: Path, cases: list[str], budget: float) -> tuple[Times, dict[s
     try:
         done = subprocess.run(
             command, env=environment(tree), capture_output=True, text=True, check=False, timeout=LIMIT
-        )  # fmt: skip
+        )
         out, said = done.stdout, done.stderr
     except subprocess.TimeoutExpired as error:
         out = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
@@ -117,8 +117,10 @@ def in_turns(trees: list[Path], cases: list[str], rounds: int, budget: float) ->
             if case in failed[which]:
                 rows.append(f"| {case} | failed ({name}): {failed[which][case]} | | | | |".replace("\n", " "))
         if case not in failed[0] and case not in failed[1]:
-            rows += [_row(case, kind, [found[case] for found in times[0]], [found[case] for found in times[1]])
-                     for kind in times[0][0][case]]  # fmt: skip
+            rows += [
+                _row(case, kind, [found[case] for found in times[0]], [found[case] for found in times[1]])
+                for kind in times[0][0][case]
+            ]
     return rows
 
 
@@ -150,6 +152,7 @@ def machine() -> str:
 
 def revision(tree: Path, name: str) -> str:
     """The commit of a tree, beside its name, and whether it has changes of its own."""
+
     def git(*words: str) -> str:
         done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=False)
         return done.stdout.strip()
@@ -173,13 +176,16 @@ def compare(names: list[str], trees: list[Path], options: argparse.Namespace) ->
             measured(tree, cases, 0.0)
         compiling.append(f"{time.perf_counter() - began:.0f} s")
     lines = [
-        "# Speeds, old against new", "",
-        f"Old: {revision(trees[0], names[0])}. New: {revision(trees[1], names[1])}. {machine()}", "",
+        "# Speeds, old against new",
+        "",
+        f"Old: {revision(trees[0], names[0])}. New: {revision(trees[1], names[1])}. {machine()}",
+        "",
         f"{options.rounds} rounds in turns. Untimed first run of all cases, with compilation: old {compiling[0]}, new "
-        f"{compiling[1]}. Load before {before}, after {{after}}.", "",
+        f"{compiling[1]}. Load before {before}, after {{after}}.",
+        "",
         "| case | processor time | old, ms | new, ms | old / new | least … largest | of the fastest |",
         "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     print("\n".join(lines), flush=True)
     for cases in wanted:
         rows = in_turns(trees, cases, options.rounds, options.budget)
@@ -201,9 +207,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         names = [options.old, options.new]
-        with (
-            source_tree(options.old, Path(folder, "old")) as old, source_tree(options.new, Path(folder, "new")) as new
-        ):
+        with source_tree(options.old, Path(folder, "old")) as old, source_tree(options.new, Path(folder, "new")) as new:
             page = "\n".join(compare(names, [old, new], options)) + "\n"
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -54,11 +54,37 @@ _HOMES = {
 }
 
 # Packages and modules, imported on first use too.
-_PARTS = frozenset({
-    "analysis", "blocks", "boltzmann", "certificate", "controlled", "datasets", "effective", "errors", "examples",
-    "ffebm", "fitting", "hopfield", "jax", "layered", "learning", "models", "netlist", "notebook", "plotting", "report",
-    "small_signal", "time_domain", "tolerance", "torch", "trained", "training", "units",
-})  # fmt: skip
+_PARTS = frozenset(
+    {
+        "analysis",
+        "blocks",
+        "boltzmann",
+        "certificate",
+        "controlled",
+        "datasets",
+        "effective",
+        "errors",
+        "examples",
+        "ffebm",
+        "fitting",
+        "hopfield",
+        "jax",
+        "layered",
+        "learning",
+        "models",
+        "netlist",
+        "notebook",
+        "plotting",
+        "report",
+        "small_signal",
+        "time_domain",
+        "tolerance",
+        "torch",
+        "trained",
+        "training",
+        "units",
+    }
+)
 
 __all__ = [*sorted(_HOMES), "__version__"]
 

@@ -270,9 +270,13 @@ def create_wrapper(context: Any, library: Any, fndesc: Any, environment: Any, re
 
 
 STANDING_IN: tuple[tuple[Any, str, Any], ...] = (
-    (NRTContext, "get_meminfos", meminfos), (StructModel, "as_return", as_return),
-    (StructModel, "from_return", from_return), (StructModel, "as_data", as_data),
-    (callconv.CPUCallConv, "call_function", call_function), (cgutils, "alloca_once_value", place_of_value),
-    (cgutils._StructProxy, "_make_refs", places_of_struct), (cgutils._StructProxy, "__init__", struct_proxy),
-)  # fmt: skip
+    (NRTContext, "get_meminfos", meminfos),
+    (StructModel, "as_return", as_return),
+    (StructModel, "from_return", from_return),
+    (StructModel, "as_data", as_data),
+    (callconv.CPUCallConv, "call_function", call_function),
+    (cgutils, "alloca_once_value", place_of_value),
+    (cgutils._StructProxy, "_make_refs", places_of_struct),
+    (cgutils._StructProxy, "__init__", struct_proxy),
+)
 """What stands for attributes of numba's while it compiles parts."""

@@ -39,8 +39,15 @@ from circuitsim import _calls, _shortcuts
 from circuitsim._lowering import Lower
 
 _UNREADABLE = (
-    AttributeError, EOFError, ImportError, IndexError, KeyError, TypeError, ValueError, pickle.UnpicklingError,
-)  # fmt: skip
+    AttributeError,
+    EOFError,
+    ImportError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+)
 """What reading a cache of another version, or a damaged one, may raise."""
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
@@ -160,9 +167,12 @@ def _no_wrapper(*arguments: Any) -> None:
 
 
 _STANDING_IN = (
-    (arrayobj, "fix_integer_index", _index), (CPUContext, "create_cfunc_wrapper", _no_wrapper),
-    (NativeLowering, "lowering_class", Lower), *_calls.STANDING_IN, *_shortcuts.STANDING_IN,
-)  # fmt: skip
+    (arrayobj, "fix_integer_index", _index),
+    (CPUContext, "create_cfunc_wrapper", _no_wrapper),
+    (NativeLowering, "lowering_class", Lower),
+    *_calls.STANDING_IN,
+    *_shortcuts.STANDING_IN,
+)
 """What stands for attributes of numba's while it compiles parts."""
 
 

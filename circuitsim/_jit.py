@@ -28,8 +28,11 @@ logger = logging.getLogger("circuitsim.compilation")
 #: What every kernel is compiled with. No fast-math but contraction (a·b + c in one rounding): reassociation or
 #: "no infinities" would break the sign and range arguments the kernels rest on. No entry for callers in C.
 DEFAULTS: dict[str, Any] = {
-    "nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "no_cfunc_wrapper": True,
-}  # fmt: skip
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract"},
+    "no_cfunc_wrapper": True,
+}
 
 _kernels: weakref.WeakSet[Any] = weakref.WeakSet()
 

@@ -47,8 +47,12 @@ def _filled(builder: ir.IRBuilder, number: Any) -> Any:
 
 
 _OPERATORS = {
-    operator.add: "fadd", operator.iadd: "fadd", operator.sub: "fsub", operator.mul: "fmul", operator.truediv: "fdiv",
-}  # fmt: skip
+    operator.add: "fadd",
+    operator.iadd: "fadd",
+    operator.sub: "fsub",
+    operator.mul: "fmul",
+    operator.truediv: "fdiv",
+}
 
 
 def _operators() -> None:

@@ -199,10 +199,13 @@ class Lower(NumbaLower):
         if self._denotes_stretch(of, kind, index):
             return isinstance(of.dtype, _SCALARS)
         return (
-            isinstance(of, types.Array) and of.layout == "C" and isinstance(of.dtype, _SCALARS)
-            and isinstance(kind, types.SliceType) and not kind.has_step
+            isinstance(of, types.Array)
+            and of.layout == "C"
+            and isinstance(of.dtype, _SCALARS)
+            and isinstance(kind, types.SliceType)
+            and not kind.has_step
             and self._made.get(id(self.loadvar(index.name)), (0, 0))[:2] == (None, None)
-        )  # fmt: skip
+        )
 
     def _fill(self, of: Any, array: Any, bounds: Any, value: Any) -> None:
         """Store a number at all places of a stretch or an array."""
@@ -214,16 +217,24 @@ class Lower(NumbaLower):
     def _denotes_element(self, of: Any, index: Any) -> bool:
         indices = _each(index)
         return (
-            isinstance(of, types.Array) and isinstance(of.dtype, _SCALARS) and len(indices) == of.ndim
-            and of.layout in "CA" and all(isinstance(one, types.Integer) for one in indices)
+            isinstance(of, types.Array)
+            and isinstance(of.dtype, _SCALARS)
+            and len(indices) == of.ndim
+            and of.layout in "CA"
+            and all(isinstance(one, types.Integer) for one in indices)
             and not self.context.enable_boundscheck
-        )  # fmt: skip
+        )
 
     def _denotes_row(self, of: Any, index: Any, row: Any) -> bool:
         return (
-            isinstance(of, types.Array) and of.ndim == 2 and of.layout == "C" and isinstance(index, types.Integer)
-            and isinstance(row, types.Array) and row.layout == "C" and not self.context.enable_boundscheck
-        )  # fmt: skip
+            isinstance(of, types.Array)
+            and of.ndim == 2
+            and of.layout == "C"
+            and isinstance(index, types.Integer)
+            and isinstance(row, types.Array)
+            and row.layout == "C"
+            and not self.context.enable_boundscheck
+        )
 
     def _row(self, of: Any, array: Any, index: Any, kind: Any, row: Any) -> Any:
         """One row of a matrix."""
@@ -239,9 +250,13 @@ class Lower(NumbaLower):
 
     def _denotes_stretch(self, of: Any, kind: Any, index: Any) -> bool:
         return (
-            isinstance(of, types.Array) and of.ndim == 1 and of.layout == "C" and isinstance(kind, types.SliceType)
-            and not kind.has_step and id(self.loadvar(index.name)) in self._made
-        )  # fmt: skip
+            isinstance(of, types.Array)
+            and of.ndim == 1
+            and of.layout == "C"
+            and isinstance(kind, types.SliceType)
+            and not kind.has_step
+            and id(self.loadvar(index.name)) in self._made
+        )
 
     def _stretch(self, of: Any, value: Any, first: Any, stop: Any) -> Any:
         """The elements from one index to another, each counted from the end if it is negative."""

@@ -132,17 +132,21 @@ def _contains(model: Any) -> bool:
 def _expressions(state: Any) -> list[Any]:
     """All assignments of expressions in a function."""
     return [
-        statement for block in state.func_ir.blocks.values() for statement in block.find_insts(numba_ir.Assign)
+        statement
+        for block in state.func_ir.blocks.values()
+        for statement in block.find_insts(numba_ir.Assign)
         if isinstance(statement.value, numba_ir.Expr)
-    ]  # fmt: skip
+    ]
 
 
 def _inline_closures_if_any(own: Any, state: Any) -> bool:
     """Numba's pass that puts functions within functions, list comprehensions, `reduce` and stencils in place."""
     if any(one.value.op in ("make_function", "build_list") for one in _expressions(state)) or any(
-        one.value.name in ("reduce", "stencil") for block in state.func_ir.blocks.values()
-        for one in block.find_insts(numba_ir.Assign) if isinstance(one.value, (numba_ir.Global, numba_ir.FreeVar))
-    ):  # fmt: skip
+        one.value.name in ("reduce", "stencil")
+        for block in state.func_ir.blocks.values()
+        for one in block.find_insts(numba_ir.Assign)
+        if isinstance(one.value, (numba_ir.Global, numba_ir.FreeVar))
+    ):
         return bool(_inline_closures(own, state))
     PostProcessor(state.func_ir).run()
     fixup_var_define_in_scope(state.func_ir.blocks)
@@ -170,11 +174,16 @@ def _of_whole_arrays(statement: Any, kinds: Any) -> bool:
 
 
 STANDING_IN: tuple[tuple[Any, str, Any], ...] = (
-    (TargetConfig, "__hash__", _flags_hash), (TargetConfig, "__eq__", _same_flags),
-    (numba_ir.Inst, "_rec_list_vars", _variables), (dispatcher, "ev", _Untimed()),
-    (BaseFunction, "get_call_type", _known_call_type), (type(errors.termcolor()), "errmsg", _plain),
-    (PostProcessor, "run", _post_process), (DataModel, "contains_nrt_meminfo", _contains),
-    (InlineClosureLikes, "run_pass", _inline_closures_if_any), (NopythonRewrites, "run_pass", _rewrite_if_any),
+    (TargetConfig, "__hash__", _flags_hash),
+    (TargetConfig, "__eq__", _same_flags),
+    (numba_ir.Inst, "_rec_list_vars", _variables),
+    (dispatcher, "ev", _Untimed()),
+    (BaseFunction, "get_call_type", _known_call_type),
+    (type(errors.termcolor()), "errmsg", _plain),
+    (PostProcessor, "run", _post_process),
+    (DataModel, "contains_nrt_meminfo", _contains),
+    (InlineClosureLikes, "run_pass", _inline_closures_if_any),
+    (NopythonRewrites, "run_pass", _rewrite_if_any),
     (ffi.lib._lock, "_cblist", []),  # a note of each call of LLVM
-)  # fmt: skip
+)
 """What stands for attributes of numba's while it compiles parts."""

@@ -184,7 +184,7 @@ def current_scale(size, local):
 
 def branch_violations(
     kind, first, second, resistance_pattern, value, v, low, still, i, at_node, total, worst, relative
-):  # fmt: skip
+):
     """What `worst_violations` fills in for branches, after `net_currents`; returns the same."""
     # In scalars, not in the arrays: the next element need not wait for what the last one stored.
     kvl = source = forward = reverse = both = 0.0
@@ -234,9 +234,15 @@ def update_maximum(worst, relative, amount, scale):
 
 
 def certify(
-    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    tolerance: float = TOLERANCE, low: np.ndarray | None = None, tied: Callable[[], Tied] | None = None,
-) -> Certificate:  # fmt: skip
+    arrays: CircuitArrays,
+    value: np.ndarray,
+    voltages: np.ndarray,
+    currents: np.ndarray,
+    drops: np.ndarray,
+    tolerance: float = TOLERANCE,
+    low: np.ndarray | None = None,
+    tied: Callable[[], Tied] | None = None,
+) -> Certificate:
     """The certificate of one operating point.
 
     Parameters
@@ -271,9 +277,14 @@ def certify(
 
 
 def _resolved(
-    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    low: np.ndarray, tolerance: float,
-) -> Certificate | None:  # fmt: skip
+    arrays: CircuitArrays,
+    value: np.ndarray,
+    voltages: np.ndarray,
+    currents: np.ndarray,
+    drops: np.ndarray,
+    low: np.ndarray,
+    tolerance: float,
+) -> Certificate | None:
     """`certify` in one pass where the potentials resolve every drop and all equations hold, else None."""
     worst, relative, at_node = np.zeros(7), np.zeros(7), np.zeros((2, arrays.n_nodes))
     kind, first, second, zeroable, value = map(read_only, (*arrays[:4], value))
@@ -285,9 +296,7 @@ def _resolved(
     return found if found.certified else None
 
 
-def resolved_violations(
-    kind, first, second, zeroable, value, v, low, i, drops, resolution, at_node, worst, relative
-):
+def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, resolution, at_node, worst, relative):
     """The certificate of potentials that resolve every drop to ``resolution`` of itself; False where they do not.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`; see `certify` for the arguments.
@@ -346,9 +355,16 @@ def resolved_violations(
 
 
 def _certificate(
-    arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    carried: np.ndarray, least: tuple[np.ndarray, float], low: np.ndarray, tolerance: float,
-) -> Certificate:  # fmt: skip
+    arrays: CircuitArrays,
+    value: np.ndarray,
+    voltages: np.ndarray,
+    currents: np.ndarray,
+    drops: np.ndarray,
+    carried: np.ndarray,
+    least: tuple[np.ndarray, float],
+    low: np.ndarray,
+    tolerance: float,
+) -> Certificate:
     """`certify` with the currents ``carried``, A, and the ``least`` scales of each current (m,), A, and of printed
     potentials, V."""
     resolved, printed_least = least

@@ -73,9 +73,16 @@ class LoopViolations(NamedTuple):
 
 
 def loop_violations(
-    arrays: CircuitArrays, resistor: np.ndarray, fixed: np.ndarray, voltages: np.ndarray, low: np.ndarray,
-    currents: np.ndarray, drops: np.ndarray, size: np.ndarray, tolerance: float,
-) -> LoopViolations:  # fmt: skip
+    arrays: CircuitArrays,
+    resistor: np.ndarray,
+    fixed: np.ndarray,
+    voltages: np.ndarray,
+    low: np.ndarray,
+    currents: np.ndarray,
+    drops: np.ndarray,
+    size: np.ndarray,
+    tolerance: float,
+) -> LoopViolations:
     """Kirchhoff's voltage law for all elements, with the scale ``size`` of each drop (m,), V.
 
     An element whose drop agrees with the difference of its potentials to ``tolerance`` of itself needs no loop: the
@@ -94,9 +101,19 @@ def loop_violations(
     order = np.concatenate([np.flatnonzero(fixed), np.flatnonzero(conducting), rank])
     tree = _Tree(arrays.n_nodes, first, second, order)
     kernel(loop_sums, unclear.size, bitwise_stable=True)(
-        unclear, first, second, drops, size, tree.inside, tree.root, tree.depth, tree.parent, tree.edge, violation,
+        unclear,
+        first,
+        second,
+        drops,
+        size,
+        tree.inside,
+        tree.root,
+        tree.depth,
+        tree.parent,
+        tree.edge,
+        violation,
         scale,
-    )  # fmt: skip
+    )
     reach = np.maximum(np.abs(voltages[first]), np.abs(voltages[second]))[unclear]
     printed = np.abs(drops - difference)[unclear]
     return LoopViolations(violation, scale, printed, np.maximum(reach, scale[unclear]))

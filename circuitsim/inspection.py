@@ -86,9 +86,7 @@ def inspect_circuit(circuit: Circuit) -> Inspection:
     except NoSteadyStateError as error:
         contradiction = expansion.restated(error)
     part = structure.derived.part
-    lints = (
-        *_dangling(circuit), *_pointless(circuit), *_floating(structure, part, circuit), *_diode_rings(structure)
-    )  # fmt: skip
+    lints = (*_dangling(circuit), *_pointless(circuit), *_floating(structure, part, circuit), *_diode_rings(structure))
     return Inspection(_report(structure, part, circuit), lints, contradiction)
 
 
@@ -112,10 +110,17 @@ def _report(structure: Structure, part: np.ndarray, circuit: Circuit) -> Report:
     tail, head = (structure.coordinate[end[structure.diodes]] for end in (first, second))
     free = (tail != head) & (tail < structure.n) & (head < structure.n)
     return Report(
-        int(touched[: len(circuit.node_names)].sum()), len(circuit), {row.name: n for row, n in circuit.count_models()},
-        _groups(part, touched), structure.references.size, _groups(island, touched),
-        int((sizes > 1).sum()), structure.n, int(free.sum()), structure.forest.closing.size,
-    )  # fmt: skip
+        int(touched[: len(circuit.node_names)].sum()),
+        len(circuit),
+        {row.name: n for row, n in circuit.count_models()},
+        _groups(part, touched),
+        structure.references.size,
+        _groups(island, touched),
+        int((sizes > 1).sum()),
+        structure.n,
+        int(free.sum()),
+        structure.forest.closing.size,
+    )
 
 
 def _place(circuit: Circuit, k: int) -> Location | None:

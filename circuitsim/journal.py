@@ -44,9 +44,12 @@ class Journal(Generic[R]):
     """
 
     def __init__(
-        self, folder: Path, run: object, encode: Callable[[R], dict[str, np.ndarray] | None],
+        self,
+        folder: Path,
+        run: object,
+        encode: Callable[[R], dict[str, np.ndarray] | None],
         decode: Callable[[dict[str, np.ndarray]], R],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.folder, self._encode, self._decode = folder, encode, decode
         named = {"version": __version__, "run": digest(run).hex()}
         if folder.exists() and not folder.is_dir():

@@ -49,10 +49,15 @@ class KernelFamily:
     """
 
     def __init__(
-        self, names: tuple[str, ...], homes: tuple[ModuleType, ...], register: Callable[[], None],
-        sources: Callable[[], Iterable[Path]], patience: int = PATIENCE, longest: int = LONGEST,
+        self,
+        names: tuple[str, ...],
+        homes: tuple[ModuleType, ...],
+        register: Callable[[], None],
+        sources: Callable[[], Iterable[Path]],
+        patience: int = PATIENCE,
+        longest: int = LONGEST,
         soon: Mapping[str, int] = MappingProxyType({}),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._patience, self._longest, self._soon = patience, longest, soon
         self.names, self._homes, self._register, self._sources = names, homes, register, sources
         self._work: Counter[str] = Counter()

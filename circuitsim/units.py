@@ -16,8 +16,19 @@ import math
 import re
 
 SCALES: dict[str, int] = {
-    "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "µ": -6, "μ": -6, "n": -9, "p": -12, "f": -15, "a": -18,
-}  # fmt: skip
+    "t": 12,
+    "g": 9,
+    "meg": 6,
+    "k": 3,
+    "m": -3,
+    "u": -6,
+    "µ": -6,
+    "μ": -6,
+    "n": -9,
+    "p": -12,
+    "f": -15,
+    "a": -18,
+}
 """Power of ten of each scale. ``mil`` (25.4e-6, a thousandth of an inch) is the one that is no power of ten."""
 
 SMALLEST = 2.2250738585072014e-308

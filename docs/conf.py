@@ -24,9 +24,10 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"
 exclude_patterns = ["_build", "images", "gallery"]
 html_theme = "alabaster"
 html_theme_options = {
-    "description": "Exact, certified simulation of nonlinear resistive circuits", "page_width": "1200px",
+    "description": "Exact, certified simulation of nonlinear resistive circuits",
+    "page_width": "1200px",
     "fixed_sidebar": True,
-}  # fmt: skip
+}
 html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 myst_heading_anchors = 4
 # Notebooks are executed whenever the site is built; a cell that fails is an error.
@@ -41,14 +42,35 @@ default_role = "literal"
 suppress_warnings = ["myst.xref_missing", "myst.header"]
 
 PUBLIC = (
-    "circuitsim", "circuitsim.netlist", "circuitsim.circuit", "circuitsim.models", "circuitsim.controlled",
-    "circuitsim.analysis", "circuitsim.time_domain", "circuitsim.fitting", "circuitsim.small_signal",
-    "circuitsim.effective", "circuitsim.tolerance", "circuitsim.plotting", "circuitsim.report", "circuitsim.examples",
-    "circuitsim.trained", "circuitsim.notebook", "circuitsim.blocks", "circuitsim.learning", "circuitsim.training",
-    "circuitsim.layered", "circuitsim.hopfield", "circuitsim.boltzmann", "circuitsim.ffebm", "circuitsim.datasets",
-    "circuitsim.errors", "circuitsim.certificate", "circuitsim.units",
+    "circuitsim",
+    "circuitsim.netlist",
+    "circuitsim.circuit",
+    "circuitsim.models",
+    "circuitsim.controlled",
+    "circuitsim.analysis",
+    "circuitsim.time_domain",
+    "circuitsim.fitting",
+    "circuitsim.small_signal",
+    "circuitsim.effective",
+    "circuitsim.tolerance",
+    "circuitsim.plotting",
+    "circuitsim.report",
+    "circuitsim.examples",
+    "circuitsim.trained",
+    "circuitsim.notebook",
+    "circuitsim.blocks",
+    "circuitsim.learning",
+    "circuitsim.training",
+    "circuitsim.layered",
+    "circuitsim.hopfield",
+    "circuitsim.boltzmann",
+    "circuitsim.ffebm",
+    "circuitsim.datasets",
+    "circuitsim.errors",
+    "circuitsim.certificate",
+    "circuitsim.units",
     *(f"circuitsim.{name}" for name in ("torch", "jax") if importlib.util.find_spec(name)),  # where they are installed
-)  # fmt: skip
+)
 
 
 MADE = "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request, set_transform_request"
@@ -60,8 +82,11 @@ def public_names(module: str) -> list[str]:
     found = importlib.import_module(module)
     if hasattr(found, "__all__"):
         return [name for name in found.__all__ if not name.startswith("_")]
-    return [name for name, value in vars(found).items()
-            if not name.startswith("_") and getattr(value, "__module__", None) == module]  # fmt: skip
+    return [
+        name
+        for name, value in vars(found).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module
+    ]
 
 
 def write_reference(folder: Path) -> None:

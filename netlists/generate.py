@@ -128,12 +128,18 @@ def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
     circuit, roles = rectifier_network(features, hidden, classes, np.random.default_rng(0), title)
     sample = {f"Vp{j}": (7 * j + 3) % 10 / 10 for j in range(features)}
     sample |= {f"Vn{j}": -value for j, value in enumerate(list(sample.values()))}
-    return told(circuit.with_values(sample), roles, [
-        f"* {features} features and their negatives drive {hidden} hidden units, two nodes each with a diode between",
-        f"* them: the second follows the first only upwards (or only downwards). The highest of {classes} outputs is",
-        f"* the answer. Learns with: circuitsim train circuit netlists/learn-{name.lower()}.cir --data {name.lower()} "
-        "--gain 4 --split 0.25",
-    ])  # fmt: skip
+    return told(
+        circuit.with_values(sample),
+        roles,
+        [
+            f"* {features} features and their negatives drive {hidden} hidden units, two nodes each with a diode "
+            "between",
+            f"* them: the second follows the first only upwards (or only downwards). The highest of {classes} "
+            "outputs is",
+            f"* the answer. Learns with: circuitsim train circuit netlists/learn-{name.lower()}.cir --data "
+            f"{name.lower()} --gain 4 --split 0.25",
+        ],
+    )
 
 
 def allostery(nodes: int = 64, neighbours: int = 4, seed: int = 1) -> str:
@@ -158,11 +164,15 @@ def allostery(nodes: int = 64, neighbours: int = 4, seed: int = 1) -> str:
     pairs = [(order[-1], order[-2]), (order[-3], order[-4]), (order[-5], order[-6])]
     outputs = " ".join(f"v(n{a},n{b})" for a, b in pairs)
     roles = make_roles(circuit, "V1", outputs, "R? R?? R??? min=50 max=100k")
-    return told(circuit, roles, [
-        "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge",
-        "* three pairs of nodes hardly feel it. Learning gives them the voltages of learn-allostery.csv:",
-        "* circuitsim train circuit netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
-    ])  # fmt: skip
+    return told(
+        circuit,
+        roles,
+        [
+            "* A volt between two neighbours on the left edge of a random sheet of equal resistors; on the right edge",
+            "* three pairs of nodes hardly feel it. Learning gives them the voltages of learn-allostery.csv:",
+            "* circuitsim train circuit netlists/learn-allostery.cir --data netlists/learn-allostery.csv --epochs 2000",
+        ],
+    )
 
 
 DECKS = {

@@ -76,9 +76,14 @@ def negative_cycle(n: int, arcs: Sequence[tuple[int, int, Fraction]]) -> list[in
 
 
 def augment(
-    around: Sequence[Sequence[tuple[int, int, int]]], arcs: Sequence[tuple[int, int, bool]], flow: Sequence,
-    rest: Sequence, free: set[int], start: int, sign: int,
-) -> tuple[dict[int, tuple[int, int, int]], int | None]:  # fmt: skip
+    around: Sequence[Sequence[tuple[int, int, int]]],
+    arcs: Sequence[tuple[int, int, bool]],
+    flow: Sequence,
+    rest: Sequence,
+    free: set[int],
+    start: int,
+    sign: int,
+) -> tuple[dict[int, tuple[int, int, int]], int | None]:
     """Breadth-first tree from a node with excess (sign 1) or deficit (−1), and the node where it ends or None."""
     via: dict[int, tuple[int, int, int]] = {start: (start, -1, 1)}
     queue = deque([start])

@@ -95,9 +95,14 @@ class Newton:
     """
 
     def __init__(
-        self, root: Sequence[int], offset: Sequence[Fraction], resistors: Sequence, diodes: Sequence,
-        injected: Sequence[Fraction], conductance: Decimal,
-    ) -> None:  # fmt: skip
+        self,
+        root: Sequence[int],
+        offset: Sequence[Fraction],
+        resistors: Sequence,
+        diodes: Sequence,
+        injected: Sequence[Fraction],
+        conductance: Decimal,
+    ) -> None:
         self.root, self.strong, self.weak = root, conductance, 1 / conductance
         self.unknown = [u for u in sorted(set(root)) if u]
         self.offset = [decimal(x) for x in offset]
@@ -198,9 +203,13 @@ class Newton:
 
 
 def guesses(
-    root: Sequence[int], offset: Sequence[Fraction], resistors: Sequence, diodes: Sequence,
-    injected: Sequence[Fraction], guess: Sequence[int],
-) -> Iterator[tuple[int, ...]]:  # fmt: skip
+    root: Sequence[int],
+    offset: Sequence[Fraction],
+    resistors: Sequence,
+    diodes: Sequence,
+    injected: Sequence[Fraction],
+    guess: Sequence[int],
+) -> Iterator[tuple[int, ...]]:
     """Sets of conducting diodes for larger and larger conductances of the diodes."""
     sizes = [1, *(abs(r[3].numerator.bit_length() - r[3].denominator.bit_length()) for r in resistors)]
     power, factor = 60 + max(sizes) // 3, 5

@@ -155,10 +155,12 @@ def test_symbols_of_machine_code_come_from_known_modules() -> None:
     found = {str(path.relative_to(package)) for path in package.rglob("*.py") if "add_symbol(" in path.read_text()}
     own = {name for name in found if not name.startswith(("tests/", "cuda/"))}
     assert own == {
-        "cpython/hashing.py", "core/runtime/nrt.py",  # imported when a kernel is loaded
-        "core/base.py", "core/externals.py",  # with the target itself
+        "cpython/hashing.py",
+        "core/runtime/nrt.py",  # imported when a kernel is loaded
+        "core/base.py",
+        "core/externals.py",  # with the target itself
         "np/ufunc/parallel.py",  # by each parallel kernel
-    }  # fmt: skip
+    }
 
 
 def test_numbas_own_pipeline_where_its_internals_are_missing(tmp_path: Path) -> None:
@@ -275,9 +277,16 @@ def test_how_much_there_is_to_compile_of_waveforms(tmp_path: Path) -> None:
         assert 0.5 * MOST_OF_WAVES[name][1] < size <= MOST_OF_WAVES[name][1]
 
 
-@pytest.mark.parametrize("name", [
-    "half-wave-smoothed", "rectifier-bridge-smoothed", "buck-converter", "cockcroft-walton", "clipper-1n4148",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "half-wave-smoothed",
+        "rectifier-bridge-smoothed",
+        "buck-converter",
+        "cockcroft-walton",
+        "clipper-1n4148",
+    ],
+)
 def test_first_waveforms_compile_nothing(tmp_path: Path, name: str) -> None:
     deck = ROOT / "netlists" / f"{name}.cir"
     code = f"from circuitsim.cli import main; raise SystemExit(main(['tran', {str(deck)!r}, '--format', 'csv']))"

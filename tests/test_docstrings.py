@@ -53,8 +53,9 @@ def stated(function: Callable[..., Any]) -> list[str]:
 def test_every_public_callable_has_annotations() -> None:
     """Kernels may do without; a program that uses the package under ``mypy --strict`` sees none."""
     pytest.importorskip("sklearn", reason="estimators are public")
-    bare = [name for name, function in functions()
-            if not {*parameters(function), "return"} <= set(function.__annotations__)]  # fmt: skip
+    bare = [
+        name for name, function in functions() if not {*parameters(function), "return"} <= set(function.__annotations__)
+    ]
     assert bare == []
 
 

@@ -50,8 +50,10 @@ def timed(count: int, solves: int = 200) -> float:
         point = ready.solve({"V0": SOURCES[turn % len(SOURCES)]})
         assert point.certificate.certified
     again = (time.process_time() - began) / solves
-    print(f"{count} stages: {1e3 * statistics.median(first):.1f} ms with analysis, {1e3 * again:.2f} ms for new "
-          f"sources; {point.uniqueness.value}, worst violation {point.certificate.worst:.1e}")  # fmt: skip
+    print(
+        f"{count} stages: {1e3 * statistics.median(first):.1f} ms with analysis, {1e3 * again:.2f} ms for new "
+        f"sources; {point.uniqueness.value}, worst violation {point.certificate.worst:.1e}"
+    )
     return again
 
 
@@ -101,8 +103,10 @@ def main() -> int:
         if options.ngspice:
             for setting in ("", ".options klu\n", ".options gmin=1e-9\n"):
                 theirs = ngspice_seconds(options.stages, setting)
-                print(f"ngspice {setting.strip() or 'as it is'}: {1e3 * theirs:.1f} ms for alter and .op in one "
-                      f"process, {theirs / ours:.1f} times ours")  # fmt: skip
+                print(
+                    f"ngspice {setting.strip() or 'as it is'}: {1e3 * theirs:.1f} ms for alter and .op in one "
+                    f"process, {theirs / ours:.1f} times ours"
+                )
     return int(wrong > 0)
 
 

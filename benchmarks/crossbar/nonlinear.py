@@ -46,8 +46,9 @@ def main() -> None:
         seconds, memory = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
             f"| {side}² | {len(circuit.node_names):,} | {point.solver['newton_steps']} | {seconds:.2f} | "
-            f"{point.certificate.worst:.0e} | {memory:.2f} |", flush=True,
-        )  # fmt: skip
+            f"{point.certificate.worst:.0e} | {memory:.2f} |",
+            flush=True,
+        )
     print(f"\nLoad {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors.")
 
 

@@ -103,7 +103,7 @@ def by_badcrossbar(layer: CrossbarLayer, x: np.ndarray) -> np.ndarray:
     r = 1.0 / layer.conductance
     return badcrossbar.compute(
         x.T, r, r_i_word_line=layer.word_wire, r_i_bit_line=layer.bit_wire, **options
-    ).currents.output  # fmt: skip
+    ).currents.output
 
 
 def certified(layer: CrossbarLayer, x: np.ndarray) -> np.ndarray:

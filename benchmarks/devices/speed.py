@@ -91,9 +91,11 @@ def batches(samples: int) -> None:
         clock, began = time.perf_counter(), time.process_time()
         found = solver.solve(volts, threads=threads)
         spent, waited = time.process_time() - began, time.perf_counter() - clock
-        print(f"batch of {samples} samples, {threads} threads: {int(found.certified.sum())} certified (worst "
-              f"{found.relative.max():.1e}), {found.iterations.mean():.1f} steps a sample; {samples / spent:.0f} a "
-              f"second of processor time, {samples / waited:.0f} by the clock")  # fmt: skip
+        print(
+            f"batch of {samples} samples, {threads} threads: {int(found.certified.sum())} certified (worst "
+            f"{found.relative.max():.1e}), {found.iterations.mean():.1f} steps a sample; {samples / spent:.0f} a "
+            f"second of processor time, {samples / waited:.0f} by the clock"
+        )
 
 
 def main() -> int:
@@ -109,10 +111,13 @@ def main() -> int:
         here, point = ours(circuit, max(5, 20000 // count))
         there, volts, iterations = ngspice(circuit, 10000 // count if count < LONG else 0)
         off = abs(point["n0_0"] - volts) / np.abs(point.voltages).max()
-        print(f"{len(circuit.devices)} diodes, {len(circuit.node_names)} nodes: {1e3 * here:.3f} ms "
-              f"({point.solver['newton_steps']} steps, worst violation {point.certificate.worst:.1e}); ngspice "
-              f"{1e3 * there:.3f} ms ({iterations:.0f} iterations), {there / here:.1f} times ours; potentials differ "
-              f"by {off:.1e}", flush=True)  # fmt: skip
+        print(
+            f"{len(circuit.devices)} diodes, {len(circuit.node_names)} nodes: {1e3 * here:.3f} ms "
+            f"({point.solver['newton_steps']} steps, worst violation {point.certificate.worst:.1e}); ngspice "
+            f"{1e3 * there:.3f} ms ({iterations:.0f} iterations), {there / here:.1f} times ours; potentials differ "
+            f"by {off:.1e}",
+            flush=True,
+        )
     if options.samples:
         batches(options.samples)
     return 0

@@ -47,9 +47,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=node_range, default=(2, 20), help="range of nodes, ground included: 2-20")
     parser.add_argument("--regime", choices=[regime.name for regime in Regime], help="one regime only")
     parser.add_argument(
-        "--repeats", type=int, default=0,
+        "--repeats",
+        type=int,
+        default=0,
         help="sets of values of each circuit: solved from earlier points, then as a batch, on one prepared circuit",
-    )  # fmt: skip
+    )
     parser.add_argument("--interpreted", action="store_true", help="kernels as they stand, without a compiler")
     parser.add_argument("--quiet", action="store_true", help="counts only, no circuits")
     return parser.parse_args()

@@ -44,12 +44,17 @@ def netlist(size: int) -> str:
 def chain(method: str, seed: int, width: int = 64, ring: int = 12) -> Chain:
     """Digital, resistive, digital, netlist, digital."""
     elements = [
-        Normalise(), Linear(784, width), BatchNorm(width),
+        Normalise(),
+        Linear(784, width),
+        BatchNorm(width),
         ResistiveBlock([width, width], inputs=width, leak=0.1, sweeps=Sweeps(8, 6)),
-        BatchNorm(width), Linear(width, ring), BatchNorm(ring),
+        BatchNorm(width),
+        Linear(width, ring),
+        BatchNorm(ring),
         build({"kind": "circuit", "deck": netlist(ring)}),
-        BatchNorm(ring), Readout(ring, 10),
-    ]  # fmt: skip
+        BatchNorm(ring),
+        Readout(ring, 10),
+    ]
     return Chain(elements, chaining=Chaining(method, beta=0.01), seed=seed)
 
 
@@ -58,9 +63,14 @@ def run(method: str, seed: int, data, samples: int, epochs: int) -> tuple:  # ty
     made = chain(method, seed)
     began = time.process_time()
     made.fit(
-        data.train[:samples], data.train_labels[:samples], epochs, batch=128, seed=seed,
-        optimizer=Adam(made.rates(5e-3)), schedule=Cosine(epochs),
-    )  # fmt: skip
+        data.train[:samples],
+        data.train_labels[:samples],
+        epochs,
+        batch=128,
+        seed=seed,
+        optimizer=Adam(made.rates(5e-3)),
+        schedule=Cosine(epochs),
+    )
     seconds = time.process_time() - began
     x = data.test[:512]
     for element in made.elements[:7]:
@@ -77,15 +87,18 @@ def page(rows: list[dict[str, str]]) -> str:
     made = chain("ep", 0)
     sizes = {type(e).__name__: sum(a.size for a in e.parameters.values()) for e in made.elements[3:8:4]}
     lines = [
-        "# MNIST through digital stages, a resistive network and a netlist", "",
+        "# MNIST through digital stages, a resistive network and a netlist",
+        "",
         "Normalise, linear 784→64, batch norm, **deep resistive network** 64-64-64 (voltage inputs), batch norm, "
         "linear 64→12, batch norm, **netlist**: 12 free nodes in a ring of diodes (certified operating "
         "points), batch norm, readout. Trainable values in the analog blocks: "
         f"{', '.join(f'{k} {v}' for k, v in sizes.items())}. {rows[0]['samples']} training images, {rows[0]['epochs']} "
         "epochs, batch 128, Adam 0.005 along a cosine. EP nudges both analog blocks; ID differentiates them exactly "
-        "(adjoint).", "",
-        "| gradients | seeds | test accuracy, % | diodes conducting | processor seconds |", "|---|---|---|---|---|",
-    ]  # fmt: skip
+        "(adjoint).",
+        "",
+        "| gradients | seeds | test accuracy, % | diodes conducting | processor seconds |",
+        "|---|---|---|---|---|",
+    ]
     for method, name in (("ep", "EP"), ("implicit", "ID")):
         own = [row for row in rows if row["method"] == method]
         if own:

@@ -85,9 +85,13 @@ def convolutional_rows(batch: int, repetitions: int) -> list[str]:
     functional = torch.nn.functional
     torch.set_num_threads(int(os.environ.get("OPENBLAS_NUM_THREADS", "1")))
     block = ConvolutionalHopfieldBlock(
-        (16, 16, 128), [256, 256, 512, 512], [True, True, True, False], [256], sweeps=Sweeps(SWEEPS, SWEEPS),
+        (16, 16, 128),
+        [256, 256, 512, 512],
+        [True, True, True, False],
+        [256],
+        sweeps=Sweeps(SWEEPS, SWEEPS),
         variance=8.4e-4,
-    )  # fmt: skip
+    )
     x = np.random.default_rng(2).normal(size=(batch, block.n_inputs)).astype(np.float32)
     pools = [True, True, True, False]
     kernels = [torch.from_numpy(block.parameters[f"weights{k}"].transpose(3, 2, 0, 1).copy()) for k in range(1, 5)]
@@ -131,11 +135,15 @@ def convolutional_rows(batch: int, repetitions: int) -> list[str]:
     return [
         f"Published 6-layer network, one block, batch {batch}, {SWEEPS} free sweeps, float32; the outputs differ by at "
         f"most {same:.1e} (in single precision rounding decides between nearly equal maxima; a test holds the sweeps "
-        "equal in double precision).", "",
-        "| | images/s |", "|---|---|",
-        f"| PyTorch {torch.__version__} | {batch / slow:.2f} |", f"| circuitsim | {batch / fast:.2f} |", "",
+        "equal in double precision).",
+        "",
+        "| | images/s |",
+        "|---|---|",
+        f"| PyTorch {torch.__version__} | {batch / slow:.2f} |",
+        f"| circuitsim | {batch / fast:.2f} |",
+        "",
         f"ratio circuitsim / PyTorch: {slow / fast:.2f}",
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:
@@ -147,13 +155,18 @@ def main() -> None:
     args = parser.parse_args()
     load = f"load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     lines = [
-        "# Speed of blocks", "",
+        "# Speed of blocks",
+        "",
         f"{platform.machine()}, {os.cpu_count()} processors, {load}; numpy {np.__version__}, "
-        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')} BLAS thread(s); medians of {args.repetitions}.", "",
-        f"Fully connected, {SWEEPS} free sweeps, float32, beside the products alone:", "",
-        *dense_rows(args.repetitions), "",
-        *convolutional_rows(args.batch, max(3, args.repetitions // 3)), "",
-    ]  # fmt: skip
+        f"{os.environ.get('OPENBLAS_NUM_THREADS', 'all')} BLAS thread(s); medians of {args.repetitions}.",
+        "",
+        f"Fully connected, {SWEEPS} free sweeps, float32, beside the products alone:",
+        "",
+        *dense_rows(args.repetitions),
+        "",
+        *convolutional_rows(args.batch, max(3, args.repetitions // 3)),
+        "",
+    ]
     text = "\n".join(lines)
     print(text)
     if args.out:

@@ -75,9 +75,17 @@ def ours(
     many = np.repeat(rhs[:, None], 16, axis=1)
     _, batch = timed(lambda: laplacian.solve(state["factor"], many), repeats)
     return {
-        "order": order, "symbolic": panels, "numeric": numeric, "again": refactor, "some": partial, "solve": solve,
-        "batch": batch / 16, "nnz": pattern.fill, "stored": symbolic.stored, "x": x,
-    }  # fmt: skip
+        "order": order,
+        "symbolic": panels,
+        "numeric": numeric,
+        "again": refactor,
+        "some": partial,
+        "solve": solve,
+        "batch": batch / 16,
+        "nnz": pattern.fill,
+        "stored": symbolic.stored,
+        "x": x,
+    }
 
 
 def metis(graph: Graph, rhs: np.ndarray, repeats: int) -> dict[str, Any]:

@@ -74,8 +74,10 @@ def machine() -> list[str]:
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
     load = os.getloadavg()[0]
-    return [f"- {cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.2f} at the start",
-            f"- {', '.join(versions)}"]  # fmt: skip
+    return [
+        f"- {cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.2f} at the start",
+        f"- {', '.join(versions)}",
+    ]
 
 
 def accuracy(size: int) -> None:

@@ -89,10 +89,14 @@ def main() -> None:
     args = parser.parse_args()
     data = load(choose(args.dataset, args.data_dir)[0], args.data_dir)
     lines = [
-        "# Single-precision gradients of layered networks", "",
+        "# Single-precision gradients of layered networks",
+        "",
         f"Relative error against double precision after {args.steps} steps on {Path(data.name).name}, one mini-batch, "
-        "published sweeps.", "", "| network | layer | as computed | difference of squares |", "|---|---|---|---|",
-    ]  # fmt: skip
+        "published sweeps.",
+        "",
+        "| network | layer | as computed | difference of squares |",
+        "|---|---|---|---|",
+    ]
     for name in args.models.split(","):
         lines += compare(published_models()[name], data, args.steps)
     page = "\n".join(lines) + "\n"

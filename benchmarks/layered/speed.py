@@ -65,9 +65,7 @@ def many_passes(start, count, memory, width, slots, pixels, shift, drop, unit, s
     """Passes over one mini-batch after the other."""
     for i in range(start, start + count):
         k = i % (len(slots) - 1)
-        all_tiles(
-            memory, width, 4, slots[k], pixels[k], slots[k + 1], pixels[k + 1], shift, drop, unit, sums, product
-        )  # fmt: skip
+        all_tiles(memory, width, 4, slots[k], pixels[k], slots[k + 1], pixels[k + 1], shift, drop, unit, sums, product)
 
 
 def windows(clock: Callable[[], float], calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, np.ndarray]:
@@ -170,10 +168,14 @@ def whole_steps(name: str, images: np.ndarray, labels: np.ndarray, threads: int,
     peak = 12 * 20_000 * LANES / np.median(times["multiply"])
     epoch = 15_000 * step
     return [
-        preset.title, f"{1e6 * step.min():.4g}", f"{1e6 * np.median(step):.4g}", f"{epoch.min():.3g}",
-        f"{np.median(epoch):.3g}", f"{100 * products / np.median(step) / peak / threads:.0f} %",
+        preset.title,
+        f"{1e6 * step.min():.4g}",
+        f"{1e6 * np.median(step):.4g}",
+        f"{epoch.min():.3g}",
+        f"{np.median(epoch):.3g}",
+        f"{100 * products / np.median(step) / peak / threads:.0f} %",
         f"{3600 * preset.published['ep']['hours'] / preset.epochs:.0f}",
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:
@@ -188,26 +190,32 @@ def main() -> None:
     data = load(choose(args.dataset, args.data_dir)[0], args.data_dir)
     names, library, before = args.models.split(","), compiled_c(), os.getloadavg()
     lines = [
-        "# Speed of layered networks", "",
+        "# Speed of layered networks",
+        "",
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, numba {numba.__version__}, "
-        f"{data.name}, {args.threads} thread(s); load average before {before[0]:.1f}, after {{load:.1f}}.", "",
+        f"{data.name}, {args.threads} thread(s); load average before {before[0]:.1f}, after {{load:.1f}}.",
+        "",
         "The pass over the first layer (update, clamp, sums, product with the next pixels), one thread. C is gcc -O3 "
         "-march=native of the same loop for batches of four, on whole tiles (DRN-XS: 128 columns where ours are 112); "
         "the ratio is for each column, the median over windows taken in turns. The last column is the time of a mere "
-        "read and write of the same memory over ours.", "",
-        "| network | MiB moved | µs (least) | C: µs (least) | ours / C | GB/s | of the stream |", "|---" * 7 + "|",
-    ]  # fmt: skip
+        "read and write of the same memory over ours.",
+        "",
+        "| network | MiB moved | µs (least) | C: µs (least) | ours / C | GB/s | of the stream |",
+        "|---" * 7 + "|",
+    ]
     lines += [
         "| " + " | ".join(passes(name, data.train, library, args.rounds)) + " |"
         for name in names
         if name[4:] not in ("2h", "3h")
     ]
     lines += [
-        "", "Whole steps of four samples; an epoch has 15000. Multiplications are those of the inner matrices, as "
-        "a share of what registers reach in the same windows.", "",
+        "",
+        "Whole steps of four samples; an epoch has 15000. Multiplications are those of the inner matrices, as "
+        "a share of what registers reach in the same windows.",
+        "",
         "| network | µs a step, least | median | s an epoch, least | median | of peak FMA | paper (A100), s |",
         "|---" * 7 + "|",
-    ]  # fmt: skip
+    ]
     for name in names:
         row = whole_steps(name, data.train, data.train_labels, args.threads, args.rounds)
         lines.append("| " + " | ".join(row) + " |")

@@ -60,11 +60,14 @@ def run(data: str, method: str, seed: int, scatter: float) -> tuple[float, float
 def main() -> None:
     """Run and write."""
     lines = [
-        "# Allostery: distant voltages to 1 % of the drive", "",
+        "# Allostery: distant voltages to 1 % of the drive",
+        "",
         "`netlists/learn-allostery.cir`: 160 resistors, one source, three target pairs. Worst error over the targets, "
-        "as a share of the drive. Adam at its default rate.", "",
-        "| targets | method | before | updates to 1 % | after twice as many |", "|---|---|---|---|---|",
-    ]  # fmt: skip
+        "as a share of the drive. Adam at its default rate.",
+        "",
+        "| targets | method | before | updates to 1 % | after twice as many |",
+        "|---|---|---|---|---|",
+    ]
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(-1, 5):
@@ -77,9 +80,14 @@ def main() -> None:
     divider = train(experiment("learn-divider.cir", data=str(NETLISTS / "learn-divider.csv"), epochs=300, batch=4))[-1]
     off = np.sqrt(2 * divider["loss"]) / 2.0
     lines += [
-        "", f"`netlists/learn-divider.cir` (300 updates, four samples of up to 2 V): root mean square error "
-        f"{off:.1e} of the drive.", "", f"Worst certificate {worst:.1e}.", "", machine(),
-    ]  # fmt: skip
+        "",
+        f"`netlists/learn-divider.cir` (300 updates, four samples of up to 2 V): root mean square error "
+        f"{off:.1e} of the drive.",
+        "",
+        f"Worst certificate {worst:.1e}.",
+        "",
+        machine(),
+    ]
     write("allostery.md", lines)
 
 

@@ -44,9 +44,16 @@ class CircuitHead(nn.Module):
 def network(head: nn.Module) -> nn.Module:
     """Convolutions, then the head."""
     return nn.Sequential(
-        nn.Conv2d(1, 8, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 5), nn.ReLU(), nn.AdaptiveAvgPool2d((2, 1)),
-        nn.Flatten(), nn.BatchNorm1d(FEATURES), head,
-    )  # fmt: skip
+        nn.Conv2d(1, 8, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 5),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d((2, 1)),
+        nn.Flatten(),
+        nn.BatchNorm1d(FEATURES),
+        head,
+    )
 
 
 def load(folder: Path, part: str) -> tuple[torch.Tensor, torch.Tensor]:

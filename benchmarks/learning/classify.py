@@ -22,10 +22,18 @@ from common import NETLISTS, experiment, machine, train, write
 
 SEEDS = range(5)
 TASKS: dict[str, dict[str, Any]] = {
-    "iris": {"gain": 4.0, "epochs": 80, "batch": 10, "loss": "squared", "low": -0.5, "high": 0.5, "hidden": 10,
-             "held_out": 4},
+    "iris": {
+        "gain": 4.0,
+        "epochs": 80,
+        "batch": 10,
+        "loss": "squared",
+        "low": -0.5,
+        "high": 0.5,
+        "hidden": 10,
+        "held_out": 4,
+    },
     "digits": {"gain": 4.0, "epochs": 30, "batch": 16, "hidden": 20, "held_out": 1},
-}  # fmt: skip
+}
 PARTS = 4
 
 
@@ -50,10 +58,11 @@ def run(name: str, seed: int) -> dict[str, float]:
     weight = [len(held) for held in cut[:count]]
     merge = {"seconds": np.sum, "worst certificate": np.max, "skipped": np.sum}
     return {
-        key: float(merge[key]([one[key] for one in found])) if key in merge
+        key: float(merge[key]([one[key] for one in found]))
+        if key in merge
         else float(np.average([one[key] for one in found], weights=weight))
         for key in found[0]
-    }  # fmt: skip
+    }
 
 
 def one_part(
@@ -66,9 +75,15 @@ def one_part(
         for file, inputs, classes in (("train.npz", x, y), ("test.npz", xt, yt)):
             np.savez(Path(folder, file), x=inputs, y=classes)
         made = experiment(
-            f"learn-{name}.cir", data=f"{folder}/train.npz", test=f"{folder}/test.npz", seed=seed, scatter=0.3,
-            schedule="cosine", evaluate_every=options["epochs"], **options,
-        )  # fmt: skip
+            f"learn-{name}.cir",
+            data=f"{folder}/train.npz",
+            test=f"{folder}/test.npz",
+            seed=seed,
+            scatter=0.3,
+            schedule="cosine",
+            evaluate_every=options["epochs"],
+            **options,
+        )
     begun = time.perf_counter()
     row = train(made)[-1]
     seconds = time.perf_counter() - begun
@@ -98,14 +113,16 @@ def main(names: list[str]) -> None:
         rows = [run(name, seed) for seed in SEEDS]
         task = TASKS[name]
         lines = [
-            f"# {name}: held-out accuracy, %", "",
+            f"# {name}: held-out accuracy, %",
+            "",
             f"`netlists/learn-{name}.cir`, centred EP with constant currents, Adam, "
             f"{', '.join(f'{k} {v}' for k, v in task.items() if k != 'held_out')}; seeds {SEEDS.start} to "
             f"{SEEDS.stop - 1}, {'each' if task['held_out'] == PARTS else 'one'} of {PARTS} parts held out"
-            f"{' in turn' if task['held_out'] == PARTS else ''}.", "",
+            f"{' in turn' if task['held_out'] == PARTS else ''}.",
+            "",
             "| model | " + " | ".join(f"seed {s}" for s in SEEDS) + " | mean ± deviation |",
             "|---|" + "---|" * (len(rows) + 1),
-        ]  # fmt: skip
+        ]
         for model in ("circuit", "logistic regression", "MLP"):
             values = [100 * row[model] for row in rows]
             spread = f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}"
@@ -115,8 +132,9 @@ def main(names: list[str]) -> None:
             f"Diodes, all between free nodes, that conduct: {np.mean([r['conducting'] for r in rows]):.0%}. "
             f"Worst certificate {max(r['worst certificate'] for r in rows):.1e}; steps skipped "
             f"{sum(r['skipped'] for r in rows):.0f}; {np.mean([r['seconds'] for r in rows]):.0f} s a seed.",
-            "", machine(),
-        ]  # fmt: skip
+            "",
+            machine(),
+        ]
         write(f"classify-{name}.md", lines)
 
 

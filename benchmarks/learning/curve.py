@@ -46,28 +46,42 @@ def main() -> None:
     rows = []
     for method in ("implicit", "ep"):
         made = experiment(
-            "learn-curve.cir", data=str(NETLISTS / "learn-curve.csv"), method=method, epochs=EPOCHS, batch=30,
-            schedule="cosine", lr_device=0.1,
-        )  # fmt: skip
+            "learn-curve.cir",
+            data=str(NETLISTS / "learn-curve.csv"),
+            method=method,
+            epochs=EPOCHS,
+            batch=30,
+            schedule="cosine",
+            lr_device=0.1,
+        )
         block = made.trainable.block
         start = measured(block.trained())
         last = train(made)[-1]
         end = measured(block.trained())
         off = [1e6 * float(np.sqrt(np.mean((i - wanted(VOLTS)) ** 2))) for i in (start, end)]
         worst = 1e6 * float(np.abs(end - wanted(VOLTS)).max())
-        rows.append(f"| `{method}` | {1e3 * float(np.sqrt(last['error'])):.1f} | {off[0]:.0f} | {off[1]:.1f} | "
-                    f"{worst:.1f} | {last['certificate']:.1e} |")  # fmt: skip
+        rows.append(
+            f"| `{method}` | {1e3 * float(np.sqrt(last['error'])):.1f} | {off[0]:.0f} | {off[1]:.1f} | "
+            f"{worst:.1f} | {last['certificate']:.1e} |"
+        )
         if method == "implicit":
             draw(start, end)
-    write("curve.md", [
-        "# A network of diodes learns a curve", "",
-        f"`python benchmarks/learning/curve.py`: `netlists/learn-curve.cir`, {EPOCHS} updates of all 30 points "
-        f"(2.5 µA to 2.25 mA). {machine()}", "",
-        "Currents at 121 voltages from 0 to 3 V, by `circuitsim curve`, against 1 mA (v / 2 V)².", "",
-        "| method | error of the points, mV (rms) | before, µA (rms) | after, µA (rms) | after, µA (most) "
-        "| worst certificate |",
-        "|---|--:|--:|--:|--:|--:|", *rows,
-    ])  # fmt: skip
+    write(
+        "curve.md",
+        [
+            "# A network of diodes learns a curve",
+            "",
+            f"`python benchmarks/learning/curve.py`: `netlists/learn-curve.cir`, {EPOCHS} updates of all 30 points "
+            f"(2.5 µA to 2.25 mA). {machine()}",
+            "",
+            "Currents at 121 voltages from 0 to 3 V, by `circuitsim curve`, against 1 mA (v / 2 V)².",
+            "",
+            "| method | error of the points, mV (rms) | before, µA (rms) | after, µA (rms) | after, µA (most) "
+            "| worst certificate |",
+            "|---|--:|--:|--:|--:|--:|",
+            *rows,
+        ],
+    )
 
 
 if __name__ == "__main__":

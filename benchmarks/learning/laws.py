@@ -19,9 +19,11 @@ from test_law_parameters import problem_of, random_block, slope_along
 from circuitsim.learning import EquilibriumPropagation, FrequencyPropagation, ImplicitDifferentiation
 
 RULES = {
-    "ep, β = 1e-5": EquilibriumPropagation(1e-5), "frequency, γ = 1e-5": FrequencyPropagation(1e-5),
-    "ep, β = 1e-3": EquilibriumPropagation(1e-3), "ep, β = 1e-2": EquilibriumPropagation(1e-2),
-}  # fmt: skip
+    "ep, β = 1e-5": EquilibriumPropagation(1e-5),
+    "frequency, γ = 1e-5": FrequencyPropagation(1e-5),
+    "ep, β = 1e-3": EquilibriumPropagation(1e-3),
+    "ep, β = 1e-2": EquilibriumPropagation(1e-2),
+}
 
 
 def main() -> None:
@@ -43,15 +45,24 @@ def main() -> None:
                 off[name].append(float(np.abs(found.parameters["law"] - exact).max() / size))
     rows = [
         f"| {name} | {'finite differences' if name == 'implicit' else 'implicit'} | {np.median(errors):.1e} | "
-        f"{max(errors):.1e} | {changed.get(name, 0)} |" for name, errors in off.items()
+        f"{max(errors):.1e} | {changed.get(name, 0)} |"
+        for name, errors in off.items()
     ]
-    write("laws.md", [
-        "# Parameters of devices: rules against differences", "",
-        f"`python benchmarks/learning/laws.py`: 30 random circuits, 60 parameters of laws each. {machine()}", "",
-        "Largest error as a share of the largest derivative; circuits in which an ideal diode changes between the "
-        "phases are counted and left out.", "",
-        "| rule | against | median | most | with a kink |", "|---|---|--:|--:|--:|", *rows,
-    ])  # fmt: skip
+    write(
+        "laws.md",
+        [
+            "# Parameters of devices: rules against differences",
+            "",
+            f"`python benchmarks/learning/laws.py`: 30 random circuits, 60 parameters of laws each. {machine()}",
+            "",
+            "Largest error as a share of the largest derivative; circuits in which an ideal diode changes between the "
+            "phases are counted and left out.",
+            "",
+            "| rule | against | median | most | with a kink |",
+            "|---|---|--:|--:|--:|",
+            *rows,
+        ],
+    )
 
 
 if __name__ == "__main__":

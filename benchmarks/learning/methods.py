@@ -23,8 +23,17 @@ METHODS: dict[str, dict[str, Any]] = {
     "frequency propagation": {"method": "frequency"},
     "agnostic EP": {"method": "agnostic", "nudge": "resistor"},
 }
-SHARED = {"data": "iris", "gain": 4.0, "loss": "squared", "low": -0.5, "high": 0.5, "split": 0.25, "scatter": 0.3,
-          "epochs": 20, "batch": 10}  # fmt: skip
+SHARED = {
+    "data": "iris",
+    "gain": 4.0,
+    "loss": "squared",
+    "low": -0.5,
+    "high": 0.5,
+    "split": 0.25,
+    "scatter": 0.3,
+    "epochs": 20,
+    "batch": 10,
+}
 
 
 def main() -> None:
@@ -46,12 +55,14 @@ def main() -> None:
                     writer.writerow([name, seed, row["epoch"], *kept])
     draw(curves)
     lines = [
-        "# Five methods, one network, one data set", "",
+        "# Five methods, one network, one data set",
+        "",
         f"`netlists/learn-iris.cir`, {', '.join(f'{k} {v}' for k, v in SHARED.items())}, Adam at its default rate, "
-        f"seeds {SEEDS.start} to {SEEDS.stop - 1}; mean ± deviation over the seeds after the last epoch.", "",
+        f"seeds {SEEDS.start} to {SEEDS.stop - 1}; mean ± deviation over the seeds after the last epoch.",
+        "",
         "| method | training loss, V² | held-out loss, V² | held-out accuracy, % | steps skipped | s a seed |",
         "|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     for name, runs in curves.items():
         last = [rows[-1] for rows in runs]
 

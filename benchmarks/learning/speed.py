@@ -88,11 +88,14 @@ def measure(nodes: int, batch: int, repetitions: int) -> str:
 def main(repetitions: int = 15) -> None:
     """Run and write."""
     lines = [
-        "# A step of equilibrium propagation in batched solves", "",
-        "Centred, constant currents; every phase certified. Medians over the repetitions, quartiles of the ratio.", "",
+        "# A step of equilibrium propagation in batched solves",
+        "",
+        "Centred, constant currents; every phase certified. Medians over the repetitions, quartiles of the ratio.",
+        "",
         "| free nodes | trainable resistors | diodes between free nodes | batch | one batched solve, ms "
-        "| EP step, ms | ratio |", "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+        "| EP step, ms | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
     lines += [measure(nodes, batch, repetitions) for nodes, batch in SIZES]
     write("speed.md", [*lines, "", f"{repetitions} repetitions. {machine()}"])
 

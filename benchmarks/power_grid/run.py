@@ -61,9 +61,12 @@ def ours(deck: str, folder: Path) -> dict[str, Any]:
     clock.stop("nets, drops, pads")
     np.save(folder / "voltages.npy", point.voltages)
     return {
-        "parts": clock.parts, "nodes": len(circuit.node_names), "elements": len(circuit),
-        "violation": point.certificate.worst, "nets": [net._asdict() for net in found.nets],
-    }  # fmt: skip
+        "parts": clock.parts,
+        "nodes": len(circuit.node_names),
+        "elements": len(circuit),
+        "violation": point.certificate.worst,
+        "nets": [net._asdict() for net in found.nets],
+    }
 
 
 def superlu(deck: str, folder: Path) -> dict[str, Any]:
@@ -134,8 +137,10 @@ def main(nodes: int, limit: int) -> None:
     total = [sum(part[k] for part in mine["parts"].values()) for k in (0, 1)]
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     print(f"# A power grid of {mine['nodes']:,} nodes\n")
-    print(f"`python benchmarks/power_grid/run.py --nodes {nodes}`, circuitsim {__version__}, one thread, load {load}, "
-          f"deck of {mine['elements']:,} elements, {size / 1e6:.0f} MB.\n")  # fmt: skip
+    print(
+        f"`python benchmarks/power_grid/run.py --nodes {nodes}`, circuitsim {__version__}, one thread, load {load}, "
+        f"deck of {mine['elements']:,} elements, {size / 1e6:.0f} MB.\n"
+    )
     print("| part | wall clock, s | processor, s |\n|---|---|---|")
     for part, (wall, busy) in mine["parts"].items():
         print(f"| circuitsim: {part} | {wall:.2f} | {busy:.2f} |")
@@ -145,13 +150,17 @@ def main(nodes: int, limit: int) -> None:
     print(f"\n- Peak of memory: circuitsim {mine['peak']:.0f} MB, SuperLU's process {other['peak']:.0f} MB.")
     print(f"- Worst violation of a law {mine['violation']:.1e} of its local scale (certified below 1e-9).")
     if "parts" in other:
-        print(f"- SuperLU: {other['unknowns']:,} unknowns, {other['nonzeros']:,} entries of its factors; its "
-              f"potentials differ by at most {other['difference']:.1e} V.")  # fmt: skip
+        print(
+            f"- SuperLU: {other['unknowns']:,} unknowns, {other['nonzeros']:,} entries of its factors; its "
+            f"potentials differ by at most {other['difference']:.1e} V."
+        )
     else:
         print(f"- SuperLU was stopped after {limit} s of processor time, its factors not finished.")
     for net in mine["nets"]:
-        print(f"- Net of {net['nominal']:g} V: {net['nodes']:,} nodes, {net['pads']} pads, {net['current']:.4g} A, "
-              f"worst drop {1e3 * net['worst']:.4g} mV at {net['worst_node']}.")  # fmt: skip
+        print(
+            f"- Net of {net['nominal']:g} V: {net['nodes']:,} nodes, {net['pads']} pads, {net['current']:.4g} A, "
+            f"worst drop {1e3 * net['worst']:.4g} mV at {net['worst_node']}."
+        )
 
 
 if __name__ == "__main__":

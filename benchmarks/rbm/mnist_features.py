@@ -67,9 +67,16 @@ def main() -> None:
     rows = [_row(args, images, np.dtype(name), batch) for name in args.types for batch in args.batches]
     versions = ", ".join(f"{name} {version}" for name, version in software_versions().items() if name != "machine")
     page = PREAMBLE.format(
-        machine=_processor(), versions=versions, load=" ".join(f"{x:.1f}" for x in os.getloadavg()), hidden=args.hidden,
-        rate=args.rate, epochs=args.epochs, seeds=args.seeds, samples=len(images.train), tests=len(images.test),
-    )  # fmt: skip
+        machine=_processor(),
+        versions=versions,
+        load=" ".join(f"{x:.1f}" for x in os.getloadavg()),
+        hidden=args.hidden,
+        rate=args.rate,
+        epochs=args.epochs,
+        seeds=args.seeds,
+        samples=len(images.train),
+        tests=len(images.test),
+    )
     page += "\n".join(rows) + "\n" + NOTES.format(compiled=compiled)
     print(page)
     if args.out:

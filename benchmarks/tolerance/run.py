@@ -63,15 +63,17 @@ def main() -> None:
     load()
     circuitsim.montecarlo(mesh(10, 10), ["R*=1%"], "v(n9_9)", 2000)
     lines = [
-        "# Monte Carlo", "",
+        "# Monte Carlo",
+        "",
         f"`python benchmarks/tolerance/run.py --samples {args.samples}`, {len(os.sched_getaffinity(0))} processors, "
         f"load average {os.getloadavg()[0]:.1f} at the start. Every resistance deviates by 1 %, every sample is "
-        "certified.", "",
+        "certified.",
+        "",
         "| circuit | samples | wall clock | processor time | that by the processors | loop of single solves, ratio | "
         "worst relative violation |",
         "|---|---|---|---|---|---|---|",
         *(measured(mesh(10, diodes), args.samples) for diodes in (0, 10)),
-    ]  # fmt: skip
+    ]
     text = "\n".join(lines) + "\n"
     print(text)
     if args.into:

@@ -89,15 +89,18 @@ def main() -> None:
     args = parser.parse_args()
     small, large = mesh(10, 10), mesh(100, 100)
     lines = [
-        "# Many machines", "",
+        "# Many machines",
+        "",
         f"`python benchmarks/tolerance/scale.py --samples {args.samples}`, {len(os.sched_getaffinity(0))} processors, "
-        f"load average {os.getloadavg()[0]:.1f} at the start.", "",
-        "| tasks | number | bytes of a task | bytes of its result | processor time |", "|---|---|---|---|---|",
+        f"load average {os.getloadavg()[0]:.1f} at the start.",
+        "",
+        "| tasks | number | bytes of a task | bytes of its result | processor time |",
+        "|---|---|---|---|---|",
         row("10⁶ samples, 100 nodes", sample_tasks(small, 10**6), run_task),
         row("sweep of 10,000 points, 100 nodes", sweep_tasks(small, 10_000), sweep_points.solve_block),
         row("sweep of 1,000 points, 10,000 nodes", sweep_tasks(large, 1000), sweep_points.solve_block),
         "",
-    ]  # fmt: skip
+    ]
     seconds = {}
     for workers in (1, 2):
         with here(workers) as where:
@@ -108,12 +111,15 @@ def main() -> None:
         with executor_of(workers) as pool:
             seconds["processes", workers] = wall(small, args.samples, pool)
     lines += [
-        f"An empty task on Dask: {overhead * 1e3:.2g} ms (2 workers).", "",
-        f"{args.samples:,} samples of 100 nodes, wall clock:", "",
-        "| workers | processes | Dask |", "|---|---|---|",
+        f"An empty task on Dask: {overhead * 1e3:.2g} ms (2 workers).",
+        "",
+        f"{args.samples:,} samples of 100 nodes, wall clock:",
+        "",
+        "| workers | processes | Dask |",
+        "|---|---|---|",
         *(f"| {n} | {seconds['processes', n]:.1f} s | {seconds['Dask', n]:.1f} s |" for n in (1, 2)),
         "",
-    ]  # fmt: skip
+    ]
     text = "\n".join(lines)
     print(text)
     if args.into:

@@ -45,13 +45,16 @@ def main() -> None:
     parser.add_argument("--into", metavar="FILE")
     args = parser.parse_args()
     lines = [
-        "# Sensitivities of one voltage to every value", "",
+        "# Sensitivities of one voltage to every value",
+        "",
         f"`python benchmarks/tolerance/sensitivities.py`, {len(os.sched_getaffinity(0))} processors, load average "
         f"{os.getloadavg()[0]:.1f} at the start; medians of {ROUNDS} rounds in turns, processor time. The operating "
-        "point is there already.", "",
-        "| nodes | elements | diodes | one solve | all sensitivities | ratio |", "|---|---|---|---|---|---|",
+        "point is there already.",
+        "",
+        "| nodes | elements | diodes | one solve | all sensitivities | ratio |",
+        "|---|---|---|---|---|---|",
         *(measured(side, diodes) for side, diodes in ((32, 0), (32, 300), (100, 0), (100, 300), (100, 3000))),
-    ]  # fmt: skip
+    ]
     text = "\n".join(lines) + "\n"
     print(text)
     if args.into:

@@ -76,15 +76,23 @@ def main() -> int:
     load = os.getloadavg()[0]
     rows = [checked(args.count, args.start, diodes) for diodes in (False, True)]
     lines = [
-        "# Worst cases with proof", "", f"`python benchmarks/tolerance/worst_case.py --count {args.count}`, load "
+        "# Worst cases with proof",
+        "",
+        f"`python benchmarks/tolerance/worst_case.py --count {args.count}`, load "
         f"average {load:.1f}; processor time. Up to 12 toleranced parts of 1 to 50 %, one time in four with a common "
-        "share besides; brute force over all corners and 300 points inside; budget 600 linear systems a search.", "",
+        "share besides; brute force over all corners and 300 points inside; budget 600 linear systems a search.",
+        "",
         "| circuits | number | quantities | outside the proven interval | exact | without a bound | search short of "
-        "brute force, of the range | linear systems a quantity | time |", "|---|---|---|---|---|---|---|---|---|",
-        *(row for row, _ in rows), "", "Every node (14) of circuits of 20 toleranced resistors, ten circuits:", "",
-        "| tolerance | median | most | linear systems | exact |", "|---|---|---|---|---|",
+        "brute force, of the range | linear systems a quantity | time |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(row for row, _ in rows),
+        "",
+        "Every node (14) of circuits of 20 toleranced resistors, ten circuits:",
+        "",
+        "| tolerance | median | most | linear systems | exact |",
+        "|---|---|---|---|---|",
         *(timed(tolerance) for tolerance in (1, 5, 20, 50)),
-    ]  # fmt: skip
+    ]
     text = "\n".join(lines) + "\n"
     print(text)
     if args.into:

@@ -94,7 +94,7 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
     warnings = (*circuit.notes, *point.warnings)
     result = OperatingPoint(
         circuit, voltages, currents, intervals, np.array(point.unique), certificate, point.solver, warnings, drops
-    )  # fmt: skip
+    )
     result.energy, result.transformed = point.energy, point
     return result
 
@@ -129,9 +129,12 @@ def certify_amplified(
     kind, second, value = kind.copy(), second.copy(), value.copy()
     kind[amplifiers], second[amplifiers], value[amplifiers] = CURRENT, GROUND, drawn
     whole = CircuitArrays(
-        np.append(kind, np.full(amplifiers.size, VOLTAGE, kind.dtype)), np.append(first, right),
-        np.append(second, ground), np.append(value, gain * voltages[left]), n_nodes,
-    )  # fmt: skip
+        np.append(kind, np.full(amplifiers.size, VOLTAGE, kind.dtype)),
+        np.append(first, right),
+        np.append(second, ground),
+        np.append(value, gain * voltages[left]),
+        n_nodes,
+    )
     drops = np.append(drops, voltages[right])
     drops[amplifiers] = voltages[left]
     return certify(whole, whole.value, voltages, np.append(currents, -gain * drawn), drops, tolerance)

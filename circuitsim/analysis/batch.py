@@ -131,8 +131,9 @@ class BatchSolver:
             raise UnboundedError(
                 f"a nudge of {stiffness:g} S leaves no convex energy: the circuit holds its outputs with {limit:.6g} S "
                 "when all diodes block; use a smaller beta, a current nudge or the positive estimator",
-                elements=[], nodes=sorted({self.circuit.node_names[k] for k in self.outputs.ravel().tolist()}),
-            )  # fmt: skip
+                elements=[],
+                nodes=sorted({self.circuit.node_names[k] for k in self.outputs.ravel().tolist()}),
+            )
         x, count = self.samples(values, injected)
         value = self.all_values(stiffness)
         kind, first, second = self.columns

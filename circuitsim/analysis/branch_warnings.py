@@ -37,12 +37,18 @@ def several(point: OperatingPoint, other: OperatingPoint) -> Problem:
     k = int(np.argmax(away))
     name = point.circuit.node_names[k]
     return Problem(
-        "several", f"there are several operating points: v({name}) is {point.voltages[k]:.6g} V here and "
-        f"{other.voltages[k]:.6g} V in another", hint="start= (or a sweep) chooses the branch", names=[name],
-    )  # fmt: skip
+        "several",
+        f"there are several operating points: v({name}) is {point.voltages[k]:.6g} V here and "
+        f"{other.voltages[k]:.6g} V in another",
+        hint="start= (or a sweep) chooses the branch",
+        names=[name],
+    )
 
 
 def jump(names: list[str]) -> Problem:
     """The warning of a branch that has ended, with the diodes that changed there."""
-    return Problem("jump", f"the branch of operating points ended on the way here (diodes {some(names)}): the "
-                   "operating point has jumped", names=names)  # fmt: skip
+    return Problem(
+        "jump",
+        f"the branch of operating points ended on the way here (diodes {some(names)}): the operating point has jumped",
+        names=names,
+    )

@@ -105,9 +105,7 @@ class PreparedControlled:
             clear = all(_determined(system, right, choice) for choice in outcome.choices) if len(points) > 1 else True
         return _judged(system, circuit, outcome, points, clear)
 
-    def near(
-        self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True
-    ) -> OperatingPoint:
+    def near(self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True) -> OperatingPoint:
         """An operating point for values of all elements, near ``start`` where one is; see `solve` for errors.
 
         Without a search for others: its verdict is None unless the search was needed, which ``search`` allows. Its
@@ -197,8 +195,9 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
         It has bidirectional amplifiers as well.
     """
     if circuit.amplified:
-        raise TopologyError("bidirectional amplifiers and controlled sources do not go together: write the amplifier "
-                            "as an E and an F")  # fmt: skip
+        raise TopologyError(
+            "bidirectional amplifiers and controlled sources do not go together: write the amplifier as an E and an F"
+        )
     return PreparedControlled(circuit, tolerance)
 
 
@@ -259,9 +258,13 @@ def _point(
 
 
 def _swept(
-    system: ControlledSystem, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float,
+    system: ControlledSystem,
+    circuit: Circuit,
+    right: np.ndarray,
+    start: OperatingPoint | None,
+    tolerance: float,
     coarse: bool,
-) -> OperatingPoint | None:  # fmt: skip
+) -> OperatingPoint | None:
     """The operating point of a circuit that has one whatever its sources are, block by block; None where its
     certificate fails. In small circuits ``coarse`` unknowns at first cost more than they spare: their certificate
     takes loops.
@@ -282,9 +285,13 @@ def _swept(
 
 
 def _changed(
-    system: ControlledSystem, circuit: Circuit, right: np.ndarray, start: OperatingPoint | None, tolerance: float,
+    system: ControlledSystem,
+    circuit: Circuit,
+    right: np.ndarray,
+    start: OperatingPoint | None,
+    tolerance: float,
     quick: bool = False,
-) -> OperatingPoint | None:  # fmt: skip
+) -> OperatingPoint | None:
     """An operating point, by changing all diodes in a wrong state at once; None where that does not end."""
     diode = system.eq.diode
     conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0

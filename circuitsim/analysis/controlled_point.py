@@ -61,15 +61,15 @@ def measured(
     return point_of(system, circuit, (voltages, low, currents, drops), certificate)
 
 
-def point_of(
-    system: ControlledSystem, circuit: Circuit, found: Branches, certificate: Certificate
-) -> OperatingPoint:
+def point_of(system: ControlledSystem, circuit: Circuit, found: Branches, certificate: Certificate) -> OperatingPoint:
     """The operating point of what `branches` has found."""
     voltages, low, currents, drops = found
     info: dict[str, object] = {
-        "name": "complementary-pivoting", "why": "controlled sources have no energy function",
-        "iterations": 1, "linear": "LU",
-    }  # fmt: skip
+        "name": "complementary-pivoting",
+        "why": "controlled sources have no energy function",
+        "iterations": 1,
+        "linear": "LU",
+    }
     pinned = [floating([circuit.node_names[k]]) for k in system.eq.pinned.tolist()]
     warnings = (*circuit.notes, *pinned)
     point = OperatingPoint(

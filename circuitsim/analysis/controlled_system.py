@@ -55,9 +55,13 @@ class ControlledSystem:
     see `circuitsim.controlled.equations.equations`."""
 
     def __init__(
-        self, circuit: Circuit, arrays: CircuitArrays, laws: LawArrays, before: ControlledSystem | None = None,
+        self,
+        circuit: Circuit,
+        arrays: CircuitArrays,
+        laws: LawArrays,
+        before: ControlledSystem | None = None,
         varying: np.ndarray | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.circuit, self.arrays, self.laws = circuit, arrays, laws
         known = None
         if before is not None:
@@ -76,8 +80,15 @@ class ControlledSystem:
         """Which elements get their currents and drops how."""
         kind, inside = self.arrays.kind, self.eq.own >= 0
         resistor, places = kind == RESISTOR, np.flatnonzero
-        return Roles(places(inside), places(resistor & ~inside), places(resistor & inside), places(kind == VOLTAGE),
-                     places(kind == CURRENT), places(self.laws.of_currents()), self.laws.owners())  # fmt: skip
+        return Roles(
+            places(inside),
+            places(resistor & ~inside),
+            places(resistor & inside),
+            places(kind == VOLTAGE),
+            places(kind == CURRENT),
+            places(self.laws.of_currents()),
+            self.laws.owners(),
+        )
 
     @property
     def raw(self) -> list[RawBlock]:
@@ -161,8 +172,9 @@ class ControlledSystem:
         return NoOperatingPointError(
             f"the equations of {listed(elements, nodes)} do not determine currents and voltages (a loop of voltage "
             "sources, an input without feedback, a loop gain of exactly one): check the controls, or add a resistance",
-            elements, nodes,
-        )  # fmt: skip
+            elements,
+            nodes,
+        )
 
     def given(self, block: Block) -> str:
         """The potentials and currents that a block takes from others, listed."""
@@ -170,8 +182,9 @@ class ControlledSystem:
         n, own = self.arrays.n_nodes, {int(u): k for k, u in enumerate(self.eq.own) if u >= 0}
         names = [
             f"v({self.circuit.node_names[u + 1]})" if u < n - 1 else f"i({self.circuit.names[own[u]]})"
-            for u in outside.tolist() if u < n - 1 or u in own
-        ]  # fmt: skip
+            for u in outside.tolist()
+            if u < n - 1 or u in own
+        ]
         return some(names)
 
     def members(self, rows: np.ndarray, columns: np.ndarray) -> tuple[list[str], list[str]]:

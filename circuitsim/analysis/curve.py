@@ -67,9 +67,12 @@ class Curve(NamedTuple):
 
 
 def curve(
-    circuit: Circuit, between: tuple[str, str], voltages: Sequence[float], without: Sequence[str] = (),
+    circuit: Circuit,
+    between: tuple[str, str],
+    voltages: Sequence[float],
+    without: Sequence[str] = (),
     tolerance: float = TOLERANCE,
-) -> Curve:  # fmt: skip
+) -> Curve:
     """The curve of a circuit between two of its nodes.
 
     Parameters

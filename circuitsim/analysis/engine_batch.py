@@ -208,9 +208,15 @@ class EngineBatch:
                 useful = bool((batch.error[rest] <= self.tolerance).any())
 
     def _alone(
-        self, ready: Ready, value: np.ndarray, batch: Batch, s: int, closed: np.ndarray, before: Linear | None,
+        self,
+        ready: Ready,
+        value: np.ndarray,
+        batch: Batch,
+        s: int,
+        closed: np.ndarray,
+        before: Linear | None,
         single: SingleSamples | None,
-    ) -> Linear | None:  # fmt: skip
+    ) -> Linear | None:
         """Sample ``s`` from the diodes ``closed`` by a linear circuit of its own, which is the result; None without an
         answer."""
         if single is None:
@@ -293,9 +299,15 @@ class EngineBatch:
         return found
 
     def _respond_block(
-        self, ready: Ready, value: np.ndarray, groups: list[np.ndarray], closed: np.ndarray, injected: np.ndarray,
-        into: tuple[np.ndarray, np.ndarray], threads: int,
-    ) -> None:  # fmt: skip
+        self,
+        ready: Ready,
+        value: np.ndarray,
+        groups: list[np.ndarray],
+        closed: np.ndarray,
+        injected: np.ndarray,
+        into: tuple[np.ndarray, np.ndarray],
+        threads: int,
+    ) -> None:
         """`respond` for some groups of samples that are alike, each after the one before it."""
         (v, current), made, single, linear = into, None, self._single(ready, value), None
         m, q = int(ready.there.sum()), injected.shape[1]
@@ -314,9 +326,7 @@ class EngineBatch:
             else:
                 v[rows], current[np.ix_(rows, ready.there)] = found
 
-    def _one_by_one(
-        self, value: np.ndarray, on: np.ndarray, injected: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _one_by_one(self, value: np.ndarray, on: np.ndarray, injected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """One operating point a response, with sources of 0 V as conducting diodes."""
         kinds, values = self.kind.copy(), value.copy()
         diode = np.flatnonzero(kinds == DIODE)
@@ -363,9 +373,7 @@ def _alike(closed: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _room(count: int, n_nodes: int, m: int) -> Samples:
-    return Samples(
-        np.zeros((count, n_nodes)), np.zeros((count, m)), np.empty((count, 7)), np.full((count, 8), np.inf)
-    )  # fmt: skip
+    return Samples(np.zeros((count, n_nodes)), np.zeros((count, m)), np.empty((count, 7)), np.full((count, 8), np.inf))
 
 
 def _responses(

@@ -161,13 +161,9 @@ class PreparedExpanded:
             return SmoothPoint(circuit, self.expansion, smooth, solved)
         return assembled(circuit, self.expansion, smooth, solved.found(), self.tolerance)
 
-    def _from(
-        self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None
-    ) -> OperatingPoint:
+    def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> OperatingPoint:
         """The operating point by steps of certified operating points, from a start."""
-        return from_tangents(
-            circuit, self.expansion, smooth, self.inner.solve, column.copy(), start, self.tolerance
-        )
+        return from_tangents(circuit, self.expansion, smooth, self.inner.solve, column.copy(), start, self.tolerance)
 
     def _at_once(self, value: np.ndarray) -> OperatingPoint | None:
         """The operating point for the values of all elements (m,), where one kernel has it."""
@@ -188,9 +184,16 @@ class PreparedExpanded:
 
 
 def from_tangents(
-    circuit: Circuit, expansion: Expansion, smooth: Smooth, step: Callable[..., OperatingPoint], column: np.ndarray,
-    start: Start | None, tolerance: float, way: Way | None = None, prove: Prove = proof,
-) -> OperatingPoint:  # fmt: skip
+    circuit: Circuit,
+    expansion: Expansion,
+    smooth: Smooth,
+    step: Callable[..., OperatingPoint],
+    column: np.ndarray,
+    start: Start | None,
+    tolerance: float,
+    way: Way | None = None,
+    prove: Prove = proof,
+) -> OperatingPoint:
     """The operating point of a circuit with smooth devices, with their part of the certificate.
 
     Raises
@@ -245,9 +248,16 @@ class _Parts(NamedTuple):
     def point(self, circuit: Circuit, certificate: Certificate, solver: dict[str, object]) -> OperatingPoint:
         """The operating point."""
         return OperatingPoint(
-            circuit, self.voltages, self.currents, self.intervals, self.unique, certificate, solver, self.warnings,
+            circuit,
+            self.voltages,
+            self.currents,
+            self.intervals,
+            self.unique,
+            certificate,
+            solver,
+            self.warnings,
             self.drops,
-        )  # fmt: skip
+        )
 
 
 def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:

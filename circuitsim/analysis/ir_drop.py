@@ -224,9 +224,13 @@ def ir_drop(source: Deck | Circuit | OperatingPoint) -> IrDrop:
 
 
 def _pads(
-    point: OperatingPoint, sources: np.ndarray, nodes: np.ndarray, net: np.ndarray, held: np.ndarray,
+    point: OperatingPoint,
+    sources: np.ndarray,
+    nodes: np.ndarray,
+    net: np.ndarray,
+    held: np.ndarray,
     current: np.ndarray,
-) -> tuple[Pad, ...]:  # fmt: skip
+) -> tuple[Pad, ...]:
     names, node_names = point.circuit.names, point.circuit.node_names
     order = np.lexsort((sources, -np.abs(current))).tolist()
     return tuple(
@@ -248,10 +252,17 @@ def _nets(
         own[pad.net].append(pad.current)
     names = point.circuit.node_names
     return tuple(
-        Net(float(nominal[k]), int(count[k]), len(own[k]), float(np.sum(own[k])), float(drop[worst[k]]),
-            names[worst[k]], float(total[k] / count[k]))
+        Net(
+            float(nominal[k]),
+            int(count[k]),
+            len(own[k]),
+            float(np.sum(own[k])),
+            float(drop[worst[k]]),
+            names[worst[k]],
+            float(total[k] / count[k]),
+        )
         for k in range(nominal.size)
-    )  # fmt: skip
+    )
 
 
 __all__ = ["IrDrop", "Net", "Pad", "ir_drop"]

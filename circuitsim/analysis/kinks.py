@@ -12,9 +12,7 @@ from circuitsim.program.flow import spanning_forest
 from circuitsim.program.path_maxima import path_maxima
 
 
-def diode_margins(
-    arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray
-) -> np.ndarray:
+def diode_margins(arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
     """The larger of current and voltage of each ideal diode, relative to their scales, as the certificate has them.
 
     Parameters

@@ -99,13 +99,9 @@ class LinearBatch:
 
     def _memory(self) -> Memory:
         n, chords = self.paths.node.size, self.paths.chord.size
-        return Memory(
-            np.empty(n * NODE * WIDTH), np.empty(n * POTENTIALS * WIDTH), np.empty(chords * CHORD * WIDTH)
-        )  # fmt: skip
+        return Memory(np.empty(n * NODE * WIDTH), np.empty(n * POTENTIALS * WIDTH), np.empty(chords * CHORD * WIDTH))
 
-    def _group(
-        self, memory: Memory, drive: np.ndarray, into: Samples, begin: int, end: int, aim: float
-    ) -> None:
+    def _group(self, memory: Memory, drive: np.ndarray, into: Samples, begin: int, end: int, aim: float) -> None:
         """At most eight samples; a short group is filled up with zeros."""
         count, size = end - begin, self.paths.node.size * WIDTH
         full = np.zeros((drive.shape[0], WIDTH))
@@ -195,13 +191,30 @@ def _paths(arrays: CircuitArrays, walk: Walk, sources: np.ndarray, blocked: np.n
     with np.errstate(divide="ignore"):
         ease, chord_ease = 1.0 / np.sqrt(np.abs(ohm)), 1.0 / np.sqrt(np.abs(value[chord]))
     return Paths(
-        walk.order, place[walk.parent], edge, np.where(first[edge] == walk.order, 1.0, -1.0), ohm, ease,
-        np.where(kind[edge] == VOLTAGE, row[edge], -1), live, (kind[edge] == DIODE) & signed,
-        chord, tail, head, value[chord], chord_ease, np.sqrt(along[tail] + along[head]) / np.abs(value[chord]),
-        place[first[outside]], place[second[outside]],
-        currents, place[first[currents]], place[second[currents]], row[currents],
-        place[first[blocked]], place[second[blocked]],
-    )  # fmt: skip
+        walk.order,
+        place[walk.parent],
+        edge,
+        np.where(first[edge] == walk.order, 1.0, -1.0),
+        ohm,
+        ease,
+        np.where(kind[edge] == VOLTAGE, row[edge], -1),
+        live,
+        (kind[edge] == DIODE) & signed,
+        chord,
+        tail,
+        head,
+        value[chord],
+        chord_ease,
+        np.sqrt(along[tail] + along[head]) / np.abs(value[chord]),
+        place[first[outside]],
+        place[second[outside]],
+        currents,
+        place[first[currents]],
+        place[second[currents]],
+        row[currents],
+        place[first[blocked]],
+        place[second[blocked]],
+    )
 
 
 def _along(up: np.ndarray, ohm: np.ndarray) -> np.ndarray:

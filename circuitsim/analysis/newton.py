@@ -172,17 +172,20 @@ def project(
 ) -> State:
     """From (voltage, current) of each device along its load line to its curve; ``guess``: junction voltages, V."""
     state = State(np.empty((4, guess.size)), guess.copy())
-    newton_kernel("project", 20 * guess.size)(
-        smooth.rows, voltage, current, resistance, state.junctions, state.points
-    )
+    newton_kernel("project", 20 * guess.size)(smooth.rows, voltage, current, resistance, state.junctions, state.points)
     return state
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def iterate(
-    solve: Solve, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None, tolerance: float,
+    solve: Solve,
+    circuit: Circuit,
+    smooth: Smooth,
+    column: np.ndarray,
+    start: Start | None,
+    tolerance: float,
     way: Way | None = None,
-) -> Found:  # fmt: skip
+) -> Found:
     """Newton's method from zero volts or from a start, until all devices lie on their curves or the steps are done.
 
     Parameters

@@ -90,10 +90,17 @@ class OperatingPoint:
     low: np.ndarray | None = None
 
     def __init__(
-        self, circuit: Circuit, voltages: np.ndarray, currents: np.ndarray,
-        intervals: dict[str, tuple[float | None, float | None]], unique: np.ndarray, certificate: Certificate,
-        solver: dict[str, object], warnings: tuple[Problem, ...], drops: np.ndarray | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        circuit: Circuit,
+        voltages: np.ndarray,
+        currents: np.ndarray,
+        intervals: dict[str, tuple[float | None, float | None]],
+        unique: np.ndarray,
+        certificate: Certificate,
+        solver: dict[str, object],
+        warnings: tuple[Problem, ...],
+        drops: np.ndarray | None = None,
+    ) -> None:
         self.circuit = circuit
         self.status = Status.SOLVED
         # Adding zero turns −0.0 into 0.0.
@@ -221,9 +228,13 @@ class OperatingPoint:
         """The operating point as plain values: the JSON object of ``circuitsim solve --format json``."""
         circuit = self.circuit
         columns = zip(
-            circuit.names, self.drops.tolist(), self.currents.tolist(), self.powers.tolist(), self.unique.tolist(),
+            circuit.names,
+            self.drops.tolist(),
+            self.currents.tolist(),
+            self.powers.tolist(),
+            self.unique.tolist(),
             self.margin.tolist(),
-        )  # fmt: skip
+        )
         branches = {}
         for k, (name, voltage, current, power, unique, margin) in enumerate(columns):
             branch: dict[str, object] = {"voltage": voltage, "current": current, "power": power}

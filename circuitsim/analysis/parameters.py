@@ -67,9 +67,12 @@ class Numbers(NamedTuple):
         """The columns of rows, for ``m`` elementary elements."""
         changes = [row.change for row in rows]
         return cls(
-            tuple(row.name for row in rows), np.array([row.value for row in rows]), tuple(row.unit for row in rows),
-            _matrix([c.values for c in changes], m), _matrix([c.currents for c in changes], m),
-        )  # fmt: skip
+            tuple(row.name for row in rows),
+            np.array([row.value for row in rows]),
+            tuple(row.unit for row in rows),
+            _matrix([c.values for c in changes], m),
+            _matrix([c.currents for c in changes], m),
+        )
 
     def change(self, p: int, factor: float = 1.0) -> Change:
         """The direction of one number, times ``factor``."""
@@ -105,22 +108,26 @@ def dependencies(point: OperatingPoint) -> Numbers:
     own = np.flatnonzero(plain)
     names, units, codes = circuit.names, [e.unit for e in ELEMENTS], kind[own].tolist()
     elements = Numbers(
-        tuple(names[k] for k in own.tolist()), value[own], tuple(units[code] for code in codes),
+        tuple(names[k] for k in own.tolist()),
+        value[own],
+        tuple(units[code] for code in codes),
         csr_array((np.ones(own.size), own, np.arange(own.size + 1)), shape=(own.size, m)),
         csr_array((own.size, m)),
-    )  # fmt: skip
+    )
     if not circuit.devices:
         return elements
     rows = [(k, row) for k in circuit.devices for row in _of_device(point, k, parts[k])]
     devices = Numbers.of([row for _, row in rows], m)
     order = np.argsort(np.concatenate([own, np.array([k for k, _ in rows], dtype=own.dtype)]), kind="stable")
     return Numbers(
-        elements.names + devices.names, np.concatenate([elements.values, devices.values]),
-        elements.units + devices.units, *(
+        elements.names + devices.names,
+        np.concatenate([elements.values, devices.values]),
+        elements.units + devices.units,
+        *(
             vstack([getattr(side, name) for side in (elements, devices)], format="csr")
             for name in ("by_value", "by_current")
         ),
-    ).at(order)  # fmt: skip
+    ).at(order)
 
 
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:

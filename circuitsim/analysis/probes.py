@@ -253,8 +253,9 @@ class Reader:
         self._valued = self._elements(circuit, (simple[k] for k in self._values))
         self._formulas = [
             (k, p, list(p.probes), Reader(list(p.probes.values()), circuit))
-            for k, p in enumerate(probes) if isinstance(p, Formula)
-        ]  # fmt: skip
+            for k, p in enumerate(probes)
+            if isinstance(p, Formula)
+        ]
 
     @staticmethod
     def _elements(circuit: Circuit, probes: Iterable[Probe]) -> np.ndarray:

@@ -137,19 +137,26 @@ def sectioned(
         if int(first[k]) in held and int(second[k]) in held and whole.voltages[first[k]] >= whole.voltages[second[k]]:
             return None
     low = np.zeros(whole.voltages.size)
-    certificate = certify_controlled(
-        whole.arrays, laws, whole.voltages, whole.currents, whole.drops, tolerance, low
-    )
+    certificate = certify_controlled(whole.arrays, laws, whole.voltages, whole.currents, whole.drops, tolerance, low)
     if not certificate.certified:
         return None
     info: dict[str, object] = {
-        "name": "sections", "why": "the control graph has no loop: each section is convex", "iterations": 1,
+        "name": "sections",
+        "why": "the control graph has no loop: each section is convex",
+        "iterations": 1,
         "sections": sum(isinstance(step, Section) for step in found.steps),
-    }  # fmt: skip
+    }
     point = OperatingPoint(
-        circuit, whole.voltages, whole.currents, whole.intervals, whole.unique, certificate, info, circuit.notes,
+        circuit,
+        whole.voltages,
+        whole.currents,
+        whole.intervals,
+        whole.unique,
+        certificate,
+        info,
+        circuit.notes,
         whole.drops,
-    )  # fmt: skip
+    )
     single = not whole.intervals and bool(whole.unique.all())
     point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
     return point

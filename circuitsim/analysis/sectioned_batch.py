@@ -273,9 +273,14 @@ def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
     current[np.concatenate([part.elements for part in parts])] = False
     empty = Map(np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
     made = SectionedBatch(
-        ready.ready, ready.inputs, ready.outputs, parts, np.flatnonzero(current), sensing,
+        ready.ready,
+        ready.inputs,
+        ready.outputs,
+        parts,
+        np.flatnonzero(current),
+        sensing,
         Maps((), empty, empty, empty),
-    )  # fmt: skip
+    )
     return replace(made, maps=_maps(made, found))
 
 
@@ -311,11 +316,16 @@ def _part(ready: ControlledBatch, step: Section, sensing: list[int]) -> Part:
     is_voltage = made.arrays().kind[[made.element_index(name) for name in inputs]] == VOLTAGE
     places = np.array([made.node_index(names[node]) for node in step.nodes.tolist()], dtype=np.int64)
     return Part(
-        step.nodes, step.elements, places, solver, np.array(changing, dtype=np.int64),
-        np.array(around, dtype=np.int64), is_voltage,
+        step.nodes,
+        step.elements,
+        places,
+        solver,
+        np.array(changing, dtype=np.int64),
+        np.array(around, dtype=np.int64),
+        is_voltage,
         np.array([j for j, k in enumerate(sensing) if k in changing], dtype=np.int64),
         np.array([changing.index(k) for k in sensing if k in changing], dtype=np.int64),
-    )  # fmt: skip
+    )
 
 
 def _maps(batch: SectionedBatch, found: Sections) -> Maps:
@@ -373,9 +383,7 @@ def _map(rows: Sequence[Affine], count: int) -> Map:
     """Rows as arrays."""
     nodes = sorted({key for row in rows for key in row if 0 <= key < CONSTANT})
     place = {node: k for k, node in enumerate(nodes)}
-    constant, of_input, of_node = (
-        np.zeros(len(rows)), np.zeros((len(rows), count)), np.zeros((len(rows), len(nodes)))
-    )  # fmt: skip
+    constant, of_input, of_node = (np.zeros(len(rows)), np.zeros((len(rows), count)), np.zeros((len(rows), len(nodes))))
     for r, row in enumerate(rows):
         for key, number in row.items():
             if key == CONSTANT:

@@ -85,9 +85,15 @@ class Sensitivity:
     """
 
     def __init__(
-        self, point: OperatingPoint, probes: Sequence[Probe], by: Numbers, values: np.ndarray,
-        below: np.ndarray, above: np.ndarray, error: float,
-    ) -> None:  # fmt: skip
+        self,
+        point: OperatingPoint,
+        probes: Sequence[Probe],
+        by: Numbers,
+        values: np.ndarray,
+        below: np.ndarray,
+        above: np.ndarray,
+        error: float,
+    ) -> None:
         self.point, self.values, self.error = point, values, error
         self.outputs, self.units = tuple(map(str, probes)), tuple(probe.unit for probe in probes)
         self.names, self.number_units, self.numbers = by.names, by.units, by.values
@@ -107,10 +113,14 @@ class Sensitivity:
         found = [
             Row(name, number, unit, derivative, number * derivative / 100.0, below, above)
             for name, number, unit, derivative, below, above in zip(
-                self.names, self.numbers.tolist(), self.number_units, self.derivative[q].tolist(),
-                self.below[q].tolist(), self.above[q].tolist(),
+                self.names,
+                self.numbers.tolist(),
+                self.number_units,
+                self.derivative[q].tolist(),
+                self.below[q].tolist(),
+                self.above[q].tolist(),
             )
-        ]  # fmt: skip
+        ]
         return sorted(found, key=_influence)
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,17 +129,24 @@ class Sensitivity:
         for q, name in enumerate(self.outputs):
             rows = {
                 row.name: {
-                    "value": row.value, "unit": row.unit, "derivative": _number(row.derivative),
-                    "per_percent": _number(row.per_percent), "kink": row.kink,
-                    "below": _number(row.below), "above": _number(row.above),
+                    "value": row.value,
+                    "unit": row.unit,
+                    "derivative": _number(row.derivative),
+                    "per_percent": _number(row.per_percent),
+                    "kink": row.kink,
+                    "below": _number(row.below),
+                    "above": _number(row.above),
                 }
                 for row in self.rows(q)
-            }  # fmt: skip
+            }
             outputs[name] = {"value": float(self.values[q]), "unit": self.units[q], "by": rows}
         return {
-            "schema": 2, "title": self.point.circuit.title, "outputs": outputs, "error": self.error,
+            "schema": 2,
+            "title": self.point.circuit.title,
+            "outputs": outputs,
+            "error": self.error,
             "certificate": self.point.certificate.to_dict(),
-        }  # fmt: skip
+        }
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row an output and a number: output, name, value, unit, derivative, per_percent, below, above, kink."""
@@ -137,8 +154,9 @@ class Sensitivity:
 
         rows = [
             {"output": name, **row._asdict(), "kink": row.kink}
-            for q, name in enumerate(self.outputs) for row in self.rows(q)
-        ]  # fmt: skip
+            for q, name in enumerate(self.outputs)
+            for row in self.rows(q)
+        ]
         return pandas.DataFrame(rows)
 
     def __repr__(self) -> str:

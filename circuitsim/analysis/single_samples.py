@@ -234,9 +234,14 @@ class SingleSamples:
         structure, walk, signed = self.resistances.wiring.structure, linear.walk, iterations > 0
         loops, correct, prove = (tree_kernel(f"{name}_sample", n_nodes) for name in ("close", "correct", "prove"))
         sample = Sample(
-            value, np.zeros(value.size), np.zeros(value.size), np.empty(n_nodes), np.empty(chords.size),
-            np.empty(structure.n + 1), np.empty(7),
-        )  # fmt: skip
+            value,
+            np.zeros(value.size),
+            np.zeros(value.size),
+            np.empty(n_nodes),
+            np.empty(chords.size),
+            np.empty(structure.n + 1),
+            np.empty(7),
+        )
         sample.current[walk.chord] = chords
         for corrections in range(CORRECTIONS + 1):
             if corrections > 0:

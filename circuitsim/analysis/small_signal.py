@@ -282,8 +282,12 @@ def _circuit(
 
     if not laws:
         return Circuit.from_arrays(kind, first, second, value, n_nodes)
-    columns = (array("b", kind.astype(np.int8).tobytes()), array("q", first.tobytes()), array("q", second.tobytes()),
-               array("d", value.tobytes()))  # fmt: skip
+    columns = (
+        array("b", kind.astype(np.int8).tobytes()),
+        array("q", first.tobytes()),
+        array("q", second.tobytes()),
+        array("d", value.tobytes()),
+    )
     names = [f"{ELEMENTS[code].letter}{k}" for k, code in enumerate(kind.tolist())]
     nodes = ["0", *(f"n{k}" for k in range(1, n_nodes))]
     return Circuit.from_columns("", columns, names, nodes, laws=laws)
@@ -330,9 +334,16 @@ def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
     drops[smooth.touch] = drops[smooth.rest]
     voltages[first[smooth.touch]] = voltages[second[smooth.touch]] + drops[smooth.touch]
     made = OperatingPoint(
-        inner.circuit.with_column(column), voltages, currents, inner.intervals, inner.unique.copy(), inner.certificate,
-        inner.solver, inner.warnings, drops,
-    )  # fmt: skip
+        inner.circuit.with_column(column),
+        voltages,
+        currents,
+        inner.intervals,
+        inner.unique.copy(),
+        inner.certificate,
+        inner.solver,
+        inner.warnings,
+        drops,
+    )
     made.low = inner.low
     return made
 

@@ -203,9 +203,16 @@ class _Search:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 return from_tangents(
-                    self.circuit, ready.expansion, self.smooth, self._step, column.copy(), start,
-                    ready.tolerance, Way(self._resistances, steps, least=least), self._proof_of_point,
-                )  # fmt: skip
+                    self.circuit,
+                    ready.expansion,
+                    self.smooth,
+                    self._step,
+                    column.copy(),
+                    start,
+                    ready.tolerance,
+                    Way(self._resistances, steps, least=least),
+                    self._proof_of_point,
+                )
         except (ConvergenceError, NoSteadyStateError):
             return None  # of the circuit of tangents: it says nothing about the circuit itself
 
@@ -222,9 +229,7 @@ class _Search:
             for noise in (0.0, NOISE):
                 solve = partial(steps.solve, noise=noise)
                 try:
-                    found = iterate(
-                        solve, ready.expansion.circuit, self.smooth, value, near, ready.tolerance, way
-                    )  # fmt: skip
+                    found = iterate(solve, ready.expansion.circuit, self.smooth, value, near, ready.tolerance, way)
                 except (ConvergenceError, NoSteadyStateError):
                     return None
                 certificate = self._proof(found, arrays._replace(value=value), self.smooth)
@@ -233,9 +238,7 @@ class _Search:
                 near = Start(found.point, found.voltage, found.current)
         return None
 
-    def _stage(
-        self, steps: TangentSteps, found: Found, value: np.ndarray, certificate: Certificate
-    ) -> OperatingPoint:  # fmt: skip
+    def _stage(self, steps: TangentSteps, found: Found, value: np.ndarray, certificate: Certificate) -> OperatingPoint:
         """The operating point of the last step, which has a certificate."""
         ready = self.ready
         found = found._replace(point=steps.point(found.point, value, certificate))
@@ -344,10 +347,14 @@ class _Search:
 
     def _apart(self, one: OperatingPoint, other: OperatingPoint) -> bool:
         """Whether two operating points differ beyond rounding: the middle of them is none."""
-        v, i = (0.5 * (a[self.smooth.elements] + b[self.smooth.elements])
-                for a, b in ((one.drops, other.drops), (one.currents, other.currents)))  # fmt: skip
-        size = (np.abs(v) + 1e-12 * np.abs(one.voltages).max() + NOTHING,
-                np.abs(i) + 1e-12 * np.abs(one.currents).max() + NOTHING)  # fmt: skip
+        v, i = (
+            0.5 * (a[self.smooth.elements] + b[self.smooth.elements])
+            for a, b in ((one.drops, other.drops), (one.currents, other.currents))
+        )
+        size = (
+            np.abs(v) + 1e-12 * np.abs(one.voltages).max() + NOTHING,
+            np.abs(i) + 1e-12 * np.abs(one.currents).max() + NOTHING,
+        )
         near = project(self.smooth, v, i, size[0] / size[1], v)
         if (np.maximum(np.abs(near.points[0] - v) / size[0], np.abs(near.points[1] - i) / size[1]) > APART).any():
             return True
@@ -366,8 +373,9 @@ class _Search:
         names += [self.circuit.names[k] for k in self.circuit.laws]
         return NoOperatingPointError(
             "no operating point was found (which is no proof that there is none): Newton's method did not end on the "
-            f"curves of the devices and the laws of the sources, {some(names)}", names
-        )  # fmt: skip
+            f"curves of the devices and the laws of the sources, {some(names)}",
+            names,
+        )
 
     def _resistances(self, column: np.ndarray, point: OperatingPoint, conductance: np.ndarray) -> np.ndarray:
         """See `circuitsim.analysis.newton.Seen`: from the factors of the step; where the rest of the circuit has no
@@ -386,8 +394,9 @@ class _Search:
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:
     names = [circuit.names[k] for k in smooth.elements.tolist()]
-    return Problem("jump", "the branch of operating points ended on the way here: the operating point has jumped",
-                   names=names[:8])  # fmt: skip
+    return Problem(
+        "jump", "the branch of operating points ended on the way here: the operating point has jumped", names=names[:8]
+    )
 
 
 __all__ = ["SmoothControlled"]

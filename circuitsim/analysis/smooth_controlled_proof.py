@@ -14,9 +14,7 @@ from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.law_arrays import LawArrays
 
 
-def proof(
-    found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float
-) -> Certificate:
+def proof(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float) -> Certificate:
     """The certificate of the last step; as in the steps, noise counts as zero where nothing else does.
 
     Parameters
@@ -43,9 +41,7 @@ def proof(
     return _held(found, arrays, smooth, laws, tolerance)
 
 
-def _held(
-    found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float
-) -> Certificate:
+def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float) -> Certificate:
     """The laws of all elements, and Kirchhoff's, with the devices as sources, and their distance from their curves."""
     point, column = found.point, arrays.value.copy()
     voltages, currents, drops = point.voltages.copy(), point.currents.copy(), point.drops.copy()

@@ -33,9 +33,7 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
     gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
     relative = {**made.relative, "devices": float(found.distance.max())}
     relative["kcl"] = max(share, relative["kcl"])
-    certificate: Certificate = made._replace(
-        kcl=max(kcl, made.kcl), relative=relative, device_gap=float(gap.sum())
-    )  # fmt: skip
+    certificate: Certificate = made._replace(kcl=max(kcl, made.kcl), relative=relative, device_gap=float(gap.sum()))
     return certificate
 
 

@@ -25,7 +25,6 @@ LOOSE = 4.0
 """Ratio of the resistance that a device sees to its estimate, above which estimates are not used."""
 
 
-
 class SmallNewton:
     """The kernel for one circuit of elementary elements.
 

@@ -55,9 +55,7 @@ def nonunique_current(names: list[str]) -> Problem:
     return Problem("nonunique-current", message, names=names)
 
 
-BY_KIND = {
-    "floating": floating, "nonunique-potential": nonunique_potential, "nonunique-current": nonunique_current
-}  # fmt: skip
+BY_KIND = {"floating": floating, "nonunique-potential": nonunique_potential, "nonunique-current": nonunique_current}
 """What makes the warning of a kind, from names."""
 
 

@@ -294,9 +294,14 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
 
 
 def _operating_point(
-    resistances: Resistances, structure: Structure, solver: Solver | Exact, tolerance: float, why: str,
-    on: np.ndarray, guess: np.ndarray,
-) -> OperatingPoint:  # fmt: skip
+    resistances: Resistances,
+    structure: Structure,
+    solver: Solver | Exact,
+    tolerance: float,
+    why: str,
+    on: np.ndarray,
+    guess: np.ndarray,
+) -> OperatingPoint:
     """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         # Active sets need the constraints alone, to refuse circuits without a steady state.
@@ -326,7 +331,7 @@ def _operating_point(
     named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
     return OperatingPoint(
         circuit, found.voltages, found.current, named, found.unique, certificate, info, warnings, found.drop
-    )  # fmt: skip
+    )
 
 
 class _Start(NamedTuple):

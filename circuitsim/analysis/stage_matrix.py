@@ -126,13 +126,51 @@ class StageMatrices:
         place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
         gain = np.where((terms.gain >= 0) & np.isnan(value[terms.gain]), -1, terms.gain)
         tangent = np.isin(np.arange(value.size), [smooth.slope, smooth.touch, smooth.rest])
-        return Made(system, StageMatrix(*map(np.array, (
-            arrays.kind, smooth.slope, smooth.touch, smooth.rest, smooth.rows, own, eq.own[smooth.touch],
-            arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1, tangent, eq.pinned - 1, arrays.first,
-            arrays.second, eq.own, roles.nodal, roles.given, roles.held, roles.ohmic, roles.transfer, eq.diode, eq.plus,
-            eq.minus, eq.own[eq.diode], conducting, place, terms.row, terms.column, terms.ends, terms.share, gain,
-            terms.under, terms.value, np.zeros((size, size)), np.ones(size), np.ones(size),
-        ))))  # fmt: skip
+        return Made(
+            system,
+            StageMatrix(
+                *map(
+                    np.array,
+                    (
+                        arrays.kind,
+                        smooth.slope,
+                        smooth.touch,
+                        smooth.rest,
+                        smooth.rows,
+                        own,
+                        eq.own[smooth.touch],
+                        arrays.first[smooth.rest] - 1,
+                        arrays.second[smooth.rest] - 1,
+                        tangent,
+                        eq.pinned - 1,
+                        arrays.first,
+                        arrays.second,
+                        eq.own,
+                        roles.nodal,
+                        roles.given,
+                        roles.held,
+                        roles.ohmic,
+                        roles.transfer,
+                        eq.diode,
+                        eq.plus,
+                        eq.minus,
+                        eq.own[eq.diode],
+                        conducting,
+                        place,
+                        terms.row,
+                        terms.column,
+                        terms.ends,
+                        terms.share,
+                        gain,
+                        terms.under,
+                        terms.value,
+                        np.zeros((size, size)),
+                        np.ones(size),
+                        np.ones(size),
+                    ),
+                )
+            ),
+        )
 
 
 __all__ = ["Made", "StageMatrices", "StageMatrix"]

@@ -34,9 +34,11 @@ def stored_point(stored: Mapping[str, Any], circuit: Circuit) -> OperatingPoint:
         volts = np.array([_number(nodes.get(name, 0.0)) for name in map(str, circuit.node_names)])
         rows = [branches[name] for name in circuit.names]
         currents, drops = (np.array([_number(row[key]) for row in rows]) for key in ("current", "voltage"))
-        certificate = Certificate(**{name: _number(old[name]) for name in EQUATIONS},
-                                  relative={name: _number(old["relative"][name]) for name in EQUATIONS},
-                                  tolerance=_number(old["tolerance"]))  # fmt: skip
+        certificate = Certificate(
+            **{name: _number(old[name]) for name in EQUATIONS},
+            relative={name: _number(old["relative"][name]) for name in EQUATIONS},
+            tolerance=_number(old["tolerance"]),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"no operating point of this circuit ({type(error).__name__}: {error}): write one with circuitsim solve "

@@ -104,8 +104,10 @@ def sweep(
         {axis.label: values for axis, values in zip(axes, varied)},
         {str(probe): table[k] for k, probe in enumerate(probes)},
         {axis.label: axis.unit for axis in axes} | {str(probe): probe.unit for probe in probes},
-        failures, warnings, grid.shape,
-    )  # fmt: skip
+        failures,
+        warnings,
+        grid.shape,
+    )
 
 
 def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list[Probe | Formula]:
@@ -119,9 +121,12 @@ def _probes(columns: str | Sequence[str] | None, source: Circuit | Deck) -> list
 
 
 def _solved(
-    job: Job, varied: np.ndarray, progress: Callable[[int, int], None] | None,
-    where: tuple[int | None, Executor | None], checkpoint: str | os.PathLike[str] | None,
-) -> Solved:  # fmt: skip
+    job: Job,
+    varied: np.ndarray,
+    progress: Callable[[int, int], None] | None,
+    where: tuple[int | None, Executor | None],
+    checkpoint: str | os.PathLike[str] | None,
+) -> Solved:
     """All rows (n_axes, n_rows), here or elsewhere."""
     # Here: a single operating point needs no modules of processes.
     from circuitsim.executors import executor_of, in_order

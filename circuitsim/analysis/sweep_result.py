@@ -51,9 +51,15 @@ class Sweep:
     """
 
     def __init__(
-        self, title: str, axes: dict[str, np.ndarray], columns: dict[str, np.ndarray], units: dict[str, str],
-        failures: Sequence[Failure], warnings: Sequence[Problem], shape: tuple[int, ...],
-    ) -> None:  # fmt: skip
+        self,
+        title: str,
+        axes: dict[str, np.ndarray],
+        columns: dict[str, np.ndarray],
+        units: dict[str, str],
+        failures: Sequence[Failure],
+        warnings: Sequence[Problem],
+        shape: tuple[int, ...],
+    ) -> None:
         self.title, self.axes, self.columns, self.units, self.shape = title, axes, columns, units, shape
         self.failures, self.warnings = tuple(failures), tuple(warnings)
         failed = {failure.row: failure.status for failure in failures}

@@ -80,8 +80,11 @@ class PreparedSwitched:
         switching = self.switching
         if not own.all():
             rest = np.flatnonzero(own).tolist()
-            switching = Switching(switching.places[own], tuple(switching.switches[k] for k in rest),
-                                  tuple(switching.names[k] for k in rest))  # fmt: skip
+            switching = Switching(
+                switching.places[own],
+                tuple(switching.switches[k] for k in rest),
+                tuple(switching.names[k] for k in rest),
+            )
         before = np.array([switch.closed for switch in switching.switches], dtype=bool)
         if start is not None:
             before = states_at(start, switching, before)
@@ -120,8 +123,14 @@ def _warnings(found: Operated, switching: Switching) -> list[Problem]:
     names = switching.names
     if found.others:
         more = "; or ".join(switching.stated(closed) for closed in found.others[:3])
-        return [Problem("several", f"several states of the switches hold: here {switching.stated(found.closed)}; also "
-                        f"{more}", hint="write ON or OFF on their cards to choose", names=names)]  # fmt: skip
+        return [
+            Problem(
+                "several",
+                f"several states of the switches hold: here {switching.stated(found.closed)}; also {more}",
+                hint="write ON or OFF on their cards to choose",
+                names=names,
+            )
+        ]
     if not found.complete:
         message = (
             f"the states of {', '.join(names[:8])} agree with their controls; others may too: all are tried of at most "
@@ -141,8 +150,7 @@ def prepared_switched(
         return prepared(circuit, solver, tolerance)
     own = circuit.with_values({})
     own.notes = tuple(note for note in circuit.notes if note.kind != HELD)
-    return PreparedSwitched(own, prepared(own, solver, tolerance),
-                            switching_of(own, switches_of(own, following)))  # fmt: skip
+    return PreparedSwitched(own, prepared(own, solver, tolerance), switching_of(own, switches_of(own, following)))
 
 
 def circuit_at_operating_point(

@@ -107,9 +107,12 @@ class Operated(NamedTuple):
 
 
 def operated(
-    solve: Callable[[Mapping[str, float]], OperatingPoint], switching: Switching, before: np.ndarray,
-    fixed: np.ndarray, all_states: bool = True,
-) -> Operated:  # fmt: skip
+    solve: Callable[[Mapping[str, float]], OperatingPoint],
+    switching: Switching,
+    before: np.ndarray,
+    fixed: np.ndarray,
+    all_states: bool = True,
+) -> Operated:
     """The states that agree with the controls which they cause.
 
     A control between both thresholds leaves a switch as it was before. Each set of states gives the controls that
@@ -168,9 +171,12 @@ def _none(switching: Switching, mask: np.ndarray, why: str) -> ConvergenceError:
 
 
 def _agreeing(
-    solve: Callable[[Mapping[str, float]], OperatingPoint], switching: Switching, before: np.ndarray,
-    held: np.ndarray, free: np.ndarray,
-) -> Iterator[Operated]:  # fmt: skip
+    solve: Callable[[Mapping[str, float]], OperatingPoint],
+    switching: Switching,
+    before: np.ndarray,
+    held: np.ndarray,
+    free: np.ndarray,
+) -> Iterator[Operated]:
     """All states that agree, with ``held`` for the others; those with the fewest changes of ``before`` first."""
     for changed in sorted(product((False, True), repeat=free.size), key=sum):
         closed = held.copy()
@@ -185,11 +191,14 @@ def _agreeing(
 
 def controls_at(point: OperatingPoint, switches: Sequence[Switch]) -> np.ndarray:
     """What controls the switches (s,), V or A."""
-    return np.array([
-        point.currents[point.circuit.element_index(switch.control)] if isinstance(switch.control, str)
-        else point.voltage(*switch.control)
-        for switch in switches
-    ])  # fmt: skip
+    return np.array(
+        [
+            point.currents[point.circuit.element_index(switch.control)]
+            if isinstance(switch.control, str)
+            else point.voltage(*switch.control)
+            for switch in switches
+        ]
+    )
 
 
 def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
@@ -203,8 +212,10 @@ def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
     shape = n_nodes, n_nodes
     graph = coo_array((np.ones(int(joins.sum())), (first[joins], second[joins])), shape)
     part = connected_components(graph, directed=False)[1]
-    ends = [None if isinstance(s.control, str) else [circuit.node_index(node) for node in s.control]
-            for s in switching.switches]  # fmt: skip
+    ends = [
+        None if isinstance(s.control, str) else [circuit.node_index(node) for node in s.control]
+        for s in switching.switches
+    ]
     return np.array([pair is not None and part[pair[0]] == part[pair[1]] for pair in ends], dtype=bool)
 
 

@@ -45,9 +45,12 @@ class _Found(NamedTuple):
         """Nothing found yet."""
         kind, nodes = batch.inner.columns[0], batch.circuit.arrays().n_nodes
         return cls(
-            np.zeros((count, int((kind == DIODE).sum())), dtype=bool), np.zeros((count, nodes)),
-            np.zeros((count, kind.size)), np.full(count, np.inf), np.zeros(count, dtype=np.int64),
-        )  # fmt: skip
+            np.zeros((count, int((kind == DIODE).sum())), dtype=bool),
+            np.zeros((count, nodes)),
+            np.zeros((count, kind.size)),
+            np.full(count, np.inf),
+            np.zeros(count, dtype=np.int64),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,13 +105,18 @@ class TangentBatch:
         from circuitsim.analysis.batch_solution import BatchSolution
 
         return BatchSolution(
-            self.circuit, found.voltages, found.currents[:, :own].copy(), found.closed, found.relative,
-            found.relative <= self.inner.tolerance, output, found.steps, float(stiffness),
-        )  # fmt: skip
+            self.circuit,
+            found.voltages,
+            found.currents[:, :own].copy(),
+            found.closed,
+            found.relative,
+            found.relative <= self.inner.tolerance,
+            output,
+            found.steps,
+            float(stiffness),
+        )
 
-    def _in_kernel(
-        self, x: np.ndarray, stiffness: float, given: bool, threads: int | None, found: _Found
-    ) -> None:
+    def _in_kernel(self, x: np.ndarray, stiffness: float, given: bool, threads: int | None, found: _Found) -> None:
         """The samples that the kernel certifies, on threads, in whole blocks each."""
         kind, first, second = self.inner.columns
         m, nodes = kind.size, self.circuit.arrays().n_nodes
@@ -116,9 +124,19 @@ class TangentBatch:
         zero = at_zero(self.smooth)
         points = np.concatenate([zero.junctions[None], zero.points])
         shared = (
-            self.inner.plan, kind, first, second, self.inner.all_values(stiffness), sources, x, *self._places(),
-            self.smooth.rows, points, given, self.inner.tolerance,
-        )  # fmt: skip
+            self.inner.plan,
+            kind,
+            first,
+            second,
+            self.inner.all_values(stiffness),
+            sources,
+            x,
+            *self._places(),
+            self.smooth.rows,
+            points,
+            given,
+            self.inner.tolerance,
+        )
         work = (nodes + 20 * self.smooth.rest.size) * len(x)
         _side_by_side("newton_samples", work, len(x), threads, shared, found[:5], 1 if given else BLOCK)
 
@@ -193,9 +211,15 @@ class TangentBatch:
         response, flows, current = np.zeros((count, nodes)), np.zeros((count, kind.size)), np.zeros((count, kind.size))
         current[:, :own] = solution.currents
         shared = (
-            self.inner.plan, kind, first, second, self.inner.all_values(solution.stiffness), self._places()[0],
-            self.smooth.rows, injected,
-        )  # fmt: skip
+            self.inner.plan,
+            kind,
+            first,
+            second,
+            self.inner.all_values(solution.stiffness),
+            self._places()[0],
+            self.smooth.rows,
+            injected,
+        )
         rows = solution.closed, solution.voltages, current, response, flows
         _side_by_side("newton_responses", nodes * count, count, threads, shared, rows)
         return response, flows[:, :own]
@@ -222,10 +246,15 @@ def _row(solution: BatchSolution, s: int) -> BatchSolution:
     """The batch of sample ``s`` alone."""
     at = slice(s, s + 1)
     return replace(
-        solution, voltages=solution.voltages[at], currents=solution.currents[at], closed=solution.closed[at],
-        relative=solution.relative[at], certified=solution.certified[at], output=solution.output[at],
+        solution,
+        voltages=solution.voltages[at],
+        currents=solution.currents[at],
+        closed=solution.closed[at],
+        relative=solution.relative[at],
+        certified=solution.certified[at],
+        output=solution.output[at],
         iterations=solution.iterations[at],
-    )  # fmt: skip
+    )
 
 
 def _sample(circuit: Circuit, solution: BatchSolution, s: int) -> _Sample:
@@ -240,9 +269,14 @@ NEWTON = 6
 
 
 def _side_by_side(
-    name: str, work: int, count: int, threads: int | None, shared: tuple[Any, ...], rows: tuple[Any, ...],
+    name: str,
+    work: int,
+    count: int,
+    threads: int | None,
+    shared: tuple[Any, ...],
+    rows: tuple[Any, ...],
     block: int = 1,
-) -> None:  # fmt: skip
+) -> None:
     """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
     from circuitsim.analysis.batch import SHARE, in_parts, processors
 

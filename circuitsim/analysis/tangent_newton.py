@@ -187,9 +187,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
         for k in range(change.size):
             if not abs(change[k]) < np.inf:
                 return False
-        share, largest, most = corrected(
-            value, made.column, made.ends, side, change, high, low, residual
-        )  # fmt: skip
+        share, largest, most = corrected(value, made.column, made.ends, side, change, high, low, residual)
         if turn == 1:
             first = share
             if largest > POOR * most:

@@ -71,19 +71,20 @@ class Transfer(NamedTuple):
         """As plain values; None where infinite, or at a kink."""
         found: dict[str, Any] = {"output": self.output, "source": self.source, "gain_unit": self.gain_unit}
         for name, number in (
-            ("gain", self.gain), ("input_resistance", self.input_resistance),
+            ("gain", self.gain),
+            ("input_resistance", self.input_resistance),
             ("output_resistance", self.output_resistance),
-        ):  # fmt: skip
+        ):
             found[name] = {
-                "value": _finite(number.value), "kink": number.kink, "below": _finite(number.below),
+                "value": _finite(number.value),
+                "kink": number.kink,
+                "below": _finite(number.below),
                 "above": _finite(number.above),
-            }  # fmt: skip
+            }
         return found
 
 
-def transfer_function(
-    source: Circuit | Deck, output: str, input_source: str, tolerance: float = TOLERANCE
-) -> Transfer:
+def transfer_function(source: Circuit | Deck, output: str, input_source: str, tolerance: float = TOLERANCE) -> Transfer:
     """Gain, input and output resistance for small changes of a source, as ``.tf`` has them.
 
     Parameters

@@ -70,10 +70,14 @@ def sample_tree(kind, first, second, value, preferred, resistors, n_nodes):
     edges[: preferred.size] = preferred
     edges[preferred.size :] = resistors
     walk = Walk(
-        np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64),
-        np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
+        np.empty(n_nodes, np.int64),
         np.empty(resistors.size, np.int64),
-    )  # fmt: skip
+    )
     count = choose_forest(n_nodes, first, second, edges, kept)
     joined = count >= preferred.size and (preferred.size == 0 or kept[preferred.size - 1] == preferred[-1])
     joined = joined and span(first, second, kept[:count], walk) == n_nodes
@@ -103,9 +107,23 @@ def carry_sample(walk, kind, first, second, sample):
     block, above, none = np.zeros(m, np.int64), np.zeros(n, np.int64), np.empty(0)
     need, need_low, largest = np.empty(n), np.empty(n), np.empty(n)
     tree_currents(
-        walk.order, walk.edge, walk.parent, first, second, carriers[:count], block, above, none, none, current,
-        sample.low, need, need_low, largest, RESOLUTION,
-    )  # fmt: skip
+        walk.order,
+        walk.edge,
+        walk.parent,
+        first,
+        second,
+        carriers[:count],
+        block,
+        above,
+        none,
+        none,
+        current,
+        sample.low,
+        need,
+        need_low,
+        largest,
+        RESOLUTION,
+    )
 
 
 def close_sample(walk, kind, first, second, coordinate, sample):
@@ -124,9 +142,22 @@ def close_sample(walk, kind, first, second, coordinate, sample):
     v[0] = 0.0
     tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, sample.current, sample.low, v, v_low)
     loop_residuals(
-        walk.chord, first, second, coordinate, ohms, emf, sample.current, sample.low, v, v_low, walk.depth, edge_of,
-        walk.above, sample.residual, sample.injected,
-    )  # fmt: skip
+        walk.chord,
+        first,
+        second,
+        coordinate,
+        ohms,
+        emf,
+        sample.current,
+        sample.low,
+        v,
+        v_low,
+        walk.depth,
+        edge_of,
+        walk.above,
+        sample.residual,
+        sample.injected,
+    )
 
 
 def prove_sample(walk, kind, first, second, signed, sample):

@@ -64,9 +64,13 @@ def measure(family: str, unknowns: int, seed: int, competitor: str, budget: floa
     arrays = circuit.arrays()
     judge = _judge(circuit, FAMILIES[family].convex_program)
     row: dict[str, Any] = {
-        "family": family, "unknowns": unknowns, "seed": seed, "competitor": competitor,
-        "nodes": arrays.n_nodes, "diodes": int((arrays.kind == DIODE).sum()) + len(circuit.devices),
-    }  # fmt: skip
+        "family": family,
+        "unknowns": unknowns,
+        "seed": seed,
+        "competitor": competitor,
+        "nodes": arrays.n_nodes,
+        "diodes": int((arrays.kind == DIODE).sum()) + len(circuit.devices),
+    }
     adapter = create(competitor)
     try:
         for tolerance in adapter.tolerances:

@@ -117,9 +117,11 @@ def _line(case: list[dict[str, Any]]) -> str:
     cells.append(f"{ours['error']:.0e}")
     for kind in ("cold", "prepared"):
         other = best(case, kind)
-        cells += ["none", "–"] if other is None else [
-            f"{_ms(other[kind])} {other['competitor']}", times(other[kind] / ours[kind])
-        ]  # fmt: skip
+        cells += (
+            ["none", "–"]
+            if other is None
+            else [f"{_ms(other[kind])} {other['competitor']}", times(other[kind] / ours[kind])]
+        )
     other = best(case, "prepared")
     cells.append("–" if other is None or "batch" not in ours else times(other["prepared"] / ours["batch"]))
     return "| " + " | ".join(cells) + " |"

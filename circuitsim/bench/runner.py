@@ -20,9 +20,10 @@ RESULTS = "results.jsonl"
 _WITH_DIODES = ("grid", "grid-scaled", "erdos-renyi", "scale-free", "ladder", "bridges", "selectors", "drn")
 
 _SMALL: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(_WITH_DIODES, (10, 100, 1000)), **dict.fromkeys(("crossbar", "crossbar-1d1r"), (128, 2048)),
+    **dict.fromkeys(_WITH_DIODES, (10, 100, 1000)),
+    **dict.fromkeys(("crossbar", "crossbar-1d1r"), (128, 2048)),
     **dict.fromkeys(("shockley-grid", "op-amp-stages"), (100, 1000)),
-}  # fmt: skip
+}
 
 SUITES: dict[str, dict[str, tuple[int, ...]]] = {
     "small": _SMALL,
@@ -55,10 +56,8 @@ class Case(NamedTuple):
 
 WARM_UP = tuple(
     Case(family, unknowns, 0, OURS)
-    for family, unknowns in (
-        ("drn", 10), ("grid", 400), ("grid", 2000), ("crossbar", 2048), ("erdos-renyi", 5000)
-    )
-)  # fmt: skip
+    for family, unknowns in (("drn", 10), ("grid", 400), ("grid", 2000), ("crossbar", 2048), ("erdos-renyi", 5000))
+)
 """Measurements without a limit that compile kernels, so that no other measurement has to: batches and ports, loops of
 diodes, factors of large circuits, conjugate gradients along a tree and without."""
 

@@ -77,9 +77,19 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
     with np.errstate(all="ignore"):
         current = _currents(structure, value, voltages, tight)
         small_kernel("worst_violations", n_nodes)(
-            kind, first, second, resistance_pattern, value, voltages, np.zeros(n_nodes), np.zeros(n_nodes, dtype=bool),
-            current, np.empty((2, n_nodes)), worst, relative,
-        )  # fmt: skip
+            kind,
+            first,
+            second,
+            resistance_pattern,
+            value,
+            voltages,
+            np.zeros(n_nodes),
+            np.zeros(n_nodes, dtype=bool),
+            current,
+            np.empty((2, n_nodes)),
+            worst,
+            relative,
+        )
     k = int(np.argmax(relative))
     return Verified(float(relative[k]), EQUATIONS[k])
 

@@ -71,9 +71,15 @@ class LayeredEnergy:
     local: bool = False
 
     def relax(
-        self, constants: Sequence[Array], start: Relaxed, sweeps: int, nudge: Nudge | None = None,
-        reverse: bool = False, tolerance: float | None = None, record: list[Relaxed] | None = None,
-    ) -> Relaxed:  # fmt: skip
+        self,
+        constants: Sequence[Array],
+        start: Relaxed,
+        sweeps: int,
+        nudge: Nudge | None = None,
+        reverse: bool = False,
+        tolerance: float | None = None,
+        record: list[Relaxed] | None = None,
+    ) -> Relaxed:
         """``sweeps`` sweeps from a start, which is not changed.
 
         Parameters
@@ -300,8 +306,13 @@ class LayeredEnergy:
         return solve_odd([zeros[i] if i % 2 == 0 else solution[i] for i in range(len(states))], right)
 
     def _pull(
-        self, index: int, states: Sequence[Array] | Mapping[int, Array], switches: list[Array | None], out: Array,
-        buffer: Array, renew: bool,
+        self,
+        index: int,
+        states: Sequence[Array] | Mapping[int, Array],
+        switches: list[Array | None],
+        out: Array,
+        buffer: Array,
+        renew: bool,
     ) -> None:
         """What both neighbours pull at a layer with, into `out`; `buffer` is scratch."""
         written = False
@@ -345,9 +356,12 @@ def _order(count: int, reverse: bool) -> list[int]:
 
 
 def _conjugate_gradients(
-    xp: Any, apply: Callable[[list[Array]], list[Array]], residual: list[Array], slopes: Sequence[Any],
+    xp: Any,
+    apply: Callable[[list[Array]], list[Array]],
+    residual: list[Array],
+    slopes: Sequence[Any],
     places: Sequence[int],
-) -> list[Array]:  # fmt: skip
+) -> list[Array]:
     """Solve ``apply(q) = residual`` on some layers, in the inner product of the slopes; one system a sample."""
 
     def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:

@@ -170,10 +170,19 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
     kind = "convolutional-hopfield"
 
     def __init__(
-        self, image: Sequence[int], channels: Sequence[int] = (), pool: Sequence[bool] = (),
-        dense: Sequence[int] = (), activation: str = "ernoult", clamped: bool = True, sweeps: Sweeps | None = None,
-        variance: float = 1e-3, spread: float = 0.5, rng: Any = 0, dtype: Any = np.float32,
-    ) -> None:  # fmt: skip
+        self,
+        image: Sequence[int],
+        channels: Sequence[int] = (),
+        pool: Sequence[bool] = (),
+        dense: Sequence[int] = (),
+        activation: str = "ernoult",
+        clamped: bool = True,
+        sweeps: Sweeps | None = None,
+        variance: float = 1e-3,
+        spread: float = 0.5,
+        rng: Any = 0,
+        dtype: Any = np.float32,
+    ) -> None:
         pool = list(pool) or [False] * len(channels)
         if len(image) != 3 or len(pool) != len(channels):
             raise TopologyError(
@@ -182,10 +191,16 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
             )
         sweeps = sweeps or Sweeps()
         self.options = {
-            "image": list(image), "channels": list(channels), "pool": pool, "dense": list(dense),
-            "activation": activation, "clamped": clamped, "sweeps": asdict(sweeps), "variance": variance,
+            "image": list(image),
+            "channels": list(channels),
+            "pool": pool,
+            "dense": list(dense),
+            "activation": activation,
+            "clamped": clamped,
+            "sweeps": asdict(sweeps),
+            "variance": variance,
             "spread": spread,
-        }  # fmt: skip
+        }
         shapes: list[tuple[int, ...]] = [(image[0], image[1], image[2])]
         specs: list[CouplingSpec] = []
         for count, pooled in zip(channels, pool, strict=True):

@@ -38,10 +38,17 @@ class HopfieldBlock(LayeredBlock):
     """
 
     def __init__(
-        self, shapes: Sequence[tuple[int, ...]], specs: Sequence[CouplingSpec], sweeps: Sweeps,
-        activation: str = "ernoult", clamped: bool = True, inputs: DenseCouplingSpec | None = None, bias: float = 0.0,
-        rng: Any = 0, dtype: Any = np.float64,
-    ) -> None:  # fmt: skip
+        self,
+        shapes: Sequence[tuple[int, ...]],
+        specs: Sequence[CouplingSpec],
+        sweeps: Sweeps,
+        activation: str = "ernoult",
+        clamped: bool = True,
+        inputs: DenseCouplingSpec | None = None,
+        bias: float = 0.0,
+        rng: Any = 0,
+        dtype: Any = np.float64,
+    ) -> None:
         if activation not in ACTIVATIONS:
             raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
         layers = [Layer(tuple(shape), ACTIVATIONS[activation], 0.0, 1.0) for shape in shapes]
@@ -86,15 +93,29 @@ class DeepHopfieldBlock(HopfieldBlock):
     kind = "deep-hopfield"
 
     def __init__(
-        self, layers: Sequence[int], activation: str = "ernoult", clamped: bool = True, inputs: int | None = None,
-        sweeps: Sweeps | None = None, spread: float = 0.5, gain: float | None = None, bias: float = 0.0, rng: Any = 0,
+        self,
+        layers: Sequence[int],
+        activation: str = "ernoult",
+        clamped: bool = True,
+        inputs: int | None = None,
+        sweeps: Sweeps | None = None,
+        spread: float = 0.5,
+        gain: float | None = None,
+        bias: float = 0.0,
+        rng: Any = 0,
         dtype: Any = np.float64,
-    ) -> None:  # fmt: skip
+    ) -> None:
         specs = [DenseCouplingSpec(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
         entry = None if inputs is None else DenseCouplingSpec(inputs, layers[0], spread)
         sweeps = sweeps or Sweeps()
         self.options = {
-            "layers": list(layers), "activation": activation, "clamped": clamped, "inputs": inputs,
-            "sweeps": asdict(sweeps), "spread": spread, "gain": gain, "bias": bias,
-        }  # fmt: skip
+            "layers": list(layers),
+            "activation": activation,
+            "clamped": clamped,
+            "inputs": inputs,
+            "sweeps": asdict(sweeps),
+            "spread": spread,
+            "gain": gain,
+            "bias": bias,
+        }
         super().__init__([(units,) for units in layers], specs, sweeps, activation, clamped, entry, bias, rng, dtype)

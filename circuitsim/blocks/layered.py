@@ -158,10 +158,16 @@ class LayeredBlock:
     weight_name = "weights"
 
     def __init__(
-        self, layers: Sequence[Layer], specs: Sequence[CouplingSpec], inputs: DenseCouplingSpec | None,
-        sweeps: Sweeps, rng: Any, dtype: Any, parameters: Mapping[str, np.ndarray] | None = None,
+        self,
+        layers: Sequence[Layer],
+        specs: Sequence[CouplingSpec],
+        inputs: DenseCouplingSpec | None,
+        sweeps: Sweeps,
+        rng: Any,
+        dtype: Any,
+        parameters: Mapping[str, np.ndarray] | None = None,
         copy: bool | None = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not layers or any(size < 1 for layer in layers for size in layer.shape):
             shapes = [layer.shape for layer in layers]
             raise TopologyError(f"a block needs layers of at least one unit, not {shapes}")
@@ -278,9 +284,13 @@ class LayeredBlock:
         begin = layered_energy.start(constants[0], x.shape[0]) if start is None else start.relaxed
         rule = self.sweeps
         relaxed = layered_energy.relax(
-            constants, begin, rule.free if nudge is None else rule.nudged, nudge,
-            nudge is not None and rule.reverse_nudged, rule.tolerance,
-        )  # fmt: skip
+            constants,
+            begin,
+            rule.free if nudge is None else rule.nudged,
+            nudge,
+            nudge is not None and rule.reverse_nudged,
+            rule.tolerance,
+        )
         return LayeredState(relaxed, layered_energy, constants, nudge, rule.tolerance, begin)
 
     def energy(self, state: LayeredState, x: Array) -> Array:

@@ -148,10 +148,19 @@ class ResistiveBlock(LayeredBlock):
     weight_name = "conductances"
 
     def __init__(
-        self, layers: Sequence[int], inputs: int | None = None, gain: float = 1.0, leak: float | None = None,
-        sweeps: Sweeps | None = None, spread: float = 1.0, rng: Any = 0, dtype: Any = np.float64,
-        gains: Sequence[float] = (), parameters: Mapping[str, np.ndarray] | None = None, copy: bool | None = True,
-    ) -> None:  # fmt: skip
+        self,
+        layers: Sequence[int],
+        inputs: int | None = None,
+        gain: float = 1.0,
+        leak: float | None = None,
+        sweeps: Sweeps | None = None,
+        spread: float = 1.0,
+        rng: Any = 0,
+        dtype: Any = np.float64,
+        gains: Sequence[float] = (),
+        parameters: Mapping[str, np.ndarray] | None = None,
+        copy: bool | None = True,
+    ) -> None:
         leak = (1.0 if inputs is None else 0.0) if leak is None else leak
         sweeps = sweeps or Sweeps()
         if not (leak >= 0 and gain > 0 and math.isfinite(leak) and math.isfinite(gain)):
@@ -161,9 +170,14 @@ class ResistiveBlock(LayeredBlock):
         if gains and (len(gains) != len(layers) or not all(0 < a < math.inf for a in gains)):
             raise UsageError(f"{len(layers)} amplifiers with positive gains are needed, one a layer, not {gains}")
         self.options = {
-            "layers": list(layers), "inputs": inputs, "gain": gain, "leak": leak, "sweeps": asdict(sweeps),
-            "spread": spread, "gains": [float(a) for a in gains],
-        }  # fmt: skip
+            "layers": list(layers),
+            "inputs": inputs,
+            "gain": gain,
+            "leak": leak,
+            "sweeps": asdict(sweeps),
+            "spread": spread,
+            "gains": [float(a) for a in gains],
+        }
         self._leak, self._gain = leak, gain
         # Without amplifiers nothing is scaled.
         self._scales = list(accumulate(gains, mul)) if any(a != 1 for a in gains) else None

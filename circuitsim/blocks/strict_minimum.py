@@ -147,7 +147,7 @@ def least_curvature(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge | None
     sizes = [math.prod(state.shape[1:]) for state in states]
     inside = np.concatenate(
         [to_numpy(rows(xp, xp.astype(gain > 0, gain.dtype))) for gain in energy.gains(states)], axis=1
-    ).astype(np.float64)  # fmt: skip
+    ).astype(np.float64)
 
     def apply(flat: np.ndarray) -> np.ndarray:
         """The Hessian times a direction (batch, units), both on the units inside their bounds."""

@@ -296,5 +296,6 @@ def _warn_of_range(data: np.ndarray) -> None:
     if low < 0.0 or high > 1.0:
         warnings.warn(
             f"values from {low:.4g} to {high:.4g}: a restricted Boltzmann machine learns values from 0 to 1; "
-            "scale them first, for instance with sklearn.preprocessing.MinMaxScaler", stacklevel=3,
-        )  # fmt: skip
+            "scale them first, for instance with sklearn.preprocessing.MinMaxScaler",
+            stacklevel=3,
+        )

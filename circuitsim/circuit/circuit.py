@@ -143,9 +143,14 @@ class Circuit(ElementTable):
         self.add("X", name, left, right, gain)
 
     def add(
-        self, letter: str, name: str, first: str, second: str, value: float | None = None,
+        self,
+        letter: str,
+        name: str,
+        first: str,
+        second: str,
+        value: float | None = None,
         origin: tuple[str, int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add an element of any kind by its letter in the element table.
 
         Parameters
@@ -217,9 +222,16 @@ class Circuit(ElementTable):
 
     @classmethod
     def from_arrays(
-        cls, kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int,
-        title: str = "", names: Sequence[str] | None = None, node_names: Sequence[str] | None = None,
-    ) -> Circuit:  # fmt: skip
+        cls,
+        kind: np.ndarray,
+        first: np.ndarray,
+        second: np.ndarray,
+        value: np.ndarray,
+        n_nodes: int,
+        title: str = "",
+        names: Sequence[str] | None = None,
+        node_names: Sequence[str] | None = None,
+    ) -> Circuit:
         """A circuit from whole columns (see `CircuitArrays`); names are numbered on demand where not given.
 
         Parameters
@@ -260,10 +272,15 @@ class Circuit(ElementTable):
 
     @classmethod
     def from_columns(
-        cls, title: str, columns: tuple[array[int], array[int], array[int], array[float]], names: Sequence[str],
-        node_names: Sequence[str], origins: Any = None, devices: Mapping[int, Device] | None = None,
+        cls,
+        title: str,
+        columns: tuple[array[int], array[int], array[int], array[float]],
+        names: Sequence[str],
+        node_names: Sequence[str],
+        origins: Any = None,
+        devices: Mapping[int, Device] | None = None,
         laws: Mapping[int, Law] | None = None,
-    ) -> Circuit:  # fmt: skip
+    ) -> Circuit:
         """A circuit that takes over columns already checked (for the netlist reader: no numpy, no copies).
 
         Parameters

@@ -102,9 +102,7 @@ def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(order), inductance, turns
 
 
-def ideal_windings(
-    circuit: Circuit, couplings: Mapping[tuple[str, str], float]
-) -> tuple[np.ndarray, np.ndarray]:
+def ideal_windings(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> tuple[np.ndarray, np.ndarray]:
     """Inductors without energy of their own (w,), ascending, and their turns (w, m) over those they are ideally
     coupled to: their voltages are these times those of the other inductors."""
     made, m = windings_of(circuit, couplings) if couplings else None, len(circuit)

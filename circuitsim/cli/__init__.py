@@ -101,9 +101,12 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (module, line) in COMMANDS.items():
         sub = commands.add_parser(
-            name, help=line, description=line[0].upper() + line[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-        )  # fmt: skip
+            name,
+            help=line,
+            description=line[0].upper() + line[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         if name == command:
             loaded = import_module(module)
             loaded.add_arguments(sub)
@@ -123,18 +126,42 @@ def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 def _add_common(parser: argparse.ArgumentParser, default: object = False) -> None:
     """Add the options of every command, which may stand before the command, behind it and behind its sub-command."""
-    parser.add_argument("-q", "--quiet", action="store_true", default=default,
-                        help="no notes, no warnings, no progress: only results and errors")  # fmt: skip
-    parser.add_argument("-v", "--verbose", action="store_true", default=default,
-                        help="say at the end how long it took and how much memory it needed")  # fmt: skip
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        default=default,
+        help="no notes, no warnings, no progress: only results and errors",
+    )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=default,
+        help="say at the end how long it took and how much memory it needed",
+    )
     first = default is False
-    parser.add_argument("-V", "--version", action="version", version=f"circuitsim {__version__}",
-                        help="print the version" if first else argparse.SUPPRESS)  # fmt: skip
-    parser.add_argument("--color", choices=WHEN, default="auto" if first else default,
-                        help="colour of messages: auto (on a terminal, unless NO_COLOR is set), always or never"
-                        if first else argparse.SUPPRESS)  # fmt: skip
-    parser.add_argument("--debug", action="store_true", default=default,
-                        help="show the traceback of an internal error" if first else argparse.SUPPRESS)  # fmt: skip
+    parser.add_argument(
+        "-V",
+        "--version",
+        action="version",
+        version=f"circuitsim {__version__}",
+        help="print the version" if first else argparse.SUPPRESS,
+    )
+    parser.add_argument(
+        "--color",
+        choices=WHEN,
+        default="auto" if first else default,
+        help="colour of messages: auto (on a terminal, unless NO_COLOR is set), always or never"
+        if first
+        else argparse.SUPPRESS,
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=default,
+        help="show the traceback of an internal error" if first else argparse.SUPPRESS,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

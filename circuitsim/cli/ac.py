@@ -47,9 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade (20)")
     parser.add_argument("--linear", action="store_true", help="equal distances; --points counts all")
     parser.add_argument(
-        "--source", metavar="NAME[=MAGNITUDE[<DEGREES]]", action="append", default=[],
+        "--source",
+        metavar="NAME[=MAGNITUDE[<DEGREES]]",
+        action="append",
+        default=[],
         help="a source with an amplitude, 1 if none is stated (repeatable); all others are zero",
-    )  # fmt: skip
+    )
     parser.add_argument("--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element)")
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")

@@ -30,9 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("--suite", metavar="NAME", default="small", help="small or full (small)")
     parser.add_argument(
-        "--against", default="cvxpy,piqp,osqp,clarabel,ngspice", metavar="LIST",
+        "--against",
+        default="cvxpy,piqp,osqp,clarabel,ngspice",
+        metavar="LIST",
         help="competitors: cvxpy (all its backends), cvxpy:BACKEND, piqp, osqp, clarabel, daqp, ngspice, by commas",
-    )  # fmt: skip
+    )
     parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
     add_format(parser, "table", "json")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random circuits (0)")
@@ -50,16 +52,17 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.bench.competitors import expand
 
     if args.workers is not None or args.dask is not None:
-        raise UsageError("bench measures one circuit after another: measurements beside one another disturb each "
-                         "other's times; on several machines, split the suite by --against")  # fmt: skip
+        raise UsageError(
+            "bench measures one circuit after another: measurements beside one another disturb each "
+            "other's times; on several machines, split the suite by --against"
+        )
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
     check_values(options, {name: Reading(Kind.NUMBER) for name in options})
     if args.limit <= 0.0 or args.budget < 0.0:
         raise UsageError("--limit must be more than 0 s, --budget not less than 0 s")
     wanted = [
-        case for case in runner.cases(args.suite, expand(args.against), args.seed)
-        if case.unknowns <= args.max_unknowns
-    ]  # fmt: skip
+        case for case in runner.cases(args.suite, expand(args.against), args.seed) if case.unknowns <= args.max_unknowns
+    ]
 
     if not wanted:
         raise UsageError("there is nothing to measure: name competitors with --against, or raise --max-unknowns")

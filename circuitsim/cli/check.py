@@ -92,9 +92,13 @@ def _count(problems: list[tuple[str, Problem]]) -> str:
 
 
 def _deliver(
-    args: argparse.Namespace, title: str, problems: list[tuple[str, Problem]], report: Report | None,
-    deck: Deck | None = None, roles: Roles | None = None,
-) -> None:  # fmt: skip
+    args: argparse.Namespace,
+    title: str,
+    problems: list[tuple[str, Problem]],
+    report: Report | None,
+    deck: Deck | None = None,
+    roles: Roles | None = None,
+) -> None:
     if args.format == "json":
         from circuitsim.formats.strict_json import dumps
 
@@ -123,11 +127,14 @@ def _roles_to_dict(roles: Roles) -> dict[str, Any]:
         "inputs": list(roles.inputs),
         "outputs": [list(pair) for pair in roles.outputs],
         "trainable": [
-            {"name": a.name, "min": a.minimum if isfinite(a.minimum) else None,
-             "max": a.maximum if isfinite(a.maximum) else None}
+            {
+                "name": a.name,
+                "min": a.minimum if isfinite(a.minimum) else None,
+                "max": a.maximum if isfinite(a.maximum) else None,
+            }
             for a in roles.trainable
         ],
-    }  # fmt: skip
+    }
 
 
 def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
@@ -161,6 +168,12 @@ def _some(names: Sequence[str], shown: int = 6) -> str:
 def _asked(analysis: Any) -> str:
     """The card of an analysis, in short."""
     return {
-        "OperatingPointRequest": ".op", "DcSweep": ".dc", "Step": ".step", "Temperature": ".temp",
-        "Transient": ".tran", "SmallSignal": ".ac", "TransferRequest": ".tf", "SensitivityRequest": ".sens",
-    }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"  # fmt: skip
+        "OperatingPointRequest": ".op",
+        "DcSweep": ".dc",
+        "Step": ".step",
+        "Temperature": ".temp",
+        "Transient": ".tran",
+        "SmallSignal": ".ac",
+        "TransferRequest": ".tf",
+        "SensitivityRequest": ".sens",
+    }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"

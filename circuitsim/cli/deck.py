@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 READING: dict[str, dict[str, Any]] = {
     "--allow-include": {
-        "metavar": "DIR", "action": "append",
+        "metavar": "DIR",
+        "action": "append",
         "help": "let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
     },
     "--diodes": {
@@ -24,21 +25,29 @@ READING: dict[str, dict[str, Any]] = {
         "help": "the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
     },
     "--lib": {
-        "metavar": "FILE", "action": "append",
+        "metavar": "FILE",
+        "action": "append",
         "help": "a library: its definitions count where the deck has none of that name (repeatable)",
     },
     "-I": {
-        "metavar": "DIR", "dest": "search", "action": "append",
+        "metavar": "DIR",
+        "dest": "search",
+        "action": "append",
         "help": "look for included files in DIR too, by their own name; also in CIRCUITSIM_LIB_PATH (repeatable)",
     },
     "--rkm": {"action": "store_true", "help": "read 2K2 as 2.2k, and say so (IEC 60062)"},
     "--no-title": {"action": "store_true", "help": "the first line is a card, not the deck's title"},
-}  # fmt: skip
+}
 """Options of every command that reads a deck."""
 
 DEFAULTS: dict[str, Any] = {
-    "allow_include": [], "diodes": "models", "lib": [], "search": [], "rkm": False, "no_title": False,
-}  # fmt: skip
+    "allow_include": [],
+    "diodes": "models",
+    "lib": [],
+    "search": [],
+    "rkm": False,
+    "no_title": False,
+}
 """Their values where they are not given."""
 
 

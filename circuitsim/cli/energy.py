@@ -40,11 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("deck", metavar="RUN|DECK", help="a directory of circuitsim train circuit --out, or a deck")
     parser.add_argument("--data", metavar="FILE", required=True, help="samples: .csv or .npz, as for training")
     parser.add_argument(
-        "--capacitance", metavar="[NODE=]F", action="append", default=[],
+        "--capacitance",
+        metavar="[NODE=]F",
+        action="append",
+        default=[],
         help="from every node to ground, F (1p), or from one node, which replaces it (repeatable)",
-    )  # fmt: skip
-    parser.add_argument("--share", metavar="S", type=float, default=0.01,
-                        help="of the largest change that counts as settled (%(default)s)")  # fmt: skip
+    )
+    parser.add_argument(
+        "--share",
+        metavar="S",
+        type=float,
+        default=0.01,
+        help="of the largest change that counts as settled (%(default)s)",
+    )
     parser.add_argument("--previous", action="store_true", help="each step begins at the sample before")
     parser.add_argument("--inputs", metavar="NAMES", help="input sources: 'V1 V2' (the deck's *! input)")
     parser.add_argument("--outputs", metavar="PAIRS", help="outputs: 'v(out) v(p,q)' (the deck's *! output)")
@@ -53,8 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading(parser, **DEFAULTS)
     add_format(parser, "table", "csv", "json")
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE",
-                        help="also draw energy over time, and the slowest outputs (.png, .svg or .pdf)")  # fmt: skip
+    parser.add_argument(
+        "--plot", metavar="FILE", help="also draw energy over time, and the slowest outputs (.png, .svg or .pdf)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,10 +81,17 @@ def run(args: argparse.Namespace) -> int:
     circuit, following = deck.where_change(roles.inputs)
     following.check_dynamic()
     step = StepCircuit(
-        circuit, roles.inputs, roles.output_names, _capacitances(args.capacitance, deck),
-        switches_of(circuit, following), following.couplings, args.share, args.tolerance,
-        args.method, args.accuracy,
-    )  # fmt: skip
+        circuit,
+        roles.inputs,
+        roles.output_names,
+        _capacitances(args.capacitance, deck),
+        switches_of(circuit, following),
+        following.couplings,
+        args.share,
+        args.tolerance,
+        args.method,
+        args.accuracy,
+    )
     line = LateProgress("energy")
     with Interrupt() as interrupt:
         try:
@@ -158,9 +174,12 @@ def _formatted(found: SettlingResult, form: str) -> str:
         header = ("sample", "time", "delivered", "dissipated", "lost", "stored", *found.outputs)
         return columns.csv(header, ((str(k), *row[:-1], *row.final) for k, row in enumerate(found.rows)))
     kinds = {
-        "settling time": ("time", "s"), "energy from the sources": ("delivered", "J"),
-        "dissipated": ("dissipated", "J"), "lost in jumps of charge": ("lost", "J"), "stored": ("stored", "J"),
-    }  # fmt: skip
+        "settling time": ("time", "s"),
+        "energy from the sources": ("delivered", "J"),
+        "dissipated": ("dissipated", "J"),
+        "lost in jumps of charge": ("lost", "J"),
+        "stored": ("stored", "J"),
+    }
     rows = []
     for title, (name, unit) in kinds.items():
         own = found.column(name)

@@ -100,8 +100,9 @@ def _estimates(options: dict[str, Any], setting: Setting, problem: GradientProbl
             count, diodes = int((estimate.kinks.changes > 0).sum()), int(estimate.kinks.changes.sum())
             print(
                 f"note: implicit is the derivative on one side: {diodes} diodes of {count} samples are at a kink "
-                "(no current, no voltage)", file=sys.stderr,
-            )  # fmt: skip
+                "(no current, no voltage)",
+                file=sys.stderr,
+            )
         rows.append((name, _strength(estimator, estimate), estimate))
     for why, names in without.items():
         print(f"note: {', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}", file=sys.stderr)
@@ -168,11 +169,16 @@ def _table(setting: Setting, rows: list[Row]) -> str:
     names = _names(setting)[:SHOWN]
     lines = [
         [
-            c.name, c.strength, f"{c.norm:.6g}", f"{c.relative_error:.2e}", f"{c.cosine:.6f}",
-            "" if c.kinks is None else str(c.kinks), *(f"{g:.5g}" for g in c.vector[:SHOWN]),
+            c.name,
+            c.strength,
+            f"{c.norm:.6g}",
+            f"{c.relative_error:.2e}",
+            f"{c.cosine:.6f}",
+            "" if c.kinks is None else str(c.kinks),
+            *(f"{g:.5g}" for g in c.vector[:SHOWN]),
         ]
         for c in _compared(rows)
-    ]  # fmt: skip
+    ]
     header = ["method", "strength", "norm", "rel. error", "cosine", "kinks", *names]
     more = len(setting.roles.trainable) - SHOWN
     tail = [f"… and {more} more elements (--format csv has all)"] if more > 0 else []
@@ -195,9 +201,7 @@ def _json(setting: Setting, rows: list[Row]) -> str:
     from circuitsim.formats.strict_json import dumps
 
     names = _names(setting)
-    methods = [
-        {**c._asdict(), "gradient": dict(zip(names, c.vector.tolist()))} for c in _compared(rows)
-    ]
+    methods = [{**c._asdict(), "gradient": dict(zip(names, c.vector.tolist()))} for c in _compared(rows)]
     for method in methods:
         method["method"] = method.pop("name")
         del method["vector"]

@@ -77,10 +77,18 @@ def _formatted(found: IrDrop, args: argparse.Namespace) -> str:
         rows = ((pad.name, pad.node, str(pad.net + 1), pad.voltage, pad.current) for pad in found.pads)
         return columns.csv(("pad", "node", "net", "voltage", "current"), rows)
     nets = [
-        [str(k), quantity(net.nominal, "V"), str(net.nodes), str(net.pads), quantity(net.current, "A"),
-         quantity(net.worst, "V"), net.worst_node, quantity(net.mean, "V")]
+        [
+            str(k),
+            quantity(net.nominal, "V"),
+            str(net.nodes),
+            str(net.pads),
+            quantity(net.current, "A"),
+            quantity(net.worst, "V"),
+            net.worst_node,
+            quantity(net.mean, "V"),
+        ]
         for k, net in enumerate(found.nets, 1)
-    ]  # fmt: skip
+    ]
     worst = [
         [name, str(net + 1), quantity(v, "V"), quantity(drop, "V")] for name, net, v, drop in found.worst(args.top)
     ]
@@ -90,12 +98,16 @@ def _formatted(found: IrDrop, args: argparse.Namespace) -> str:
     ]
     left = len(found.pads) - len(pads)
     lines = [
-        found.point.circuit.title, "",
-        *columns.table(["net", "nominal", "nodes", "pads", "current", "worst drop", "at node", "mean drop"], nets), "",
-        *columns.table(["worst node", "net", "potential", "drop"], worst), "",
+        found.point.circuit.title,
+        "",
+        *columns.table(["net", "nominal", "nodes", "pads", "current", "worst drop", "at node", "mean drop"], nets),
+        "",
+        *columns.table(["worst node", "net", "potential", "drop"], worst),
+        "",
         *columns.table(["pad", "node", "net", "potential", "current"], pads),
-        *([f"and {left} more pads (--top, --format csv)"] if left > 0 else []), "",
+        *([f"and {left} more pads (--top, --format csv)"] if left > 0 else []),
+        "",
         f"certified: worst violation {found.point.certificate.worst:.1e} of a local scale, allowed "
         f"{found.point.certificate.tolerance:.0e}",
-    ]  # fmt: skip
+    ]
     return "\n".join(lines).lstrip("\n") + "\n"

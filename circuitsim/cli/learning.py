@@ -19,11 +19,29 @@ METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
 LOSSES = ("squared", "cross-entropy")
 
 DEFAULTS: dict[str, Any] = {
-    "deck": None, **reading.DEFAULTS, "data": None, "inputs": None, "outputs": None, "trainable": None,
-    "gain": 1.0, "scatter": 0.0, "loss": None, "low": 0.0, "high": 1.0, "temperature": None, "tolerance": 1e-9,
-    "method": "ep", "variant": "centred", "nudge": "constant",
-    "beta": None, "kink_share": None, "eta": 0.1, "gamma": None, "times": 8, "epsilon": None,
-}  # fmt: skip
+    "deck": None,
+    **reading.DEFAULTS,
+    "data": None,
+    "inputs": None,
+    "outputs": None,
+    "trainable": None,
+    "gain": 1.0,
+    "scatter": 0.0,
+    "loss": None,
+    "low": 0.0,
+    "high": 1.0,
+    "temperature": None,
+    "tolerance": 1e-9,
+    "method": "ep",
+    "variant": "centred",
+    "nudge": "constant",
+    "beta": None,
+    "kink_share": None,
+    "eta": 0.1,
+    "gamma": None,
+    "times": 8,
+    "epsilon": None,
+}
 """Options of both commands; None is worked out from the circuit (`chosen`)."""
 
 
@@ -61,9 +79,12 @@ def add_learning(parser: Any) -> None:
     add_option(parser, "--inputs", str, "NAMES", "input sources: 'V1 V2'")
     add_option(parser, "--outputs", str, "PAIRS", "outputs: 'v(out) v(p,q)'")
     parser.add_argument(
-        "--trainable", metavar="LINE", action="append", default=none,
+        "--trainable",
+        metavar="LINE",
+        action="append",
+        default=none,
         help="what may change: 'R* min=1k max=1MEG' (repeatable)",
-    )  # fmt: skip
+    )
     reading.add_reading(parser)
 
 

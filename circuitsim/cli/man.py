@@ -67,11 +67,16 @@ def page() -> str:
 
     (_, program), *others = commands()
     lines = [
-        f'.TH CIRCUITSIM 1 "" "circuitsim {__version__}"', ".SH NAME",
+        f'.TH CIRCUITSIM 1 "" "circuitsim {__version__}"',
+        ".SH NAME",
         f"circuitsim \\- {_escaped((program.description or '').rstrip('.'))}",
-        ".SH SYNOPSIS", ".B circuitsim", "[options] command ...", ".SH OPTIONS OF ALL COMMANDS", *_listed(program),
+        ".SH SYNOPSIS",
+        ".B circuitsim",
+        "[options] command ...",
+        ".SH OPTIONS OF ALL COMMANDS",
+        *_listed(program),
         ".SH COMMANDS",
-    ]  # fmt: skip
+    ]
     for name, parser in others:
         lines += [f".SS {_escaped(name)}", _escaped(parser.description or ""), *_listed(parser), *_verbatim(parser)]
     return "\n".join([*lines, ".SH NOTES", *_verbatim(program)]) + "\n"

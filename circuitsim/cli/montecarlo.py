@@ -58,8 +58,13 @@ NOMINAL = "nominal"
 
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add ``--tol`` to a command."""
-    parser.add_argument("--tol", metavar="NAMES=AMOUNT", action="append", default=[],
-                        help="a tolerance (repeatable), see below; beside those in the deck")  # fmt: skip
+    parser.add_argument(
+        "--tol",
+        metavar="NAMES=AMOUNT",
+        action="append",
+        default=[],
+        help="a tolerance (repeatable), see below; beside those in the deck",
+    )
 
 
 def read_observed(args: argparse.Namespace) -> Deck:
@@ -88,12 +93,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
-    parser.add_argument("--observe", metavar="LIST", action=Listed, default="",
-                        help="quantities: v(node), v(a,b), i(element), p(element)")  # fmt: skip
-    parser.add_argument("--samples", metavar="N", type=whole, default=10_000,
-                        help="circuits to draw (%(default)s; 1e6 is a number too)")  # fmt: skip
-    parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
-                        help="a range of a good circuit, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
+    parser.add_argument(
+        "--observe",
+        metavar="LIST",
+        action=Listed,
+        default="",
+        help="quantities: v(node), v(a,b), i(element), p(element)",
+    )
+    parser.add_argument(
+        "--samples", metavar="N", type=whole, default=10_000, help="circuits to draw (%(default)s; 1e6 is a number too)"
+    )
+    parser.add_argument(
+        "--spec",
+        metavar="RANGE",
+        action="append",
+        default=[],
+        help="a range of a good circuit, for instance '4.9<v(out)<5.1' (repeatable)",
+    )
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random numbers (%(default)s)")
     parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals (%(default)s)")
@@ -116,9 +132,21 @@ def run(args: argparse.Namespace) -> int:
     try:
         with _kept(args.rows) as rows, workers_of(args.workers, args.dask) as (workers, executor):
             found = montecarlo(
-                deck, args.tol, args.observe, args.samples, args.spec, args.seed, args.latin, args.confidence,
-                args.tolerance, workers, executor, None if args.quiet else line.update, rows, args.checkpoint,
-            )  # fmt: skip
+                deck,
+                args.tol,
+                args.observe,
+                args.samples,
+                args.spec,
+                args.seed,
+                args.latin,
+                args.confidence,
+                args.tolerance,
+                workers,
+                executor,
+                None if args.quiet else line.update,
+                rows,
+                args.checkpoint,
+            )
     finally:
         line.close()
     deliver(_formatted(found, args.format), args.output)

@@ -31,12 +31,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``optimise``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--adjust", metavar="NAMES[=LOW:HIGH]", action="append", required=True,
-                        help="resistors and sources that may vary, and their bounds (repeatable)")  # fmt: skip
-    parser.add_argument("--target", metavar="QUANTITY=VALUE[,weight=W]", action="append", required=True,
-                        help="for instance 'v(out)=2.5' (repeatable)")  # fmt: skip
-    parser.add_argument("--series", choices=("E6", "E12", "E24", "E48", "E96", "E192"), default="",
-                        help="round resistances to preferred values")  # fmt: skip
+    parser.add_argument(
+        "--adjust",
+        metavar="NAMES[=LOW:HIGH]",
+        action="append",
+        required=True,
+        help="resistors and sources that may vary, and their bounds (repeatable)",
+    )
+    parser.add_argument(
+        "--target",
+        metavar="QUANTITY=VALUE[,weight=W]",
+        action="append",
+        required=True,
+        help="for instance 'v(out)=2.5' (repeatable)",
+    )
+    parser.add_argument(
+        "--series",
+        choices=("E6", "E12", "E24", "E48", "E96", "E192"),
+        default="",
+        help="round resistances to preferred values",
+    )
     add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the circuit with these values")
@@ -95,10 +109,14 @@ def _formatted(found: Design, form: str) -> str:
     lines = [circuit.title, *table(["element", found.series or "value"], rows), ""]
     unit = {"v": "V", "i": "A", "p": "W"}
     goals = [
-        [name, quantity(value, unit[name[0]]), quantity(target, unit[name[0]]),
-         f"{100.0 * (value / target - 1.0):.3g} %" if target else ""]
+        [
+            name,
+            quantity(value, unit[name[0]]),
+            quantity(target, unit[name[0]]),
+            f"{100.0 * (value / target - 1.0):.3g} %" if target else "",
+        ]
         for name, (value, target) in found.outputs.items()
-    ]  # fmt: skip
+    ]
     lines += table(["quantity", "value", "target", "error"], goals)
     if found.series:
         lines.append(f"root mean square error {found.error:.3g}; before rounding {found.continuous_error:.3g}")

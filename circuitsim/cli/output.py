@@ -22,9 +22,10 @@ FORMATS = {
 def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add ``--format`` with some of `FORMATS`; the first is the default."""
     parser.add_argument(
-        "--format", choices=names,
+        "--format",
+        choices=names,
         help="how the result is written (the first of these, or what the output file's name ends with)",
-    )  # fmt: skip
+    )
     parser.set_defaults(formats=names)
 
 
@@ -39,10 +40,12 @@ def choose_format(args: argparse.Namespace) -> None:
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add ``--output`` to a command."""
     parser.add_argument(
-        "--output", "-o", metavar="FILE",
+        "--output",
+        "-o",
+        metavar="FILE",
         help=f"write {what} to FILE instead of standard output; .json, .csv or .raw at its end is its --format, where "
         "none is given",
-    )  # fmt: skip
+    )
 
 
 class Listed(argparse.Action):
@@ -50,7 +53,7 @@ class Listed(argparse.Action):
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Add ``values`` to the list."""
         before = getattr(namespace, self.dest)
         setattr(namespace, self.dest, f"{before} {values}" if before else values)

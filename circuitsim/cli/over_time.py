@@ -27,19 +27,26 @@ ELSEWHERE = frozenset(("tran", "ac", "amplitude"))
 
 def add_shown(parser: argparse.ArgumentParser) -> None:
     """Add the options of what is shown."""
-    parser.add_argument("--columns", metavar="LIST", action=Listed,
-                        help="what to show: v(node), v(a,b), i(element), p(element)")  # fmt: skip
+    parser.add_argument(
+        "--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element), p(element)"
+    )
     parser.add_argument("--events", action="store_true", help="show the changes of diodes instead of the waveforms")
     parser.add_argument(
-        "--measure", metavar="'NAME …'", action="append", default=[],
+        "--measure",
+        metavar="'NAME …'",
+        action="append",
+        default=[],
         help="as .meas tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1' (repeatable); shown in place of "
         "waveforms",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--fourier", metavar="'FREQ …'", action="append", default=[],
+        "--fourier",
+        metavar="'FREQ …'",
+        action="append",
+        default=[],
         help="as .four: '1k v(out)', '1k 20 v(out) i(R1)' for 20 harmonics, '1k 20 5 v(out)' over the last 5 periods "
         "(repeatable); the harmonics are shown in place of waveforms",
-    )  # fmt: skip
+    )
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
@@ -86,9 +93,14 @@ def acts_over_time(note: Problem) -> bool:
 
 
 def show(
-    args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula], found: TransientResult,
-    measured: Sequence[str], more: Mapping[str, Any], harmonics: Sequence[FourierRequest] = (),
-) -> None:  # fmt: skip
+    args: argparse.Namespace,
+    deck: Deck,
+    probes: Sequence[Probe | Formula],
+    found: TransientResult,
+    measured: Sequence[str],
+    more: Mapping[str, Any],
+    harmonics: Sequence[FourierRequest] = (),
+) -> None:
     """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies."""
     from circuitsim.formats.rawfile import swept
     from circuitsim.formats.table import table_text
@@ -120,8 +132,11 @@ def show(
         said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
         print(f"measured: {said}", file=sys.stderr)
     for own in spectra:
-        print(f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "
-              f"harmonic distortion {100.0 * own.distortion:.4g} %", file=sys.stderr)  # fmt: skip
+        print(
+            f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "
+            f"harmonic distortion {100.0 * own.distortion:.4g} %",
+            file=sys.stderr,
+        )
     if args.plot:
         from circuitsim.cli.drawing import draw_waveforms
 

@@ -40,11 +40,20 @@ class Finished(NamedTuple):
 
 def add_seeds(group: OptionGroup, none: object) -> None:
     """The options of several runs."""
-    group.add_argument("--seeds", type=int, metavar="N", default=none,
-                       help="train with N seeds from --seed on, into folders of --out; show the spread")  # fmt: skip
+    group.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        default=none,
+        help="train with N seeds from --seed on, into folders of --out; show the spread",
+    )
     group.add_argument("--workers", type=int, metavar="N", default=none, help="processes for --seeds (1)")
-    group.add_argument("--dask", metavar="ADDRESS", default=none,
-                       help="run --seeds on a Dask cluster, whose machines share the folder of --out")  # fmt: skip
+    group.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        default=none,
+        help="run --seeds on a Dask cluster, whose machines share the folder of --out",
+    )
 
 
 def run_seeds(
@@ -83,8 +92,10 @@ def run_seeds(
             atomic_write(folder / "seeds.csv", text.encode())
             print(f"written to {folder}: seeds.csv, a folder for each seed")
     if found[-1].interrupted:
-        print("interrupted: the same command goes on" if folder else "interrupted: nothing saved (no --out)",
-              file=sys.stderr)  # fmt: skip
+        print(
+            "interrupted: the same command goes on" if folder else "interrupted: nothing saved (no --out)",
+            file=sys.stderr,
+        )
         return 130
     return 0
 

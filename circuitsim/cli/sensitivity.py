@@ -36,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sensitivity``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--observe", metavar="LIST", action=Listed,
-                        help="quantities: v(node), v(a,b), i(element), p(element)")  # fmt: skip
+    parser.add_argument(
+        "--observe", metavar="LIST", action=Listed, help="quantities: v(node), v(a,b), i(element), p(element)"
+    )
     parser.add_argument("--input", metavar="SOURCE", help="also gain and resistances from this source to each output")
     parser.add_argument("--top", metavar="N", type=int, help="of the table, the N values of largest effect")
     add_format(parser, "table", "csv", "json")

@@ -45,9 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
     add_solving(parser)
     parser.add_argument(
-        "--start", metavar="FILE",
+        "--start",
+        metavar="FILE",
         help="operating point (JSON of solve) to continue from: chooses one of several with controlled sources",
-    )  # fmt: skip
+    )
     parser.add_argument("--explain", action="store_true", help="print the chosen method and the reason on stderr")
     parser.add_argument("--plot", metavar="FILE", help="also draw the circuit (.png, .svg or .pdf)")
 

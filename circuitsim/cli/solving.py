@@ -17,18 +17,23 @@ TOLERANCE = 1e-9
 def add_solving(parser: argparse.ArgumentParser) -> None:
     """Add ``--solver`` and ``--tolerance`` to a command."""
     parser.add_argument(
-        "--solver", metavar="NAME", default="auto",
+        "--solver",
+        metavar="NAME",
+        default="auto",
         help="auto (default), or a method by name: active-set, coordinate-descent, cvxpy:CLARABEL …",
-    )  # fmt: skip
+    )
     add_tolerance(parser)
 
 
 def add_tolerance(parser: argparse.ArgumentParser) -> None:
     """Add ``--tolerance``, of certificates, to a command."""
     parser.add_argument(
-        "--tolerance", metavar="T", type=tolerance, default=TOLERANCE,
+        "--tolerance",
+        metavar="T",
+        type=tolerance,
+        default=TOLERANCE,
         help="largest error the certificate allows, relative to local scales (%(default)g)",
-    )  # fmt: skip
+    )
 
 
 def add_method(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +42,12 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         "--method", choices=("exact", "implicit"), help="exact or implicit (exact where it applies, see below)"
     )
     parser.add_argument(
-        "--accuracy", type=tolerance, default=1e-5, metavar="X",
+        "--accuracy",
+        type=tolerance,
+        default=1e-5,
+        metavar="X",
         help="of the implicit method: largest local error of a step, of each state's largest value (1e-5)",
-    )  # fmt: skip
+    )
 
 
 def tolerance(text: str) -> float:

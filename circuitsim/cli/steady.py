@@ -33,9 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--period", metavar="TIME", help="s, for instance 20m (the sources' least common one)")
     parser.add_argument("--points", type=int, default=1001, metavar="N", help="output times (%(default)s)")
     parser.add_argument(
-        "--initial", metavar="NAME=VALUE", action="append", default=[],
+        "--initial",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
         help="capacitor voltage or inductor current to begin the search with (repeatable)",
-    )  # fmt: skip
+    )
     add_shown(parser)
 
 
@@ -49,9 +52,13 @@ def run(args: argparse.Namespace) -> int:
     line = LateProgress("steady")
     try:
         found = steady_deck(
-            deck, positive_time("--period", args.period), initial_values(args.initial), args.points, args.tolerance,
+            deck,
+            positive_time("--period", args.period),
+            initial_values(args.initial),
+            args.points,
+            args.tolerance,
             line.update,
-        )  # fmt: skip
+        )
     finally:
         line.close()
     own = found.shooting

@@ -52,9 +52,16 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
         try:
             with workers_of(args.workers, args.dask) as (workers, executor):
                 found = transient_sweep(
-                    deck, vary, shown.columns, wanted, tolerance=args.tolerance, progress=interrupt.watch(line),
-                    workers=workers or 1, executor=executor, **options,
-                )  # fmt: skip
+                    deck,
+                    vary,
+                    shown.columns,
+                    wanted,
+                    tolerance=args.tolerance,
+                    progress=interrupt.watch(line),
+                    workers=workers or 1,
+                    executor=executor,
+                    **options,
+                )
         finally:
             line.close()
     deliver(_text(found, shown, args.format), args.output)

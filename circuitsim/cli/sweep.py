@@ -55,9 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_deck(parser)
     add_vary(parser, "an element, a parameter, temp (°C) or time (s)")
     parser.add_argument(
-        "--columns", metavar="LIST", action=Listed,
+        "--columns",
+        metavar="LIST",
+        action=Listed,
         help="what to show: v(node), v(a,b), i(element), p(element), {expression}",
-    )  # fmt: skip
+    )
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)
@@ -69,9 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
     """Add ``--vary`` to a command."""
     parser.add_argument(
-        "--vary", metavar="NAME=RANGE", action="append", default=[],
+        "--vary",
+        metavar="NAME=RANGE",
+        action="append",
+        default=[],
         help=f"{what}, and start:stop:step or a list a,b,c (repeatable)",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -196,8 +201,9 @@ def asked_of(deck: Deck) -> Vary:
         asked[TIME] = _times(deck, tran[0])
     steps = steps_of(deck)
     if not asked and not steps:
-        raise UsageError("the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary "
-                         "V1=0:5:0.1")  # fmt: skip
+        raise UsageError(
+            "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1"
+        )
     return asked | steps
 
 

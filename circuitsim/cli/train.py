@@ -103,9 +103,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _sub_parser(models: Any, name: str, line: str, epilog: str | None) -> Any:
     return models.add_parser(
-        name, help=line, description=line[0].upper() + line[1:] + ".", epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
-    )  # fmt: skip
+        name,
+        help=line,
+        description=line[0].upper() + line[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
 
 
 def _add_family(parser: Any, family: ModuleType) -> None:
@@ -351,9 +355,15 @@ def _train(
         print(f"note: {note}", file=sys.stderr)
     with interrupt_flag() as stopped:
         trainer = Trainer(
-            experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
-            ProgressLine(sys.stderr, "training"), stopped, callbacks,
-        )  # fmt: skip
+            experiment.trainable,
+            experiment.data,
+            experiment.plan,
+            experiment.evaluate,
+            directory,
+            ProgressLine(sys.stderr, "training"),
+            stopped,
+            callbacks,
+        )
         if resumed is not None:
             trainer.resume()
             note = _stretched(experiment.plan, resumed.epochs, trainer.epoch)

@@ -58,9 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stop", metavar="TIME", help="end of the run, s, for instance 20m (the deck's .tran)")
     parser.add_argument("--step", metavar="TIME", help="distance of the output times, s (the deck's .tran)")
     parser.add_argument(
-        "--initial", metavar="NAME=VALUE", action="append", default=[],
+        "--initial",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
         help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
-    )  # fmt: skip
+    )
     add_vary(parser, "in place of the deck's .step: an element, a parameter or temp (°C)")
     add_method(parser)
     add_shown(parser)
@@ -83,9 +86,16 @@ def run(args: argparse.Namespace) -> int:
     if vary:
         shown = Shown(" ".join(map(str, probes)), args.events, args.measure)
         return run_all(
-            args, deck, vary, shown, step=step, stop=stop, initial=initial_values(args.initial), method=args.method,
+            args,
+            deck,
+            vary,
+            shown,
+            step=step,
+            stop=stop,
+            initial=initial_values(args.initial),
+            method=args.method,
             accuracy=args.accuracy,
-        )  # fmt: skip
+        )
     line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
     own, names = setting(deck, step, stop, initial_values(args.initial)), lower_names(deck)
     harmonics = harmonics_requested(args, deck, own.grid.stop)

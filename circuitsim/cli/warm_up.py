@@ -32,9 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``warm-up``."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "--only", metavar="PART", action="append", choices=tuple(PARTS),
+        "--only",
+        metavar="PART",
+        action="append",
+        choices=tuple(PARTS),
         help=f"one of {', '.join(PARTS)}; may be repeated",
-    )  # fmt: skip
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,9 +72,16 @@ def _solve() -> str:
 
 
 DECKS = (
-    ("grid", 700), ("grid-scaled", 100), ("crossbar-1d1r", 600), ("drn", 200), ("erdos-renyi", 1_000),
-    ("grid", 20_500), ("erdos-renyi", 6_000), ("crossbar", 20_500), ("op-amp-stages", 300),
-)  # fmt: skip
+    ("grid", 700),
+    ("grid-scaled", 100),
+    ("crossbar-1d1r", 600),
+    ("drn", 200),
+    ("erdos-renyi", 1_000),
+    ("grid", 20_500),
+    ("erdos-renyi", 6_000),
+    ("crossbar", 20_500),
+    ("op-amp-stages", 300),
+)
 """Families and sizes (`circuitsim.bench.families`) whose solves use all kernels of the solvers."""
 
 
@@ -208,9 +218,16 @@ def _read() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "read": _read, "solve": _solve, "sweep": _sweep, "devices": _devices, "tran": _tran, "rbm": _rbm,
-    "layered": _layered, "chain": _chain, "convolution": _convolution,
-}  # fmt: skip
+    "read": _read,
+    "solve": _solve,
+    "sweep": _sweep,
+    "devices": _devices,
+    "tran": _tran,
+    "rbm": _rbm,
+    "layered": _layered,
+    "chain": _chain,
+    "convolution": _convolution,
+}
 """Parts of the program and what uses their kernels; each returns what it had to leave out."""
 
 

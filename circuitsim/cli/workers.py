@@ -15,16 +15,19 @@ if TYPE_CHECKING:
 
 def add_workers(parser: argparse.ArgumentParser, default: str) -> None:
     """Add ``--workers`` and ``--dask`` to a command; ``default`` says where its tasks run without them."""
-    parser.add_argument("--workers", metavar="N", type=int,
-                        help=f"processes ({default}); the results do not depend on it")  # fmt: skip
-    parser.add_argument("--dask", metavar="ADDRESS",
-                        help="run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786")  # fmt: skip
+    parser.add_argument(
+        "--workers", metavar="N", type=int, help=f"processes ({default}); the results do not depend on it"
+    )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786"
+    )
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:
     """Add ``--checkpoint`` to a command."""
-    parser.add_argument("--checkpoint", metavar="DIR",
-                        help="keep finished blocks in DIR: the same command goes on after them")  # fmt: skip
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="keep finished blocks in DIR: the same command goes on after them"
+    )
 
 
 @contextmanager

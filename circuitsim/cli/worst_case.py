@@ -38,14 +38,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser)
-    parser.add_argument("--observe", metavar="LIST", action=Listed, default="",
-                        help="quantities: v(node), v(a,b), i(element), dissipation")  # fmt: skip
-    parser.add_argument("--spec", metavar="RANGE", action="append", default=[],
-                        help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)")  # fmt: skip
-    parser.add_argument("--gap", metavar="G", type=gap,
-                        help="gap that ends a search, V or A (1e-4 of the range)")  # fmt: skip
-    parser.add_argument("--budget", metavar="N", type=int, default=4000,
-                        help="most small linear systems of a search (%(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--observe",
+        metavar="LIST",
+        action=Listed,
+        default="",
+        help="quantities: v(node), v(a,b), i(element), dissipation",
+    )
+    parser.add_argument(
+        "--spec",
+        metavar="RANGE",
+        action="append",
+        default=[],
+        help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)",
+    )
+    parser.add_argument("--gap", metavar="G", type=gap, help="gap that ends a search, V or A (1e-4 of the range)")
+    parser.add_argument(
+        "--budget", metavar="N", type=int, default=4000, help="most small linear systems of a search (%(default)s)"
+    )
     add_workers(parser, "this one")
     add_format(parser, "table", "csv", "json")
     add_output(parser)
@@ -76,9 +86,16 @@ def run(args: argparse.Namespace) -> int:
     try:
         with workers_of(args.workers, args.dask) as (workers, executor):
             found = worst_case(
-                deck, args.tol, args.observe, args.spec, args.gap, args.budget, workers or 1, executor,
+                deck,
+                args.tol,
+                args.observe,
+                args.spec,
+                args.gap,
+                args.budget,
+                workers or 1,
+                executor,
                 None if args.quiet else line.update,
-            )  # fmt: skip
+            )
     finally:
         line.close()
     deliver(_formatted(found, args.format), args.output)
@@ -98,10 +115,13 @@ def _formatted(found: WorstCase, form: str) -> str:
         return dumps(found.to_dict())
     if form == "csv":
         header = ["quantity", "unit", "nominal", "least", "most", "least_bound", "most_bound", "exact", "method"]
-        return csv(header, [
-            [r.name, r.unit, r.nominal, r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method]
-            for r in found.ranges
-        ])  # fmt: skip
+        return csv(
+            header,
+            [
+                [r.name, r.unit, r.nominal, r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method]
+                for r in found.ranges
+            ],
+        )
     rows = [
         [r.name, quantity(r.nominal, r.unit), _value(r.least, r.unit), _value(r.most, r.unit), r.method]
         for r in found.ranges

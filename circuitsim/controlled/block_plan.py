@@ -96,11 +96,27 @@ def block_plan(eq: Equations, terms: Terms, blocks: Sequence[RawBlock], dense: D
     ends = np.searchsorted(place_of_row[terms.row][order], np.arange(eq.size + 1))
     # The last place of ``place_of_column`` is ground, −1.
     return BlockPlan(
-        np.concatenate([[0], np.cumsum(dense.sizes)]), rows, columns, ends, place_of_column[terms.column[order]], value,
-        high, dense.inverse_at, dense.inverse, diode_of, dense.diode_ends, chosen, row_of,
-        place_of_column[eq.plus[chosen]], place_of_column[eq.minus[chosen]],
-        place_of_column[eq.own[eq.diode[chosen]]], eq.load[chosen], dense.matrices_at, dense.p, dense.q,
-    )  # fmt: skip
+        np.concatenate([[0], np.cumsum(dense.sizes)]),
+        rows,
+        columns,
+        ends,
+        place_of_column[terms.column[order]],
+        value,
+        high,
+        dense.inverse_at,
+        dense.inverse,
+        diode_of,
+        dense.diode_ends,
+        chosen,
+        row_of,
+        place_of_column[eq.plus[chosen]],
+        place_of_column[eq.minus[chosen]],
+        place_of_column[eq.own[eq.diode[chosen]]],
+        eq.load[chosen],
+        dense.matrices_at,
+        dense.p,
+        dense.q,
+    )
 
 
 def swept(plan: BlockPlan, right: np.ndarray, guess: np.ndarray | None, fine: float) -> tuple[Pair, np.ndarray] | None:

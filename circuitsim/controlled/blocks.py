@@ -145,9 +145,7 @@ class Block:
         return self._regular
 
 
-def port_values(
-    eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0
-) -> tuple[np.ndarray, np.ndarray]:
+def port_values(eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0) -> tuple[np.ndarray, np.ndarray]:
     """Voltages of diodes, and their currents times ρ, from unknowns (size,) or columns of such; with ``sign`` 1 sums
     in place of differences.
     """
@@ -188,10 +186,13 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     for k, block in enumerate(owner.tolist()):
         groups[block].append(k)
     return [
-        RawBlock(members[ends[b] : ends[b + 1]], column_of[members[ends[b] : ends[b + 1]]],
-             np.array(groups[b], dtype=np.int64))
+        RawBlock(
+            members[ends[b] : ends[b + 1]],
+            column_of[members[ends[b] : ends[b + 1]]],
+            np.array(groups[b], dtype=np.int64),
+        )
         for b in order
-    ]  # fmt: skip
+    ]
 
 
 class RawBlock(NamedTuple):

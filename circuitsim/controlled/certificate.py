@@ -16,9 +16,14 @@ from circuitsim.controlled.law_arrays import LawArrays
 
 
 def certify_controlled(
-    arrays: CircuitArrays, laws: LawArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray,
-    tolerance: float, low: np.ndarray,
-) -> Certificate:  # fmt: skip
+    arrays: CircuitArrays,
+    laws: LawArrays,
+    voltages: np.ndarray,
+    currents: np.ndarray,
+    drops: np.ndarray,
+    tolerance: float,
+    low: np.ndarray,
+) -> Certificate:
     """The certificate of one operating point; "source" includes controlled voltages, "kcl" controlled currents.
 
     Parameters
@@ -40,9 +45,7 @@ def certify_controlled(
     # A nullor holds whatever voltage it has; what it demands is that its control vanishes.
     value[at] = np.where(laws.current, currents[at], drops[at])
     whole = CircuitArrays(kind, arrays.first, arrays.second, value, arrays.n_nodes)
-    found = certify(
-        whole, value, voltages, currents, drops, tolerance, low, lambda: (at[laws.owners()], laws.control)
-    )  # fmt: skip
+    found = certify(whole, value, voltages, currents, drops, tolerance, low, lambda: (at[laws.owners()], laws.control))
     relative = dict(found.relative)
     relative["source"] = max(relative["source"], float(worst[0, 1]))
     relative["kcl"] = max(relative["kcl"], float(worst[1, 1]))

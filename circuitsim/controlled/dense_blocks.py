@@ -98,8 +98,11 @@ def _inverses(
     block = where[0][terms.row]
     inside = (block == where[2][terms.column]) & (inverse_at[block] >= 0)
     block, row, column, value = (
-        block[inside], where[1][terms.row[inside]], where[3][terms.column[inside]], terms.value[inside]
-    )  # fmt: skip
+        block[inside],
+        where[1][terms.row[inside]],
+        where[3][terms.column[inside]],
+        terms.value[inside],
+    )
     dense = np.zeros(entries)
     np.add.at(dense, inverse_at[block] + row * sizes[block] + column, value)
     for size in np.unique(sizes[inverse_at >= 0]).tolist():
@@ -126,9 +129,15 @@ def _inverses(
 
 
 def _responses(
-    eq: Equations, where: np.ndarray, sizes: np.ndarray, inverse_at: np.ndarray, inverse: np.ndarray,
-    diode: np.ndarray, owner: np.ndarray, counts: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    eq: Equations,
+    where: np.ndarray,
+    sizes: np.ndarray,
+    inverse_at: np.ndarray,
+    inverse: np.ndarray,
+    diode: np.ndarray,
+    owner: np.ndarray,
+    counts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """P and Q of all blocks, row by row."""
     each = counts[owner]
     first = np.repeat(np.arange(diode.size), each)  # whose voltage and current

@@ -114,9 +114,11 @@ def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
 
 
 def equations(
-    arrays: CircuitArrays, laws: Mapping[int, Law], pinned: np.ndarray | None = None,
+    arrays: CircuitArrays,
+    laws: Mapping[int, Law],
+    pinned: np.ndarray | None = None,
     varying: np.ndarray | None = None,
-) -> Equations:  # fmt: skip
+) -> Equations:
     """The equations of a circuit without devices and amplifiers; ``pinned`` nodes (`references`) are at 0 V.
 
     Resistors whose resistances are ``varying`` (k,), and others at their ends, have currents that are unknowns of their
@@ -155,7 +157,7 @@ def equations(
     values = term_values(value, share, gain, under)
     return Equations(
         size, rows, columns, values, share, gain, under, ohms, own, diode, a[diode], b[diode], loads, pinned
-    )  # fmt: skip
+    )
 
 
 def of_resistances(
@@ -194,10 +196,11 @@ class RightSide:
         source = np.flatnonzero(kind == CURRENT)
         ends = [(end[source] - 1, sign, source) for end, sign in ((first, -1.0), (second, 1.0))]
         self._row, self._sign, self._source = (
-            np.concatenate(part) for part in zip(*(
-                (row[row >= 0], np.full(int((row >= 0).sum()), sign), of[row >= 0]) for row, sign, of in ends
-            ))
-        )  # fmt: skip
+            np.concatenate(part)
+            for part in zip(
+                *((row[row >= 0], np.full(int((row >= 0).sum()), sign), of[row >= 0]) for row, sign, of in ends)
+            )
+        )
         self._held = np.flatnonzero(kind == VOLTAGE)
         self._row_held, self._row_law = eq.own[self._held], eq.own[laws.element]
         self._given = np.flatnonzero(kind[laws.control] == CURRENT)

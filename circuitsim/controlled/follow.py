@@ -13,9 +13,7 @@ from circuitsim.controlled.ports import Hybrid, Ports
 from circuitsim.controlled.states import CLEAR, holds, sizes
 
 
-def followed(
-    problem: Hybrid, ports: Ports, volts: np.ndarray, amperes: np.ndarray
-) -> tuple[np.ndarray | None, bool]:
+def followed(problem: Hybrid, ports: Ports, volts: np.ndarray, amperes: np.ndarray) -> tuple[np.ndarray | None, bool]:
     """Basic variables on the branch of an operating point, and whether that branch ended on the way.
 
     Parameters

@@ -52,9 +52,7 @@ class LawArrays(NamedTuple):
         return ~self.current & ~self.nullor & (np.diff(self.voltage_ends) == 0)
 
 
-def demanded_of_currents(
-    laws: LawArrays, owners: np.ndarray, value: np.ndarray, currents: np.ndarray
-) -> np.ndarray:
+def demanded_of_currents(laws: LawArrays, owners: np.ndarray, value: np.ndarray, currents: np.ndarray) -> np.ndarray:
     """What the currents (m,) demand of each law with its constant, V or A (l,); ``value`` (m,) holds the gains,
     ``owners`` are those of the laws."""
     of, gain = owners, value[laws.element]
@@ -75,14 +73,18 @@ def law_arrays(laws: Mapping[int, Law]) -> LawArrays:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     return LawArrays(
-        whole(list(laws)), np.array([law.quantity is Quantity.CURRENT for law in found], dtype=bool),
+        whole(list(laws)),
+        np.array([law.quantity is Quantity.CURRENT for law in found], dtype=bool),
         np.array([law.quantity is Quantity.NEITHER for law in found], dtype=bool),
         np.array([law.constant for law in found], dtype=float),
-        ends([len(law.voltages) for law in found]), np.array([c.coefficient for c in by_voltage], dtype=float),
-        whole([c.plus for c in by_voltage]), whole([c.minus for c in by_voltage]),
-        ends([len(law.currents) for law in found]), np.array([c.coefficient for c in by_current], dtype=float),
+        ends([len(law.voltages) for law in found]),
+        np.array([c.coefficient for c in by_voltage], dtype=float),
+        whole([c.plus for c in by_voltage]),
+        whole([c.minus for c in by_voltage]),
+        ends([len(law.currents) for law in found]),
+        np.array([c.coefficient for c in by_current], dtype=float),
         whole([c.element for c in by_current]),
-    )  # fmt: skip
+    )
 
 
 __all__ = ["LawArrays", "demanded_of_currents", "law_arrays"]

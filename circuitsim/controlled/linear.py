@@ -107,11 +107,16 @@ class Terms(NamedTuple):
         order = np.argsort(rows, kind="stable")
         none, ends = np.full(row.size, -1), np.searchsorted(rows[order], np.arange(self.ends.size))
         values, columns, ohm, share, gain, under = (
-            np.append(own, more)[order] for own, more in (
-                (self.value, value), (self.column, column), (self.ohm, np.full(row.size, np.nan)), (self.share, value),
-                (self.gain, none), (self.under, none),
+            np.append(own, more)[order]
+            for own, more in (
+                (self.value, value),
+                (self.column, column),
+                (self.ohm, np.full(row.size, np.nan)),
+                (self.share, value),
+                (self.gain, none),
+                (self.under, none),
             )
-        )  # fmt: skip
+        )
         return Terms(values, columns, rows[order], ends, ohm, share, gain, under)
 
     def matrix(self) -> csr_matrix:
@@ -274,9 +279,7 @@ class Factor:
         for turn in range(CORRECTIONS + 1):
             if not np.isfinite(change).all():
                 raise ArithmeticError("singular")
-            share, largest, most = correct(
-                terms.value, terms.column, terms.ends, right, change, high, low, residual
-            )  # fmt: skip
+            share, largest, most = correct(terms.value, terms.column, terms.ends, right, change, high, low, residual)
             if turn == 1:
                 first = share
                 if largest > POOR * most:

@@ -19,9 +19,12 @@ PASSIVE = 1e-10
 
 
 def all_regular(
-    eq: Equations, terms: Terms, blocks: Sequence[RawBlock], dense: DenseBlocks | None,
+    eq: Equations,
+    terms: Terms,
+    blocks: Sequence[RawBlock],
+    dense: DenseBlocks | None,
     strict: np.ndarray | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether the ports of every block are proven to have a P-matrix, or to be a pair as in `strictly_one`.
 
     Parameters
@@ -39,9 +42,7 @@ def all_regular(
     p = dense.p[dense.matrices_at[single]]
     failed = np.flatnonzero(single)[~((p > MARGIN) & (p < 1.0 - MARGIN))].tolist()
     failed += [b for b in np.flatnonzero(np.diff(dense.diode_ends) > 1).tolist() if not _p_matrix(eq, dense, b)]
-    return not failed or (
-        strict is not None and all(strictly_one(eq, terms, blocks[b], strict) for b in failed)
-    )
+    return not failed or (strict is not None and all(strictly_one(eq, terms, blocks[b], strict) for b in failed))
 
 
 def all_monotone(eq: Equations, dense: DenseBlocks | None) -> bool:

@@ -140,9 +140,7 @@ class Search:
             return
         yield Choice(state.conducting, state.x, state.jumped)
 
-    def _solutions(
-        self, block: Block, problem: Hybrid, ports: Ports, state: _State
-    ) -> tuple[list[np.ndarray], bool]:
+    def _solutions(self, block: Block, problem: Hybrid, ports: Ports, state: _State) -> tuple[list[np.ndarray], bool]:
         """Basic variables of the solutions of a block, the preferred one first; whether a branch ended."""
         q, m = problem.constant, problem.matrix
         first, jump = None, False

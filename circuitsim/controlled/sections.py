@@ -100,9 +100,12 @@ def sensors(laws: Mapping[int, Law]) -> list[int]:
 
 
 def _users(
-    k: int, holder: Mapping[int, int], first: np.ndarray, second: np.ndarray,
+    k: int,
+    holder: Mapping[int, int],
+    first: np.ndarray,
+    second: np.ndarray,
     of_node: Callable[[int], list[tuple[str, int]]],
-) -> list[tuple[str, int]]:  # fmt: skip
+) -> list[tuple[str, int]]:
     """What controlled element ``k`` acts on."""
     if k in holder:
         return [("held", holder[k])]

@@ -71,9 +71,7 @@ def holds(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
     return found is not None and bool((found[0] >= -CLEAR * found[1]).all())
 
 
-def enumerated(
-    q: np.ndarray, m: np.ndarray, only_points: Callable[[np.ndarray], list[np.ndarray] | None]
-) -> Found:  # fmt: skip
+def enumerated(q: np.ndarray, m: np.ndarray, only_points: Callable[[np.ndarray], list[np.ndarray] | None]) -> Found:
     """All solutions of a problem with up to `ALL` diodes.
 
     ``only_points(basic)`` gives the z (d,) of all solutions in a basis that is singular to rounding, if it is proven

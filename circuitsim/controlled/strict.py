@@ -115,7 +115,7 @@ def _ports(eq: Equations, terms: Terms, block: RawBlock) -> tuple[Matrix, Matrix
             (-row.get(size + d, Fraction(0)) - sum(v * answer[c][d] for c, v in row.items() if c < size and c != pivot))
             / row[pivot]
             for d in range(block.diodes.size)
-        ]  # fmt: skip
+        ]
     zero = [Fraction(0)] * block.diodes.size
     p, q = [], []
     for k in block.diodes.tolist():

@@ -62,7 +62,8 @@ class Ties:
         self._shorts, self._controls = np.flatnonzero(short & ~controls).tolist(), controls[eq.diode]
         # A current or a control from one part to another tells something about their potentials.
         self._between = (
-            np.concatenate([self.first[driven], laws.plus]), np.concatenate([self.second[driven], laws.minus])
+            np.concatenate([self.first[driven], laws.plus]),
+            np.concatenate([self.second[driven], laws.minus]),
         )
         self._known: dict[bytes, MoreTerms | None] = {}
 

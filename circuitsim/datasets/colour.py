@@ -93,8 +93,10 @@ def imagenet32(folder: Path) -> tuple[Labelled, Labelled]:
 
 
 COLOUR: dict[str, Callable[[Path], tuple[Labelled, Labelled]]] = {
-    "cifar10": cifar10, "cifar100": cifar100, "imagenet32": imagenet32,
-}  # fmt: skip
+    "cifar10": cifar10,
+    "cifar100": cifar100,
+    "imagenet32": imagenet32,
+}
 
 
 def _inside(folder: Path, usual: str, names: Sequence[str], wanted: str) -> Path:

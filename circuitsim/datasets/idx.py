@@ -50,7 +50,5 @@ def _read(file: gzip.GzipFile | BinaryIO, path: Path) -> np.ndarray:
     if len(content) != promised:
         begun = 4 + len(sizes)
         found = f"more than {begun + promised}" if len(content) > promised else f"{begun + len(content)}"
-        raise UsageError(
-            f"{path} is cut short or too long: {found} bytes where its header promises {begun + promised}"
-        )
+        raise UsageError(f"{path} is cut short or too long: {found} bytes where its header promises {begun + promised}")
     return np.frombuffer(content, np.uint8).reshape(shape)

@@ -40,14 +40,20 @@ REMOTE: dict[str, RemoteSet] = {
     "mnist": RemoteSet(
         "70,000 handwritten digits, 28 × 28 pixels",
         (
-            RemoteFile("train-images-idx3-ubyte", 47_040_016,
-                       "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
-            RemoteFile("train-labels-idx1-ubyte", 60_008,
-                       "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
-            RemoteFile("t10k-images-idx3-ubyte", 7_840_016,
-                       "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
-            RemoteFile("t10k-labels-idx1-ubyte", 10_008,
-                       "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+            RemoteFile(
+                "train-images-idx3-ubyte",
+                47_040_016,
+                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            ),
+            RemoteFile(
+                "train-labels-idx1-ubyte", 60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
+            ),
+            RemoteFile(
+                "t10k-images-idx3-ubyte", 7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
+            ),
+            RemoteFile(
+                "t10k-labels-idx1-ubyte", 10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
+            ),
         ),
         (
             "https://ossci-datasets.s3.amazonaws.com/mnist",
@@ -55,7 +61,7 @@ REMOTE: dict[str, RemoteSet] = {
             "https://raw.githubusercontent.com/fgnt/mnist/master",
         ),
     ),
-}  # fmt: skip
+}
 
 
 def data_directory(given: str | os.PathLike[str] | None = None) -> Path:

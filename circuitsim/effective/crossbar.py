@@ -182,17 +182,24 @@ class CrossbarLayer:
         first = [driven, held, word.ravel(), driven, word[:, :-1].ravel(), bit[:-1].ravel(), bit[-1]]
         second = [ground, bit.ravel(), word[:, 0], word[:, 1:].ravel(), bit[1:].ravel(), held]
         pieces = [
-            np.full(rows, self.word_wire + self.source), np.full(rows * (columns - 1), self.word_wire),
-            np.full((rows - 1) * columns, self.bit_wire), np.full(columns, self.bit_wire + self.sense),
-        ]  # fmt: skip
+            np.full(rows, self.word_wire + self.source),
+            np.full(rows * (columns - 1), self.word_wire),
+            np.full((rows - 1) * columns, self.bit_wire),
+            np.full(columns, self.bit_wire + self.sense),
+        ]
         value = np.concatenate([ground.astype(float), 1.0 / self.conductance.ravel(), *pieces])
         kind = np.full(value.size, RESISTOR)
         kind[: rows + columns] = VOLTAGE
         names = CrossbarNames(rows, columns, value.size - rows - columns - rows * columns)
         return Circuit.from_arrays(
-            kind, np.concatenate(first), np.concatenate(second), value, int(held[-1]) + 1,
-            f"crossbar {rows} x {columns}", names,
-        )  # fmt: skip
+            kind,
+            np.concatenate(first),
+            np.concatenate(second),
+            value,
+            int(held[-1]) + 1,
+            f"crossbar {rows} x {columns}",
+            names,
+        )
 
     @cached_property
     def effective(self) -> EffectiveMatrix:

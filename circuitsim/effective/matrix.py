@@ -353,9 +353,13 @@ def _constant(network: PortNetwork, inputs: np.ndarray) -> np.ndarray:
 
 
 def _found(
-    circuit: Circuit, inputs: tuple[str, ...], outputs: tuple[str, ...], network: PortNetwork, sides: _Sides,
+    circuit: Circuit,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    network: PortNetwork,
+    sides: _Sides,
     tolerance: float,
-) -> EffectiveMatrix:  # fmt: skip
+) -> EffectiveMatrix:
     """The matrix, from responses to the outputs or to the inputs, whichever are fewer."""
     by_outputs, near, far = sides.by_outputs, sides.near, sides.far
     group = far.groups(near.size // 8)

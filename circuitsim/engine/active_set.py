@@ -24,9 +24,7 @@ PLACES = 4
 """Most linear circuits to solve for potentials of components without a path to ground that are nearer to 0 V."""
 
 
-def on_potentials(
-    net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None
-) -> nodal.Start | None:
+def on_potentials(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> nodal.Start | None:
     """Where iterations on potentials end; None where these do not suit. For the arguments see `solve_active_set`;
     ``factored``, the nodal matrix at any set, is used up."""
     if limit < 1:
@@ -35,9 +33,14 @@ def on_potentials(
 
 
 def solve_active_set(
-    net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int,
-    start: nodal.Start | None = None, factored: Factored | None = None,
-) -> tuple[LinearPoint, int]:  # fmt: skip
+    net: Network,
+    closed: np.ndarray,
+    guess: np.ndarray,
+    anchor: np.ndarray,
+    limit: int,
+    start: nodal.Start | None = None,
+    factored: Factored | None = None,
+) -> tuple[LinearPoint, int]:
     """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
 
     Parameters

@@ -60,9 +60,18 @@ class Corrections:
         crossing = made.root_of[net.first[net.sources]] != made.root_of[net.second[net.sources]]
         if on.any() and not crossing.any():
             kernel(tree.mark_live, m)(
-                n, made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf,
-                np.flatnonzero(chords & self.active), net.sources, self.active,
-            )  # fmt: skip
+                n,
+                made.order,
+                made.edge,
+                made.parent,
+                net.first,
+                net.second,
+                net.ohms,
+                net.emf,
+                np.flatnonzero(chords & self.active),
+                net.sources,
+                self.active,
+            )
         self.chords = np.flatnonzero(chords & self.active)
         self.current, self.current_low = net.source.copy(), np.zeros(m)
         self.current[self.chords] = guess[self.chords]
@@ -90,29 +99,73 @@ class Corrections:
         self._base_low[crossing] = balanced_sources(net, made, crossing)
         one, nothing = np.zeros(max(m, n), dtype=np.int64), np.zeros(0)
         kernel(tree.tree_currents, m)(
-            made.order, made.edge, made.parent, net.first, net.second, crossing, one[:m], one[:n], nothing, nothing,
-            self._base, self._base_low, self.need, np.zeros(n), self._most, RESOLUTION,
-        )  # fmt: skip
+            made.order,
+            made.edge,
+            made.parent,
+            net.first,
+            net.second,
+            crossing,
+            one[:m],
+            one[:n],
+            nothing,
+            nothing,
+            self._base,
+            self._base_low,
+            self.need,
+            np.zeros(n),
+            self._most,
+            RESOLUTION,
+        )
 
     def follow(self, share: float = 0.0) -> bool:
         """Tree currents, potentials and blocks' largest currents that follow from the chords' currents; those of the
         tree below ``share`` of the largest in their subtree are zero. Whether any is below `RESOLUTION` of that."""
         net, made = self.net, self.made
         tiny = kernel(tree.follow, net.first.size)(
-            made.order, made.edge, made.parent, net.first, net.second, net.ohms, net.emf, self._carrying, self.block,
-            self._above, self._base, self._base_low, self.current, self.current_low, self._need, self._need_low,
-            self._most, share, self.v, self.v_low, self.in_block,
-        )  # fmt: skip
+            made.order,
+            made.edge,
+            made.parent,
+            net.first,
+            net.second,
+            net.ohms,
+            net.emf,
+            self._carrying,
+            self.block,
+            self._above,
+            self._base,
+            self._base_low,
+            self.current,
+            self.current_low,
+            self._need,
+            self._need_low,
+            self._most,
+            share,
+            self.v,
+            self.v_low,
+            self.in_block,
+        )
         return bool(tiny)
 
     def residuals(self) -> float:
         """Residual voltages of the chords' loops, and the currents they inject; their power Σ s²/R, W."""
         net, made = self.net, self.made
         power: float = kernel(tree.loop_residuals, net.first.size)(
-            self.chords, net.first, net.second, net.structure.coordinate, net.ohms, net.emf, self.current,
-            self.current_low, self.v, self.v_low, made.depth, made.edge_of, made.parent_of, self.residual,
+            self.chords,
+            net.first,
+            net.second,
+            net.structure.coordinate,
+            net.ohms,
+            net.emf,
+            self.current,
+            self.current_low,
+            self.v,
+            self.v_low,
+            made.depth,
+            made.edge_of,
+            made.parent_of,
+            self.residual,
             self.injected,
-        )  # fmt: skip
+        )
         return power
 
     def proven(self, power: float) -> bool:
@@ -126,15 +179,37 @@ class Corrections:
             return False
         bounds = np.zeros(net.first.size)
         if not kernel(tree.bounded, net.first.size)(
-            net.first, net.second, net.ohms, self.active & (made.inside | (net.ohms > 0.0)), self.block, self.current,
-            self._at_node, self.in_block, power, OVERALL, LOCAL, bounds,
-        ):  # fmt: skip
+            net.first,
+            net.second,
+            net.ohms,
+            self.active & (made.inside | (net.ohms > 0.0)),
+            self.block,
+            self.current,
+            self._at_node,
+            self.in_block,
+            power,
+            OVERALL,
+            LOCAL,
+            bounds,
+        ):
             return False
         reach = np.zeros(net.n_nodes)
         if not kernel(tree.resolved, net.first.size)(
-            made.order, made.edge, made.parent, net.ohms, d, self.on, net.first, net.second, self.v, self.v_low,
-            made.root_of, power, LOCAL, reach,
-        ):  # fmt: skip
+            made.order,
+            made.edge,
+            made.parent,
+            net.ohms,
+            d,
+            self.on,
+            net.first,
+            net.second,
+            self.v,
+            self.v_low,
+            made.root_of,
+            power,
+            LOCAL,
+            reach,
+        ):
             return False
         self.correction, self.zero = bounds, self.chords[:0]
         return True

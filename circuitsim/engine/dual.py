@@ -178,9 +178,10 @@ def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
     ohms = np.full(floating.size, max(float(net.ohms.max(initial=0.0)), 1e-30) / share)
     arrays = net.structure.arrays._replace(
         kind=np.append(kind, np.full(floating.size, RESISTOR, dtype=kind.dtype)),
-        first=np.append(first, floating), second=np.append(second, np.zeros(floating.size, dtype=second.dtype)),
+        first=np.append(first, floating),
+        second=np.append(second, np.zeros(floating.size, dtype=second.dtype)),
         value=np.append(value, ohms),
-    )  # fmt: skip
+    )
     return network(analyse_arrays(arrays), direct=True)
 
 

@@ -15,9 +15,16 @@ from circuitsim.program.incidence import by_node
 
 
 def exchange_all(
-    tail: np.ndarray, head: np.ndarray, group: np.ndarray, equal: np.ndarray, on: np.ndarray, flow: np.ndarray,
-    noise: np.ndarray, need: np.ndarray, scale: np.ndarray,
-) -> np.ndarray:  # fmt: skip
+    tail: np.ndarray,
+    head: np.ndarray,
+    group: np.ndarray,
+    equal: np.ndarray,
+    on: np.ndarray,
+    flow: np.ndarray,
+    noise: np.ndarray,
+    need: np.ndarray,
+    scale: np.ndarray,
+) -> np.ndarray:
     """Currents of all diodes (d,), A, after exchanges; ``noise`` is updated.
 
     Parameters
@@ -40,9 +47,16 @@ def exchange_all(
 
 
 def exchange(
-    tail: np.ndarray, head: np.ndarray, group: np.ndarray, tight: np.ndarray, forest: np.ndarray,
-    flow: np.ndarray, noise: np.ndarray, need: np.ndarray, scale: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    tail: np.ndarray,
+    head: np.ndarray,
+    group: np.ndarray,
+    tight: np.ndarray,
+    forest: np.ndarray,
+    flow: np.ndarray,
+    noise: np.ndarray,
+    need: np.ndarray,
+    scale: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Swap diodes that carry current backwards for others that can relieve them.
 
     A diode e of a tree cuts it in two. If its current is negative, any tight diode that crosses the cut the other way
@@ -98,9 +112,21 @@ def exchange(
     work = [np.empty(nodes.size, dtype=np.int64) for _ in range(4)]
     # Each pivot walks paths of a tree.
     kernel(exchange_trees, chosen.size + 8 * spares.size)(
-        np.append(first, nodes.size), offers, spares, ptr, position % chosen.size, a, b, need[nodes], scale[nodes],
-        used, carried, size, *work, np.empty(nodes.size, dtype=bool),
-    )  # fmt: skip
+        np.append(first, nodes.size),
+        offers,
+        spares,
+        ptr,
+        position % chosen.size,
+        a,
+        b,
+        need[nodes],
+        scale[nodes],
+        used,
+        carried,
+        size,
+        *work,
+        np.empty(nodes.size, dtype=bool),
+    )
     inside[chosen] = used
     all_flow, all_noise = np.zeros(tail.size), np.zeros(tail.size)
     all_flow[forest], all_noise[forest] = flow, noise

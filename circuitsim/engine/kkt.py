@@ -70,9 +70,18 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
     if coarse.size:
         finer = found[coarse]
         kernel(tree.path_voltages, net.first.size)(
-            made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, point.current_low,
-            a[coarse], b[coarse], finer,
-        )  # fmt: skip
+            made.depth,
+            made.edge_of,
+            made.parent_of,
+            net.first,
+            net.ohms,
+            net.emf,
+            point.current,
+            point.current_low,
+            a[coarse],
+            b[coarse],
+            finer,
+        )
         found[coarse] = finer
     return found
 
@@ -104,7 +113,7 @@ def _loop_scales(net: Network, point: LinearPoint, elements: np.ndarray) -> tupl
     made, a, c = point.tree, net.first[elements], net.second[elements]
     kernel(tree.loop_scales, net.first.size)(
         made.depth, made.edge_of, made.parent_of, net.first, net.ohms, net.emf, point.current, a, c, largest, members
-    )  # fmt: skip
+    )
     return largest, members
 
 

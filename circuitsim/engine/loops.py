@@ -138,9 +138,7 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
         largest[b] = max(largest[b], size)
 
 
-def _rounded(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
-) -> np.ndarray | None:
+def _rounded(n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray) -> np.ndarray | None:
     """`_least_norm` by the small driver, in doubles; None where that fails or the loops are too many."""
     if first.size > SMALL:
         return None
@@ -203,9 +201,14 @@ def _least_norm(
 
 
 def _dual_newton(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, roots: np.ndarray,
+    n: int,
+    first: np.ndarray,
+    second: np.ndarray,
+    one_way: np.ndarray,
+    need: np.ndarray,
+    roots: np.ndarray,
     compiled: bool,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Currents of least norm (m,), A, and the potentials u (n,) whose differences they are, roughly.
 
     Newton's method on the dual problem: the currents are u_first − u_second, or 0 where that is negative and the edge

@@ -159,10 +159,20 @@ class Resistances:
             made = self.wiring.at(value)
         solver = made.direct if direct else made.solver
         return Network(
-            structure, made, first, second, made.ohms, emf, source, held, structure.diodes,
-            fed[(source[fed] != 0.0) & (first[fed] != second[fed])], solver, self.wiring.branch,
+            structure,
+            made,
+            first,
+            second,
+            made.ohms,
+            emf,
+            source,
+            held,
+            structure.diodes,
+            fed[(source[fed] != 0.0) & (first[fed] != second[fed])],
+            solver,
+            self.wiring.branch,
             structure.derived.grounded,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +207,17 @@ class Wiring:
         node, r, d = forest.order, structure.resistors, structure.diodes
         edge = structure.voltage_edges[forest.edge[node]]
         return Topology(
-            structure.n, structure.coordinate, node, forest.parent[node], edge, r, first[r], second[r], first[d],
+            structure.n,
+            structure.coordinate,
+            node,
+            forest.parent[node],
+            edge,
+            r,
+            first[r],
+            second[r],
+            first[d],
             second[d],
-        )  # fmt: skip
+        )
 
     @cached_property
     def branch(self) -> np.ndarray:

@@ -13,7 +13,7 @@ NOISE = 1e-13
 
 def exchange_trees(
     first, offers, spares, ptr, edge_at, tail, head, need, scale, used, flow, noise, order, edge, parent, tree, mark
-):  # fmt: skip
+):
     """Swap diodes of backward current for spare ones, group by group; fills in the trees' currents and their noise.
 
     Parameters

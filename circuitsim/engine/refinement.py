@@ -117,6 +117,17 @@ def solve_linear(
         work.follow(tree.RESOLUTION)
     converged = bool(agree) or proven or not work.chords.size
     return LinearPoint(
-        made, on, work.current, work.current_low, work.v, work.v_low, work.need, work.block,
-        work.correction, work.in_block, factored, converged, steps,
-    )  # fmt: skip
+        made,
+        on,
+        work.current,
+        work.current_low,
+        work.v,
+        work.v_low,
+        work.need,
+        work.block,
+        work.correction,
+        work.in_block,
+        factored,
+        converged,
+        steps,
+    )

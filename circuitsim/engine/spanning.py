@@ -111,9 +111,18 @@ def sums_of_drops(
     made = grow(n_nodes, first, second, np.zeros(1, dtype=int), np.concatenate([fixed, conducting, ascending]))
     found = np.zeros(elements.size)
     kernel(tree.path_voltages, first.size)(
-        made.depth, made.edge_of, made.parent_of, first, ohms, emf, current, np.zeros(first.size), first[elements],
-        second[elements], found,
-    )  # fmt: skip
+        made.depth,
+        made.edge_of,
+        made.parent_of,
+        first,
+        ohms,
+        emf,
+        current,
+        np.zeros(first.size),
+        first[elements],
+        second[elements],
+        found,
+    )
     return found
 
 

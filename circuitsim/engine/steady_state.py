@@ -49,9 +49,7 @@ class SteadyState(NamedTuple):
     converged: bool
 
 
-def steady_state(
-    net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int
-) -> SteadyState:
+def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np.ndarray, limit: int) -> SteadyState:
     """The steady state found from the conducting diodes ``closed``; see `solve_active_set` for the arguments."""
     factored = net.resistances.take_factor()
     start = on_potentials(net, closed, limit, factored)
@@ -91,9 +89,7 @@ def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
         return None
     change = start.factored.solve(pairs.left[:-1])[last]
     drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
-    total = kernel(potentials.correct, m)(
-        plan, elements, end.state, end.on, change, rounding, pairs, drop, tight
-    )  # fmt: skip
+    total = kernel(potentials.correct, m)(plan, elements, end.state, end.on, change, rounding, pairs, drop, tight)
     if not total < np.inf:
         return None
     carried = Carried(pairs.current, pairs.current_low, 4.0 * total / RESOLUTION)
@@ -175,9 +171,7 @@ def _tight(net: Network, point: LinearPoint, forward: np.ndarray) -> np.ndarray:
     return tight
 
 
-def _drops(
-    net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndarray, current: np.ndarray
-) -> np.ndarray:
+def _drops(net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndarray, current: np.ndarray) -> np.ndarray:
     """Voltages first − second, V, of all elements that set one; zero at tight diodes with a current, chosen in a loop
     perhaps."""
     drop, d = net.ohms * current + net.emf, net.diodes

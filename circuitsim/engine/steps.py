@@ -106,10 +106,26 @@ def new_state(plan, g, strength):
     forest = Forest(np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers), np.empty(c, numbers))
     tracks = Tracks(np.empty(c + 1, numbers), np.empty(c, numbers), np.empty(2 * d, numbers), np.empty(c, numbers))
     return State(
-        g, strength, np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(nodes), np.zeros(nodes), np.zeros(d),
-        np.zeros(d), forest, np.zeros(1, numbers), np.empty(c, numbers), tracks, np.empty(d, numbers),
-        np.empty(d, numbers), np.empty(d, numbers), np.zeros(d, np.bool_), np.zeros(d, np.bool_),
-    )  # fmt: skip
+        g,
+        strength,
+        np.zeros(c),
+        np.zeros(c),
+        np.zeros(c),
+        np.zeros(c),
+        np.zeros(nodes),
+        np.zeros(nodes),
+        np.zeros(d),
+        np.zeros(d),
+        forest,
+        np.zeros(1, numbers),
+        np.empty(c, numbers),
+        tracks,
+        np.empty(d, numbers),
+        np.empty(d, numbers),
+        np.empty(d, numbers),
+        np.zeros(d, np.bool_),
+        np.zeros(d, np.bool_),
+    )
 
 
 def same(one, other):
@@ -179,7 +195,7 @@ def contract_diodes(plan, space, closed):
             count += 1
     found = grow_forest(
         plan.n + 1, count, space.a, space.b, plan.n, space.strength, space.tracks, node, parent, edge, root
-    )  # fmt: skip
+    )
     for k in range(plan.n + 1):
         last[k] = k
     for k in range(plan.n + 1):

@@ -23,9 +23,23 @@ RESOLUTION = 1e-28
 
 
 def tree_currents(
-    order, edge, parent, first, second, chords, block, above, base, base_low, current, current_low, need, need_low,
-    most, share,
-):  # fmt: skip
+    order,
+    edge,
+    parent,
+    first,
+    second,
+    chords,
+    block,
+    above,
+    base,
+    base_low,
+    current,
+    current_low,
+    need,
+    need_low,
+    most,
+    share,
+):
     """Fill in the currents of the tree edges, A, for given currents of all other elements.
 
     A fundamental loop lies in one biconnected component. So the currents of a component add up to zero at the node that
@@ -119,14 +133,47 @@ def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low,
 
 
 def follow(
-    order, edge, parent, first, second, ohms, emf, carriers, block, above, base, base_low, current, current_low, need,
-    need_low, most, share, v, v_low, in_block,
-):  # fmt: skip
+    order,
+    edge,
+    parent,
+    first,
+    second,
+    ohms,
+    emf,
+    carriers,
+    block,
+    above,
+    base,
+    base_low,
+    current,
+    current_low,
+    need,
+    need_low,
+    most,
+    share,
+    v,
+    v_low,
+    in_block,
+):
     """`tree_currents` and `tree_potentials`, and the largest |current| in each block; returns what the first does."""
     found = tree_currents(
-        order, edge, parent, first, second, carriers, block, above, base, base_low, current, current_low, need,
-        need_low, most, share,
-    )  # fmt: skip
+        order,
+        edge,
+        parent,
+        first,
+        second,
+        carriers,
+        block,
+        above,
+        base,
+        base_low,
+        current,
+        current_low,
+        need,
+        need_low,
+        most,
+        share,
+    )
     tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low)
     block_maxima(block, current, in_block)
     return found
@@ -161,17 +208,28 @@ def path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_l
 def path_voltages(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a, b, voltage):
     """Fill in `path_voltage` for pairs of nodes, V; unchanged without a path."""
     for j in range(a.size):
-        high, _, joined = path_voltage(
-            depth, edge_of, parent_of, first, ohms, emf, current, current_low, a[j], b[j]
-        )  # fmt: skip
+        high, _, joined = path_voltage(depth, edge_of, parent_of, first, ohms, emf, current, current_low, a[j], b[j])
         if joined:
             voltage[j] = high
 
 
 def loop_residuals(
-    chords, first, second, coordinate, ohms, emf, current, current_low, v, v_low, depth, edge_of, parent_of, residual,
+    chords,
+    first,
+    second,
+    coordinate,
+    ohms,
+    emf,
+    current,
+    current_low,
+    v,
+    v_low,
+    depth,
+    edge_of,
+    parent_of,
+    residual,
     injected,
-):  # fmt: skip
+):
     """Violation of Kirchhoff's voltage law in the fundamental loop of each resistive chord.
 
     Where potentials in pairs of doubles do not resolve the drop between its ends (`COARSE`), the drops along the path

@@ -117,20 +117,35 @@ class LayerSizes:
             stages.append({"kind": "batch-norm", "channels": shape[-1]})
         clamped = self.clamped == "all" or (not isinstance(self.clamped, str) and number in self.clamped)
         common = {
-            "activation": self.activation, "clamped": clamped, "spread": self.spread,
+            "activation": self.activation,
+            "clamped": clamped,
+            "spread": self.spread,
             "sweeps": {"free": self.free, "nudged": self.nudged},
-        }  # fmt: skip
+        }
         images = [layer for layer in layers[1:] if layer < convolutions]
         dense = [self.dense[layer - convolutions] for layer in layers[1:] if layer >= convolutions]
         if len(shape) == 1:
-            return stages, {
-                "kind": "deep-hopfield", "layers": [shape[0], *dense], "gain": self.gain, "bias": self.bias, **common,
-            }, tuple(dense or shape)[-1:]  # fmt: skip
+            return (
+                stages,
+                {
+                    "kind": "deep-hopfield",
+                    "layers": [shape[0], *dense],
+                    "gain": self.gain,
+                    "bias": self.bias,
+                    **common,
+                },
+                tuple(dense or shape)[-1:],
+            )
         pool = [layer + 1 in self.pool for layer in images]
         block = {
-            "kind": "convolutional-hopfield", "image": list(shape), "channels": [self.channels[k] for k in images],
-            "pool": pool, "dense": dense, "variance": self.variance, **common,
-        }  # fmt: skip
+            "kind": "convolutional-hopfield",
+            "image": list(shape),
+            "channels": [self.channels[k] for k in images],
+            "pool": pool,
+            "dense": dense,
+            "variance": self.variance,
+            **common,
+        }
         for layer, pooled in zip(images, pool, strict=True):
             rows, columns = (shape[0] // 2, shape[1] // 2) if pooled else shape[:2]
             shape = (rows, columns, self.channels[layer])

@@ -49,10 +49,14 @@ class Chain:
     """
 
     def __init__(
-        self, elements: Sequence[Any], loss: str = "cross-entropy", chaining: Chaining | None = None,
-        seed: int | None = 0, dtype: Any = np.float32,
+        self,
+        elements: Sequence[Any],
+        loss: str = "cross-entropy",
+        chaining: Chaining | None = None,
+        seed: int | None = 0,
+        dtype: Any = np.float32,
         augment: Callable[[Array, np.random.Generator], Array] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for number, element in enumerate(elements):
             if not isinstance(element, Stage | EnergyBlock):
                 raise UsageError(

@@ -71,10 +71,20 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     _memory: Arrays | None = None
 
     def __init__(
-        self, elements: Elements = None, *, hidden: int = 64, method: str = "ep", beta: float = 0.02,
-        max_iter: int = 20, batch_size: int = 32, learning_rate_init: float = 5e-3, weight_decay: float = 0.0,
-        random_state: Any = None, warm_start: bool = False, callbacks: Sequence[Callback] = (),
-    ) -> None:  # fmt: skip
+        self,
+        elements: Elements = None,
+        *,
+        hidden: int = 64,
+        method: str = "ep",
+        beta: float = 0.02,
+        max_iter: int = 20,
+        batch_size: int = 32,
+        learning_rate_init: float = 5e-3,
+        weight_decay: float = 0.0,
+        random_state: Any = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
         self.elements = elements
         self.hidden = hidden
         self.method = method
@@ -155,16 +165,25 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self
 
     def _train(
-        self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, passes: int, schedule: Schedule,
-        continues: bool, memory: Arrays | None = None, made: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        X: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray | None,
+        passes: int,
+        schedule: Schedule,
+        continues: bool,
+        memory: Arrays | None = None,
+        made: int = 0,
+    ) -> None:
         """Some passes, after those already made."""
         seed = int(check_random_state(self.random_state).randint(2**31))
         if not continues:
             self.chain_ = Chain(
-                self._elements(X.shape[1], len(self.classes_)), chaining=Chaining(self.method, self.beta), seed=seed,
+                self._elements(X.shape[1], len(self.classes_)),
+                chaining=Chaining(self.method, self.beta),
+                seed=seed,
                 dtype=X.dtype,
-            )  # fmt: skip
+            )
         rates = self.chain_.rates(self.learning_rate_init)
         plan = TrainingPlan(passes, self.batch_size, seed + made, Adam(rates, decay=self.weight_decay), schedule)
         data = (X, labels) if weight is None else (X, labels, weight)

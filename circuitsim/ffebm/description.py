@@ -26,10 +26,20 @@ from circuitsim.training.checkpoint import CheckpointError, copy_into, load_chec
 KINDS: dict[str, Any] = {
     element.kind: element
     for element in (
-        Linear, Readout, Flatten, Normalise, Activation, Conv2d, BatchNorm, MaxPool, SoftPool,
-        DeepHopfieldBlock, ConvolutionalHopfieldBlock, ResistiveBlock,
+        Linear,
+        Readout,
+        Flatten,
+        Normalise,
+        Activation,
+        Conv2d,
+        BatchNorm,
+        MaxPool,
+        SoftPool,
+        DeepHopfieldBlock,
+        ConvolutionalHopfieldBlock,
+        ResistiveBlock,
     )
-}  # fmt: skip
+}
 
 
 def describe(element: Any) -> dict[str, Any]:
@@ -129,9 +139,13 @@ def describe_chain(chain: Chain) -> dict[str, Any]:
 
 
 def build_chain(
-    elements: Sequence[Mapping[str, Any]], loss: str = "cross-entropy", chaining: Mapping[str, Any] | None = None,
-    dtype: str = "float32", seed: int | None = 0, own: Sequence[type] = (),
-) -> Chain:  # fmt: skip
+    elements: Sequence[Mapping[str, Any]],
+    loss: str = "cross-entropy",
+    chaining: Mapping[str, Any] | None = None,
+    dtype: str = "float32",
+    seed: int | None = 0,
+    own: Sequence[type] = (),
+) -> Chain:
     """The chain that tables describe, its parameters drawn from a seed.
 
     Parameters

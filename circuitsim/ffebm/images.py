@@ -34,9 +34,15 @@ class Conv2d(Stage):
     kind = "conv2d"
 
     def __init__(
-        self, inputs: int, outputs: int, size: int = 3, stride: int = 1, padding: int = 1, bias: bool = False,
+        self,
+        inputs: int,
+        outputs: int,
+        size: int = 3,
+        stride: int = 1,
+        padding: int = 1,
+        bias: bool = False,
         variance: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             inputs=inputs, outputs=outputs, size=size, stride=stride, padding=padding, bias=bias, variance=variance
         )

@@ -54,8 +54,9 @@ class TimedDeck:
             raise UsageError("nothing may change: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
         if deck.following.formulas:
             name = deck.circuit.names[min(deck.following.formulas)]
-            raise UsageError(f"{name} follows other sources, which fits over time do not do yet: give it a time "
-                             "function of its own")  # fmt: skip
+            raise UsageError(
+                f"{name} follows other sources, which fits over time do not do yet: give it a time function of its own"
+            )
         self.deck, self.roles, self.steady, self.tolerance = deck, roles, steady, tolerance
         # The step of the card is the default of rise times: it stays as it is.
         steps = [card.step for card in deck.analyses if isinstance(card, Transient) and card.step > 0.0]
@@ -89,9 +90,11 @@ class TimedDeck:
         return circuit.with_values(plain), switches
 
     def run(
-        self, values: Sequence[float] | np.ndarray, inputs: Mapping[str, Waveform] = MappingProxyType({}),
+        self,
+        values: Sequence[float] | np.ndarray,
+        inputs: Mapping[str, Waveform] = MappingProxyType({}),
         points: int = 2,
-    ) -> TransientResult:  # fmt: skip
+    ) -> TransientResult:
         """The waveforms with values (n,) of the adjustable numbers.
 
         Parameters
@@ -106,9 +109,7 @@ class TimedDeck:
         own, couplings = self.setting, self.deck.following.couplings
         waves = {**own.waves, **inputs}
         if self.steady:
-            return steady_state_periodic(
-                circuit, waves, None, own.initial, points, self.tolerance, switches, couplings
-            )  # fmt: skip
+            return steady_state_periodic(circuit, waves, None, own.initial, points, self.tolerance, switches, couplings)
         return transient(
             circuit, own.grid.stop, waves, own.initial, points, self.tolerance, switches, couplings, held=own.held
         )

@@ -158,15 +158,15 @@ def _wave(
     if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
         raise UsageError(f"{path}: times begin at 0 s or later and ascend (a column sample tells runs apart)")
     waves = {
-        name: np.array([
-            math.nan if k in outputs and not row[k] else _number(path, line, row[k]) for line, row in rows
-        ]) for k, name in columns.items()
-    }  # fmt: skip
+        name: np.array([math.nan if k in outputs and not row[k] else _number(path, line, row[k]) for line, row in rows])
+        for k, name in columns.items()
+    }
     chosen = {columns[k] for k in outputs}
     return WaveTarget(
-        times, {name: own for name, own in waves.items() if name not in chosen},
+        times,
+        {name: own for name, own in waves.items() if name not in chosen},
         {name: own for name, own in waves.items() if name in chosen},
-    )  # fmt: skip
+    )
 
 
 def _quantity(path: Path, name: str, deck: Deck) -> str:

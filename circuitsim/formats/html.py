@@ -81,16 +81,24 @@ def _share(value: float) -> str:
 def nodes(point: Mapping[str, Any], most: int | None = None) -> str:
     """Potentials of an operating point (`OperatingPoint.to_dict`)."""
     intervals = point["intervals"]
-    rows = [[name, quantity(volts, "V"), "no: any value of an interval" if name in intervals else "yes"]
-            for name, volts in point["nodes"].items()]  # fmt: skip
+    rows = [
+        [name, quantity(volts, "V"), "no: any value of an interval" if name in intervals else "yes"]
+        for name, volts in point["nodes"].items()
+    ]
     return table(["node", "potential", "unique"], rows, most)
 
 
 def branches(point: Mapping[str, Any], most: int | None = None) -> str:
     """Elements of an operating point (`OperatingPoint.to_dict`)."""
     rows = [
-        [name, quantity(b["voltage"], "V"), quantity(b["current"], "A"), quantity(b["power"], "W"),
-         b.get("state", "") + (" (kink)" if b.get("kink") else ""), "yes" if b["unique"] else "no: least norm"]
+        [
+            name,
+            quantity(b["voltage"], "V"),
+            quantity(b["current"], "A"),
+            quantity(b["power"], "W"),
+            b.get("state", "") + (" (kink)" if b.get("kink") else ""),
+            "yes" if b["unique"] else "no: least norm",
+        ]
         for name, b in point["branches"].items()
-    ]  # fmt: skip
+    ]
     return table(["element", "voltage", "current", "power", "state", "current unique"], rows, most)

@@ -49,9 +49,10 @@ def as_table(point: Mapping[str, Any]) -> str:
 def _nodes(point: Mapping[str, Any]) -> list[str]:
     intervals = point["intervals"]
     rows = [[name, quantity(v, "V"), *_interval(intervals.get(name))] for name, v in point["nodes"].items()]
-    return table(["node", "potential", *(["anywhere in"] if intervals else [])], [
-        row + [""] * (bool(intervals) and len(row) == 2) for row in rows
-    ])  # fmt: skip
+    return table(
+        ["node", "potential", *(["anywhere in"] if intervals else [])],
+        [row + [""] * (bool(intervals) and len(row) == 2) for row in rows],
+    )
 
 
 def _interval(interval: tuple[float | None, float | None] | None) -> list[str]:
@@ -64,13 +65,19 @@ def _interval(interval: tuple[float | None, float | None] | None) -> list[str]:
 
 
 def _branches(point: Mapping[str, Any]) -> list[str]:
-    return table(["branch", "voltage", "current", "power", "state"], [
+    return table(
+        ["branch", "voltage", "current", "power", "state"],
         [
-            name, quantity(b["voltage"], "V"), quantity(b["current"], "A") + ("" if b["unique"] else " *"),
-            quantity(b["power"], "W"), b.get("state", "") + (" °" if b.get("kink") else ""),
-        ]
-        for name, b in point["branches"].items()
-    ])  # fmt: skip
+            [
+                name,
+                quantity(b["voltage"], "V"),
+                quantity(b["current"], "A") + ("" if b["unique"] else " *"),
+                quantity(b["power"], "W"),
+                b.get("state", "") + (" °" if b.get("kink") else ""),
+            ]
+            for name, b in point["branches"].items()
+        ],
+    )
 
 
 def _summary(point: Mapping[str, Any]) -> list[str]:

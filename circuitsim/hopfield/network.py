@@ -50,9 +50,14 @@ class HopfieldLearning:
 
 
 def network(
-    units: Sequence[int], sweeps: Sweeps, learning: HopfieldLearning, batch: int, rng: Any = 0, dtype: Any = np.float32,
+    units: Sequence[int],
+    sweeps: Sweeps,
+    learning: HopfieldLearning,
+    batch: int,
+    rng: Any = 0,
+    dtype: Any = np.float32,
     spread: float = 0.7,
-) -> DeepHopfieldNetwork:  # fmt: skip
+) -> DeepHopfieldNetwork:
     """A network with hidden units in [0, 1] and linear outputs.
 
     Parameters
@@ -287,6 +292,9 @@ def _part(state: LayeredState, rows: slice) -> LayeredState:
         nudge = Nudge(nudge.linear[rows], nudge.stiffness[rows])  # type: ignore[index]
     constants = [pull[rows] if pull.ndim == 2 else pull for pull in state.constants]
     return replace(
-        state, relaxed=some(state.relaxed), constants=constants, nudge=nudge,
+        state,
+        relaxed=some(state.relaxed),
+        constants=constants,
+        nudge=nudge,
         begin=None if begin is None else some(begin),
-    )  # fmt: skip
+    )

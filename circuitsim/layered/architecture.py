@@ -127,9 +127,14 @@ def published_models() -> dict[str, ResistivePreset]:
 
 def _preset(name: str, row: dict[str, Any]) -> ResistivePreset:
     return ResistivePreset(
-        name, row["title"],
+        name,
+        row["title"],
         Architecture((784, *row["hidden"], 10), row["input_gain"]),
         ResistiveLearning(row["beta"], row["sweeps"], row["sweeps"]),
-        tuple(row["weight_rates"]), tuple(row["bias_rates"]), row["epochs"], batch=4, rate_decay=0.99,
+        tuple(row["weight_rates"]),
+        tuple(row["bias_rates"]),
+        row["epochs"],
+        batch=4,
+        rate_decay=0.99,
         published=row["published"],
-    )  # fmt: skip
+    )

@@ -47,9 +47,13 @@ def implicit(energy: LayeredEnergy, relaxed: Relaxed, slope: np.ndarray) -> Grad
 
 
 def backpropagation(
-    energy: LayeredEnergy, matrices: Sequence[np.ndarray], constants: States, free: Relaxed, sweeps: int,
+    energy: LayeredEnergy,
+    matrices: Sequence[np.ndarray],
+    constants: States,
+    free: Relaxed,
+    sweeps: int,
     slope: Callable[[np.ndarray], np.ndarray],
-) -> Gradient:  # fmt: skip
+) -> Gradient:
     """Backpropagation through ``sweeps`` sweeps that start at a state, which counts as constant.
 
     Unlike `LayeredEnergy.truncated`, every sweep is differentiated at the state that it made: the published baseline

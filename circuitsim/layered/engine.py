@@ -49,16 +49,37 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
     # The nudged phases have twice as many samples.
     twice, hidden = 2 * samples * n, PARTS * 2 * samples * n if last > 2 else PARTS * n
     sizes = {
-        "tiles": 2 * pixels * columns_of(int(layout.units[1])), "inner": layout.size, "bias": n, "drop": width,
-        "shift": samples * width, "free": samples * n, "load": n, "tile_sums": width, "product": samples * width,
-        "inverse": 3 * n, "base": twice, "sums": twice, "nudged": twice, "partial": hidden, "moved": PARTS,
-        "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES, "diff": samples * n, "mean": samples * n,
-    }  # fmt: skip
+        "tiles": 2 * pixels * columns_of(int(layout.units[1])),
+        "inner": layout.size,
+        "bias": n,
+        "drop": width,
+        "shift": samples * width,
+        "free": samples * n,
+        "load": n,
+        "tile_sums": width,
+        "product": samples * width,
+        "inverse": 3 * n,
+        "base": twice,
+        "sums": twice,
+        "nudged": twice,
+        "partial": hidden,
+        "moved": PARTS,
+        "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES,
+        "diff": samples * n,
+        "mean": samples * n,
+    }
     levels = (np.arange(256) / 255).astype(dtype)
     return Memory(
-        low=low, high=high, mask=mask, levels=levels, slot=slot, where=where, pixels=nonzero, phase=phase,
+        low=low,
+        high=high,
+        mask=mask,
+        levels=levels,
+        slot=slot,
+        where=where,
+        pixels=nonzero,
+        phase=phase,
         **{name: aligned(size, dtype) for name, size in sizes.items()},
-    )  # fmt: skip
+    )
 
 
 class Engine:
@@ -84,9 +105,13 @@ class Engine:
     """
 
     def __init__(
-        self, architecture: Architecture, learning: ResistiveLearning, batch: int, dtype: Any = np.float32,
+        self,
+        architecture: Architecture,
+        learning: ResistiveLearning,
+        batch: int,
+        dtype: Any = np.float32,
         threads: int = 1,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if set(architecture.gains) != {1.0}:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"
@@ -104,9 +129,15 @@ class Engine:
         lower, upper = min(nudges) < 0, max(nudges) > 0
         # Whole numbers are of another type: the kernels would be compiled again.
         self.rule = Rule(
-            self.samples, learning.sweeps, learning.nudged_sweeps, float(learning.tolerance), float(learning.beta),
-            lower, upper, float(architecture.input_gain),
-        )  # fmt: skip
+            self.samples,
+            learning.sweeps,
+            learning.nudged_sweeps,
+            float(learning.tolerance),
+            float(learning.beta),
+            lower,
+            upper,
+            float(architecture.input_gain),
+        )
 
     def set(self, parameters: Mapping[str, np.ndarray]) -> None:
         """Take parameters as `Architecture.parameter_shapes` names them."""
@@ -181,9 +212,20 @@ class Engine:
         if places is not rows:
             labels, factors = labels[rows], factors[rows] if factors.size else factors
         done, status, layer, unit = self._threaded(
-            steps.train, self.memory, self.layout, self.rule, np.array([gain, *rates], self.dtype),
-            np.array([0, *bias_rates], self.dtype), given, labels, factors, places, self.batch, metrics, self.changed,
-        )  # fmt: skip
+            steps.train,
+            self.memory,
+            self.layout,
+            self.rule,
+            np.array([gain, *rates], self.dtype),
+            np.array([0, *bias_rates], self.dtype),
+            given,
+            labels,
+            factors,
+            places,
+            self.batch,
+            metrics,
+            self.changed,
+        )
         self.pending, self.changed = True, False
         if status == steps.ZERO_CONDUCTANCE:
             raise ConvergenceError(

@@ -175,8 +175,9 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
                 f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "
                 "raise max_iter or tol; tol=0 makes all passes without this warning",
-                ConvergenceWarning, stacklevel=2,
-            )  # fmt: skip
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> DRNClassifier:
@@ -216,8 +217,15 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self
 
     def _train(
-        self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, passes: int, schedule: Schedule,
-        continues: bool, callbacks: Sequence[Callback], made: int = 0,
+        self,
+        X: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray | None,
+        passes: int,
+        schedule: Schedule,
+        continues: bool,
+        callbacks: Sequence[Callback],
+        made: int = 0,
     ) -> None:
         """Some passes, after those already made."""
         seed = int(check_random_state(self.random_state).randint(2**31)) + made
@@ -225,8 +233,11 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         learner = LayeredLearner(
             Architecture(self.network_.architecture.units if continues else units, self._gain(X.shape[1])),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
-            self.batch_size, np.random.default_rng((seed, 3)), self.method, np.dtype(self.dtype),
-        )  # fmt: skip
+            self.batch_size,
+            np.random.default_rng((seed, 3)),
+            self.method,
+            np.dtype(self.dtype),
+        )
         if continues:
             learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
         plan = TrainingPlan(passes, self.batch_size, seed, SGD(self._rates()), schedule)
@@ -256,8 +267,10 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
-        return self.network_.parameters, {"units": self.network_.architecture.units,
-                                          "sweeps": self.network_.sweeps.free}  # fmt: skip
+        return self.network_.parameters, {
+            "units": self.network_.architecture.units,
+            "sweeps": self.network_.sweeps.free,
+        }
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         architecture = Architecture(tuple(facts["units"]), self._gain(facts["units"][0]))
@@ -275,8 +288,12 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         low, high = X.min(axis=0), X.max(axis=0)
         self.input_centre_, self.input_scale_ = np.zeros_like(low), np.ones_like(low)
         if not self.scale_inputs and max(-low.min(), high.max()) > 1.0:
-            warnings.warn(f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
-                          "scale_inputs=True maps them there", UserWarning, stacklevel=3)  # fmt: skip
+            warnings.warn(
+                f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
+                "scale_inputs=True maps them there",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.scale_inputs and max(-low.min(), high.max()) > 1.0:
             # Halves, because the range itself may be beyond the largest number.
             self.input_centre_, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low

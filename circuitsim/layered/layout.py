@@ -86,10 +86,21 @@ def lay_out(units: tuple[int, ...]) -> Layout:
         return np.array(values, np.int64)
 
     return Layout(
-        vector(units), vector(width), vector(at), sum(width), vector(matrix), vector(stride), vector(rows),
-        vector(columns), size, table(sweeping), _shares(len(sweeping), PARTS), table(updating),
-        _shares(len(updating), PARTS if size > WORTH_SHARING else 1), None if last == 2 else True,
-    )  # fmt: skip
+        vector(units),
+        vector(width),
+        vector(at),
+        sum(width),
+        vector(matrix),
+        vector(stride),
+        vector(rows),
+        vector(columns),
+        size,
+        table(sweeping),
+        _shares(len(sweeping), PARTS),
+        table(updating),
+        _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
+        None if last == 2 else True,
+    )
 
 
 def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:

@@ -157,9 +157,13 @@ class LayeredLearner:
         """Final states of the last mini-batch, and the step kept for the first layer."""
         m = self.engine.memory
         return {
-            "free": m.free, "shift": m.shift, "drop": m.drop, "slot": m.slot[0], "pixels": m.pixels[0],
+            "free": m.free,
+            "shift": m.shift,
+            "drop": m.drop,
+            "slot": m.slot[0],
+            "pixels": m.pixels[0],
             "pending": np.array(self.engine.pending),
-        }  # fmt: skip
+        }
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what `state_arrays` gave."""
@@ -186,12 +190,21 @@ class LayeredLearner:
         engine = self.engine
         tolerance = self.learning.tolerance
         return DeepResistiveNetwork(
-            engine.architecture, engine.get(), sweeps=self.learning.sweeps, tolerance=tolerance, dtype=engine.dtype,
+            engine.architecture,
+            engine.get(),
+            sweeps=self.learning.sweeps,
+            tolerance=tolerance,
+            dtype=engine.dtype,
             copy=None,
-        )  # fmt: skip
+        )
 
     def _step(
-        self, images: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, rows: np.ndarray, rates: list[float],
+        self,
+        images: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray | None,
+        rows: np.ndarray,
+        rates: list[float],
         bias_rates: list[float],
     ) -> tuple[float, float, float]:
         """One step without nudges."""

@@ -48,18 +48,32 @@ class DeepResistiveNetwork(ResistiveBlock):
     """
 
     def __init__(
-        self, architecture: Architecture | tuple[int, ...] | list[int],
-        parameters: Mapping[str, np.ndarray] | None = None, rng: np.random.Generator | int = 0, sweeps: int = 1000,
-        tolerance: float = 1e-9, dtype: Any = np.float64, copy: bool | None = True,
-    ) -> None:  # fmt: skip
+        self,
+        architecture: Architecture | tuple[int, ...] | list[int],
+        parameters: Mapping[str, np.ndarray] | None = None,
+        rng: np.random.Generator | int = 0,
+        sweeps: int = 1000,
+        tolerance: float = 1e-9,
+        dtype: Any = np.float64,
+        copy: bool | None = True,
+    ) -> None:
         if not isinstance(architecture, Architecture):
             architecture = Architecture(tuple(architecture))
         self.architecture = architecture
         rule = Sweeps(sweeps, sweeps, tolerance or None, reverse_nudged=False)
         super().__init__(
-            architecture.units[1:], architecture.units[0], architecture.input_gain, 0.0, rule, 1.0, rng, dtype,
-            architecture.gains, parameters, copy,
-        )  # fmt: skip
+            architecture.units[1:],
+            architecture.units[0],
+            architecture.input_gain,
+            0.0,
+            rule,
+            1.0,
+            rng,
+            dtype,
+            architecture.gains,
+            parameters,
+            copy,
+        )
 
     @classmethod
     def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:

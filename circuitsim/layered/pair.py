@@ -101,9 +101,24 @@ def sweep_pair(layout, inner, base, v, inverse, low, high, lanes, samples, phase
     for b in range(0, samples, 2):
         o, place = b * n + outputs, phase[b // 4] * n
         moves = sweep_two(
-            inner, layout.matrix[2], rows, layout.width[1], base, v, inverse, place + hidden, low, high, hidden,
-            b * n + hidden, o, n, lanes, moves, measured != NONE,
-        )  # fmt: skip
+            inner,
+            layout.matrix[2],
+            rows,
+            layout.width[1],
+            base,
+            v,
+            inverse,
+            place + hidden,
+            low,
+            high,
+            hidden,
+            b * n + hidden,
+            o,
+            n,
+            lanes,
+            moves,
+            measured != NONE,
+        )
         for k in range(rows):
             for i in range(2):
                 at = o + i * n + k

@@ -210,9 +210,22 @@ def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads, f
     for s in range(sweeps):
         measured = first_measured if s == 0 else ALL if tolerance > 0 else NONE
         moved = sweep(
-            layout, memory.inner, base, v, memory.sums, memory.inverse, memory.low, memory.high,
-            memory.partial, memory.lanes, memory.moved, samples, phase, threads, measured,
-        )  # fmt: skip
+            layout,
+            memory.inner,
+            base,
+            v,
+            memory.sums,
+            memory.inverse,
+            memory.low,
+            memory.high,
+            memory.partial,
+            memory.lanes,
+            memory.moved,
+            samples,
+            phase,
+            threads,
+            measured,
+        )
         if s == 0:
             first = moved
         elif measured == ALL and moved <= tolerance:
@@ -362,9 +375,17 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, rows,
         if status != OK:
             return i, status, layer, unit
         relax(
-            memory, layout, memory.free, memory.base[:size], rule.samples, memory.phase[0], rule.sweeps, rule.tolerance,
-            threads, NONE,
-        )  # fmt: skip
+            memory,
+            layout,
+            memory.free,
+            memory.base[:size],
+            rule.samples,
+            memory.phase[0],
+            rule.sweeps,
+            rule.tolerance,
+            threads,
+            NONE,
+        )
         metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count, weight)
         metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
         metrics[i, 3] = kinks(memory, layout, count) / (count * bounded)

@@ -213,9 +213,15 @@ def outputs_to_hidden(layout, inner, v, sums, samples):
     for row in range(0, layout.units[last], BLOCK):
         for b in range(0, samples, 4):
             scatter(
-                inner, layout.matrix[last] + row * stride, stride,
-                v, b * n + layout.at[last] + row, n, sums, b * n + layout.at[last - 1],
-            )  # fmt: skip
+                inner,
+                layout.matrix[last] + row * stride,
+                stride,
+                v,
+                b * n + layout.at[last] + row,
+                n,
+                sums,
+                b * n + layout.at[last - 1],
+            )
 
 
 @kernel()
@@ -226,9 +232,15 @@ def hidden_to_outputs(layout, inner, v, sums, lanes, samples):
     for row in range(0, layout.units[last], BLOCK):
         for b in range(0, samples, 4):
             gather(
-                inner, layout.matrix[last] + row * stride, stride,
-                v, b * n + layout.at[last - 1], n, lanes, 0,
-            )  # fmt: skip
+                inner,
+                layout.matrix[last] + row * stride,
+                stride,
+                v,
+                b * n + layout.at[last - 1],
+                n,
+                lanes,
+                0,
+            )
             collect(lanes, 0, n, sums, b * n + layout.at[last] + row)
 
 
@@ -258,9 +270,23 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
         error of the state before it.
     """
     return sweep_of(
-        layout.several, layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase,
-        threads, measured,
-    )  # fmt: skip
+        layout.several,
+        layout,
+        inner,
+        base,
+        v,
+        sums,
+        inverse,
+        low,
+        high,
+        partial,
+        lanes,
+        moved,
+        samples,
+        phase,
+        threads,
+        measured,
+    )
 
 
 @kernel()

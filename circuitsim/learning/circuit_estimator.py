@@ -95,9 +95,17 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
         self.n_iter_ = made + 1
 
     def _pass(
-        self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None, passes: int, schedule: Schedule,
-        continues: bool, memory: Arrays | None, made: int,
-    ) -> None:  # fmt: skip
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        outputs: int,
+        weight: np.ndarray | None,
+        passes: int,
+        schedule: Schedule,
+        continues: bool,
+        memory: Arrays | None,
+        made: int,
+    ) -> None:
         """Some passes, after those already made."""
         seeds = np.random.default_rng((check_random_state(self.random_state).randint(2**31), *[made] * (made > 0)))
         if not continues:

@@ -102,9 +102,13 @@ class Learner:
         return None, metrics
 
     def _metrics(
-        self, free: State, target: np.ndarray, good: np.ndarray, estimate: Estimate | None,
+        self,
+        free: State,
+        target: np.ndarray,
+        good: np.ndarray,
+        estimate: Estimate | None,
         share: np.ndarray | None = None,
-    ) -> dict[str, float]:  # fmt: skip
+    ) -> dict[str, float]:
         """Means over the samples with a certified state; zero without any (see ``uncertified_fraction``)."""
         output, target = free.output[good], target[good]
         any_good = bool(good.any())

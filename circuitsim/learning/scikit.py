@@ -81,10 +81,18 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         swing: float = 0.3,
     ) -> None:
         super().__init__(
-            circuit, roles, hidden=hidden, gain=gain, estimator=estimator, learning_rate_init=learning_rate_init,
-            max_iter=max_iter, batch_size=batch_size, random_state=random_state, warm_start=warm_start,
+            circuit,
+            roles,
+            hidden=hidden,
+            gain=gain,
+            estimator=estimator,
+            learning_rate_init=learning_rate_init,
+            max_iter=max_iter,
+            batch_size=batch_size,
+            random_state=random_state,
+            warm_start=warm_start,
             callbacks=callbacks,
-        )  # fmt: skip
+        )
         self.swing = swing
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:

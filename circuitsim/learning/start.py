@@ -50,8 +50,12 @@ def default_beta(block: CircuitBlock, loss: Loss) -> float:
 def default_epsilon(block: CircuitBlock, x: np.ndarray) -> float:
     """An ε that moves a parameter by about 1 % of the median conductance under typical branch voltages."""
     state = block.relax(x[:PROBED])
-    push = block.parameter_difference(state, state._replace(voltages=0.0 * state.voltages), x[:PROBED],
-                                      np.full(len(state.output), 1.0 / len(state.output)))  # fmt: skip
+    push = block.parameter_difference(
+        state,
+        state._replace(voltages=0.0 * state.voltages),
+        x[:PROBED],
+        np.full(len(state.output), 1.0 / len(state.output)),
+    )
     size = max(float(np.abs(p).max()) for p in push.values())
     return 0.01 * scale_of(block) / size if size > 0.0 else 0.01 * scale_of(block)
 

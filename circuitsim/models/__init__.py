@@ -52,5 +52,13 @@ ELEMENTARY = 7
 """Rows before this one are elementary elements, in the order that kernels rely on; rows from here on are devices."""
 
 __all__ = [
-    "ELEMENTARY", "MODELS", "Collapsed", "Device", "ElementModel", "Multiplier", "Parameter", "Part", "Region",
-]  # fmt: skip
+    "ELEMENTARY",
+    "MODELS",
+    "Collapsed",
+    "Device",
+    "ElementModel",
+    "Multiplier",
+    "Parameter",
+    "Part",
+    "Region",
+]

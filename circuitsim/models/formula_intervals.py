@@ -150,9 +150,11 @@ def _chosen(condition: Enclosure, yes: Enclosure, no: Enclosure) -> Enclosure:
 
     undecided = ~surely & ~never
     return Enclosure(
-        either(yes.value, no.value), either(yes.slope, no.slope),
-        condition.undefined | at_least_one(yes.undefined, no.undefined), undecided | at_least_one(yes.open, no.open),
-    )  # fmt: skip
+        either(yes.value, no.value),
+        either(yes.slope, no.slope),
+        condition.undefined | at_least_one(yes.undefined, no.undefined),
+        undecided | at_least_one(yes.open, no.open),
+    )
 
 
 def _of_two(op: int, x: Enclosure, y: Enclosure) -> Enclosure:

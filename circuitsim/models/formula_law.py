@@ -139,15 +139,34 @@ class FormulaVoltage(OfFormula):
         return text_of(self.tape, f"i({name})" if self.m == 1.0 else f"(i({name})/{self.m!r})")
 
 
-_BOX = Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)), *arrow(-0.2, 0.2)),
-              graded=zigzag(0.3, 0.05))  # fmt: skip
+_BOX = Symbol(
+    0.3,
+    (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)), *arrow(-0.2, 0.2)),
+    graded=zigzag(0.3, 0.05),
+)
 
 MODEL = ElementModel(
-    "B", "formula of its own voltage", ("first", "second"), "i = f(v), monotone", "∫ i dv", "",
-    "{name} {first} {second} I={value}", _BOX, device=FormulaLaw, counts=("m",),
-)  # fmt: skip
+    "B",
+    "formula of its own voltage",
+    ("first", "second"),
+    "i = f(v), monotone",
+    "∫ i dv",
+    "",
+    "{name} {first} {second} I={value}",
+    _BOX,
+    device=FormulaLaw,
+    counts=("m",),
+)
 OF_CURRENT = ElementModel(
-    "B", "formula of its own current", ("first", "second"), "v = f(i), rising", "∫ i dv", "",
-    "{name} {first} {second} V={value}", _BOX, device=FormulaVoltage, counts=("m",),
-)  # fmt: skip
+    "B",
+    "formula of its own current",
+    ("first", "second"),
+    "v = f(i), rising",
+    "∫ i dv",
+    "",
+    "{name} {first} {second} V={value}",
+    _BOX,
+    device=FormulaVoltage,
+    counts=("m",),
+)
 FormulaLaw.model, FormulaVoltage.model = MODEL, OF_CURRENT

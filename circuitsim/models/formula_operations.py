@@ -7,9 +7,34 @@ from collections.abc import Sequence
 from circuitsim.units import exact
 
 (
-    CONSTANT, VOLTAGE, ADD, SUBTRACT, MULTIPLY, DIVIDE, MINIMUM, MAXIMUM, CHOOSE, NEGATE, EXP, LOG, SQRT, SIN, COS,
-    ATAN, SINH, COSH, TANH, ASINH, ABSOLUTE, SIGN, STEP, REACHED, POWER, SIGNED_POWER, ROOTED,
-) = range(27)  # fmt: skip
+    CONSTANT,
+    VOLTAGE,
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    DIVIDE,
+    MINIMUM,
+    MAXIMUM,
+    CHOOSE,
+    NEGATE,
+    EXP,
+    LOG,
+    SQRT,
+    SIN,
+    COS,
+    ATAN,
+    SINH,
+    COSH,
+    TANH,
+    ASINH,
+    ABSOLUTE,
+    SIGN,
+    STEP,
+    REACHED,
+    POWER,
+    SIGNED_POWER,
+    ROOTED,
+) = range(27)
 """Operations. CHOOSE takes a condition (1 or 0) and two values; STEP is x > 0, REACHED x ≥ 0; POWER is |x|^c,
 SIGNED_POWER has the sign of x, ROOTED is x^c of x ≥ 0."""
 
@@ -25,9 +50,19 @@ Tape = tuple[tuple[int, float], ...]
 """Operations with their numbers (0 where an operation has none)."""
 
 FUNCTIONS = {
-    EXP: "exp", LOG: "ln", SQRT: "sqrt", SIN: "sin", COS: "cos", ATAN: "atan", SINH: "sinh", COSH: "cosh",
-    TANH: "tanh", ASINH: "asinh", ABSOLUTE: "abs", SIGN: "sgn",
-}  # fmt: skip
+    EXP: "exp",
+    LOG: "ln",
+    SQRT: "sqrt",
+    SIN: "sin",
+    COS: "cos",
+    ATAN: "atan",
+    SINH: "sinh",
+    COSH: "cosh",
+    TANH: "tanh",
+    ASINH: "asinh",
+    ABSOLUTE: "abs",
+    SIGN: "sgn",
+}
 """Their names in expressions."""
 
 _SIGNS = {ADD: "+", SUBTRACT: "-", MULTIPLY: "*", DIVIDE: "/"}

@@ -116,8 +116,10 @@ def _refuse_undefined(tape: Tape, law: _Points, edges: np.ndarray) -> None:
             outside = np.array([end * (1.0 + 1e-6) + side * 1e-6])
             if enclose(tape, outside, outside).undefined[0] or abs(end) < 1e-6:
                 beyond = "above" if side > 0.0 else "below"
-                raise ValueError(f"its formula has no value {beyond} {end:.6g} {law.words.of_unit}: state one for "
-                                 "all, as with abs(), max() or a condition")  # fmt: skip
+                raise ValueError(
+                    f"its formula has no value {beyond} {end:.6g} {law.words.of_unit}: state one for "
+                    "all, as with abs(), max() or a condition"
+                )
 
 
 def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
@@ -148,16 +150,22 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
     word = law.words
     if falling:
         a, b = _joined(falling)
-        raise ValueError(f"its {word.value} falls from {law.at(a):.6g} to {law.at(b):.6g} {word.unit} between "
-                         f"{_near(a)} and {_near(b)} {word.of_unit}: no monotone law")  # fmt: skip
+        raise ValueError(
+            f"its {word.value} falls from {law.at(a):.6g} to {law.at(b):.6g} {word.unit} between "
+            f"{_near(a)} and {_near(b)} {word.of_unit}: no monotone law"
+        )
     if low.size:
-        raise ValueError(f"that its {word.value} never falls is not proven between {_near(low.min())} and "
-                         f"{_near(high.max())} {word.of_unit}: limit({word.argument[-1]}, low, high) in place of the "
-                         f"{word.argument} bounds where a proof is needed")  # fmt: skip
+        raise ValueError(
+            f"that its {word.value} never falls is not proven between {_near(low.min())} and "
+            f"{_near(high.max())} {word.of_unit}: limit({word.argument[-1]}, low, high) in place of the "
+            f"{word.argument} bounds where a proof is needed"
+        )
     if level and word is VOLTAGE:
         a, b = _joined(level)
-        raise ValueError(f"its voltage stays at {law.at(a):.6g} V between {_near(a)} and {_near(b)} A: no law with one "
-                         "current at each voltage; add a resistance, as in + 1u*i")  # fmt: skip
+        raise ValueError(
+            f"its voltage stays at {law.at(a):.6g} V between {_near(a)} and {_near(b)} A: no law with one "
+            "current at each voltage; add a resistance, as in + 1u*i"
+        )
     for u in sorted(ends)[1:-1]:
         _refuse_jump(law, np.nextafter(u, -np.inf), np.nextafter(u, np.inf))
     return rises
@@ -204,8 +212,10 @@ def _refuse_jump(law: _Points, a: float, b: float) -> None:
     if math.isfinite(beside) and abs(second - first) <= STEP * beside:
         return
     word = law.words
-    raise ValueError(f"its {word.value} jumps from {first:.6g} to {second:.6g} {word.unit} at {_near(b)} "
-                     f"{word.of_unit}: no continuous law")  # fmt: skip
+    raise ValueError(
+        f"its {word.value} jumps from {first:.6g} to {second:.6g} {word.unit} at {_near(b)} "
+        f"{word.of_unit}: no continuous law"
+    )
 
 
 def _joined(falling: list[tuple[float, float]]) -> tuple[float, float]:

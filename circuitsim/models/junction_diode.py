@@ -169,18 +169,69 @@ def _knee(saturation: float, thermal: float, vb: float, bv: float | None, ibv: f
     return max(knee, 3.0 * thermal)
 
 
-_DYNAMIC = frozenset((
-    "level", "cjo", "cj0", "cj", "cjp", "cjsw", "vj", "pb", "php", "vjsw", "m", "mj", "mjsw", "fc", "fcs", "tt", "kf",
-    "af", "cta", "ctp", "ctc", "tpb", "tphp", "tlevc", "tm1", "tm2", "ttt1", "ttt2", "tt1", "tt2", "cthj", "rth0", "vp",
-    "fv_max", "bv_max", "id_max", "te_max", "pd_max", "vpk", "ipk", "iave", "irms", "diss", "mfg", "type",
-))  # fmt: skip
+_DYNAMIC = frozenset(
+    (
+        "level",
+        "cjo",
+        "cj0",
+        "cj",
+        "cjp",
+        "cjsw",
+        "vj",
+        "pb",
+        "php",
+        "vjsw",
+        "m",
+        "mj",
+        "mjsw",
+        "fc",
+        "fcs",
+        "tt",
+        "kf",
+        "af",
+        "cta",
+        "ctp",
+        "ctc",
+        "tpb",
+        "tphp",
+        "tlevc",
+        "tm1",
+        "tm2",
+        "ttt1",
+        "ttt2",
+        "tt1",
+        "tt2",
+        "cthj",
+        "rth0",
+        "vp",
+        "fv_max",
+        "bv_max",
+        "id_max",
+        "te_max",
+        "pd_max",
+        "vpk",
+        "ipk",
+        "iave",
+        "irms",
+        "diss",
+        "mfg",
+        "type",
+    )
+)
 """Parameters of capacitances, charges, noise and ratings."""
 
 MODEL = ElementModel(
-    "D", "junction diode", ("anode", "cathode"), "i = IS (e^{u/(N VT)} − 1), v = u + RS i", "∫ i dv", "",
+    "D",
+    "junction diode",
+    ("anode", "cathode"),
+    "i = IS (e^{u/(N VT)} − 1), v = u + RS i",
+    "∫ i dv",
+    "",
     "{name} {first} {second} {value}",
     Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)), ((0.05, 0.17), (0.05, -0.17))), TRIANGLE),
-    device=JunctionDiode, card_type="D", parameters=(
+    device=JunctionDiode,
+    card_type="D",
+    parameters=(
         Parameter("is", "A", POSITIVE, "saturation current IS", 1e-14, trainable=True),
         Parameter("n", "", POSITIVE, "emission coefficient N", 1.0, trainable=True),
         Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
@@ -191,6 +242,8 @@ MODEL = ElementModel(
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
         Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),
     ),
-    counts=("m", "area"), thermal=True, idle=_DYNAMIC,
-)  # fmt: skip
+    counts=("m", "area"),
+    thermal=True,
+    idle=_DYNAMIC,
+)
 JunctionDiode.model = MODEL

@@ -78,14 +78,22 @@ class Limiter(Device):
 
 
 MODEL = ElementModel(
-    "D", "current limiter", ("first", "second"), "v = RON i while −IREV ≤ i ≤ IMAX", "∫ i dv", "",
+    "D",
+    "current limiter",
+    ("first", "second"),
+    "v = RON i while −IREV ≤ i ≤ IMAX",
+    "∫ i dv",
+    "",
     "{name} {first} {second} {value}",
     Symbol(RADIUS, (*arrow(-0.1, 0.11), ((0.13, 0.1), (0.13, -0.1))), circle(RADIUS)),
-    device=Limiter, card_type="LIMITER", parameters=(
+    device=Limiter,
+    card_type="LIMITER",
+    parameters=(
         Parameter("imax", "A", 0.0, "limit IMAX", 1e-3, trainable=True),
         Parameter("irev", "A", 0.0, "limit IREV in reverse", trainable=True),
         Parameter("ron", "Ω", 0.0, "resistance RON", 0.0, trainable=True),
     ),
-    counts=("m",), dialect="a model of circuitsim; ngspice has none",
-)  # fmt: skip
+    counts=("m",),
+    dialect="a model of circuitsim; ngspice has none",
+)
 Limiter.model = MODEL

@@ -135,10 +135,17 @@ class PiecewiseLinearDiode(Device):
 
 
 MODEL = ElementModel(
-    "D", "piecewise-linear diode", ("anode", "cathode"), "i = v/Roff, (v − Vfwd)/Ron + Vfwd/Roff, (v + Vrev)/Rrev − "
-    "Vrev/Roff", "∫ i dv", "", "{name} {first} {second} {value}",
+    "D",
+    "piecewise-linear diode",
+    ("anode", "cathode"),
+    "i = v/Roff, (v − Vfwd)/Ron + Vfwd/Roff, (v + Vrev)/Rrev − Vrev/Roff",
+    "∫ i dv",
+    "",
+    "{name} {first} {second} {value}",
     Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
-    device=PiecewiseLinearDiode, card_type="D", parameters=(
+    device=PiecewiseLinearDiode,
+    card_type="D",
+    parameters=(
         Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0, trainable=True),
         Parameter("ron", "Ω", 0.0, "forward resistance Ron", 1.0, trainable=True),
         Parameter("vrev", "V", 0.0, "breakdown voltage Vrev", trainable=True),
@@ -147,5 +154,5 @@ MODEL = ElementModel(
     ),
     counts=("m", "n"),
     dialect="an idealised diode of LTspice; ngspice needs its LTspice mode",
-)  # fmt: skip
+)
 PiecewiseLinearDiode.model = MODEL

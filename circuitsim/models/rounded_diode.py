@@ -165,10 +165,17 @@ class RoundedDiode(WithoutModel):
 
 
 MODEL = ElementModel(
-    "D", "rounded diode", ("anode", "cathode"), "the piecewise-linear diode's with rounded knees, I tanh(i/I)",
-    "∫ i dv", "", "{name} {first} {second} {value}",
+    "D",
+    "rounded diode",
+    ("anode", "cathode"),
+    "the piecewise-linear diode's with rounded knees, I tanh(i/I)",
+    "∫ i dv",
+    "",
+    "{name} {first} {second} {value}",
     Symbol(0.12, (((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17)),), TRIANGLE),
-    device=RoundedDiode, card_type="D", parameters=(
+    device=RoundedDiode,
+    card_type="D",
+    parameters=(
         Parameter("vfwd", "V", 0.0, "forward drop Vfwd", 0.0, trainable=True),
         Parameter("ron", "Ω", POSITIVE, "forward resistance Ron", 1.0, trainable=True),
         Parameter("vrev", "V", 0.0, "breakdown voltage Vrev", trainable=True),
@@ -179,7 +186,8 @@ MODEL = ElementModel(
         Parameter("ilimit", "A", POSITIVE, "forward limit Ilimit", trainable=True),
         Parameter("revilimit", "A", POSITIVE, "breakdown limit RevIlimit", trainable=True),
     ),
-    counts=("m", "n"), required=frozenset(("epsilon", "revepsilon", "ilimit", "revilimit")),
+    counts=("m", "n"),
+    required=frozenset(("epsilon", "revepsilon", "ilimit", "revilimit")),
     dialect="an idealised diode of LTspice; ngspice has no such law",
-)  # fmt: skip
+)
 RoundedDiode.model = MODEL

@@ -78,14 +78,22 @@ class SinhCell(WithoutModel):
 
 
 MODEL = ElementModel(
-    "D", "sinh cell", ("first", "second"), "i = G V0 sinh(u/V0), v = u + RS i", "∫ i dv", "",
+    "D",
+    "sinh cell",
+    ("first", "second"),
+    "i = G V0 sinh(u/V0), v = u + RS i",
+    "∫ i dv",
+    "",
     "{name} {first} {second} {value}",
     Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.085)),
-    device=SinhCell, card_type="SINH", parameters=(
+    device=SinhCell,
+    card_type="SINH",
+    parameters=(
         Parameter("g", "S", POSITIVE, "conductance G at zero volts", 1e-6, trainable=True),
         Parameter("v0", "V", POSITIVE, "scale of voltages V0", 0.25, trainable=True),
         Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
     ),
-    counts=("m",), dialect="a model of circuitsim; ngspice has none",
-)  # fmt: skip
+    counts=("m",),
+    dialect="a model of circuitsim; ngspice has none",
+)
 SinhCell.model = MODEL

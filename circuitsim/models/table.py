@@ -122,13 +122,23 @@ class Table(WithoutModel):
 
 
 MODEL = ElementModel(
-    "D", "table", ("first", "second"), "i over v linear between points", "∫ i dv", "",
+    "D",
+    "table",
+    ("first", "second"),
+    "i over v linear between points",
+    "∫ i dv",
+    "",
     "{name} {first} {second} {value}",
     Symbol(0.3, (((-0.3, -0.12), (0.3, -0.12), (0.3, 0.12), (-0.3, 0.12), (-0.3, -0.12)),), graded=zigzag(0.3, 0.05)),
-    device=Table, card_type="PWL", parameters=tuple(
+    device=Table,
+    card_type="PWL",
+    parameters=tuple(
         Parameter(f"{letter}{k}", unit, meaning=f"{what} of point {k}")
-        for k in range(1, POINTS + 1) for letter, unit, what in (("v", "V", "voltage"), ("i", "A", "current"))
+        for k in range(1, POINTS + 1)
+        for letter, unit, what in (("v", "V", "voltage"), ("i", "A", "current"))
     ),
-    counts=("m",), listed=True, dialect="a model of circuitsim; ngspice has none",
-)  # fmt: skip
+    counts=("m",),
+    listed=True,
+    dialect="a model of circuitsim; ngspice has none",
+)
 Table.model = MODEL

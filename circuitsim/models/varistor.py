@@ -78,15 +78,23 @@ class Varistor(WithoutModel):
 
 
 MODEL = ElementModel(
-    "D", "varistor", ("first", "second"), "i = INOM sign(u) (|u|/VNOM)^ALPHA, v = u + RS i", "∫ i dv", "",
+    "D",
+    "varistor",
+    ("first", "second"),
+    "i = INOM sign(u) (|u|/VNOM)^ALPHA, v = u + RS i",
+    "∫ i dv",
+    "",
     "{name} {first} {second} {value}",
     Symbol(0.3, (((-0.2, -0.16), (0.2, 0.16)), ((0.2, 0.16), (0.26, 0.16))), graded=zigzag(0.3, 0.085)),
-    device=Varistor, card_type="VARISTOR", parameters=(
+    device=Varistor,
+    card_type="VARISTOR",
+    parameters=(
         Parameter("vnom", "V", POSITIVE, "nominal voltage VNOM", 1.0, trainable=True),
         Parameter("inom", "A", POSITIVE, "nominal current INOM", 1e-3, trainable=True),
         Parameter("alpha", "", 1.0, "exponent ALPHA", 30.0, trainable=True),
         Parameter("rs", "Ω", 0.0, "series resistance RS", 0.0, trainable=True),
     ),
-    counts=("m",), dialect="a model of circuitsim; ngspice has none",
-)  # fmt: skip
+    counts=("m",),
+    dialect="a model of circuitsim; ngspice has none",
+)
 Varistor.model = MODEL

@@ -69,8 +69,11 @@ def read_deck(
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include],
-                        _reading(title, libraries, search, rkm, ideal_diodes))  # fmt: skip
+    return deck_of_file(
+        os.fspath(path),
+        [os.fspath(folder) for folder in allow_include],
+        _reading(title, libraries, search, rkm, ideal_diodes),
+    )
 
 
 def read_deck_text(
@@ -109,12 +112,20 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed,
-                        _reading(title, libraries, search, rkm, ideal_diodes))  # fmt: skip
+    return deck_of_text(
+        text,
+        file,
+        None if folder is None else os.fspath(folder),
+        allowed,
+        _reading(title, libraries, search, rkm, ideal_diodes),
+    )
 
 
 def _reading(
-    title: bool, libraries: Iterable[str | os.PathLike[str]], search: Iterable[str | os.PathLike[str]], rkm: bool,
+    title: bool,
+    libraries: Iterable[str | os.PathLike[str]],
+    search: Iterable[str | os.PathLike[str]],
+    rkm: bool,
     ideal_diodes: bool,
 ) -> Reading:
     from circuitsim.netlist.reading import Reading

@@ -125,7 +125,7 @@ class _Run(SymbolicRun):
 
     def __init__(
         self, code: Code, environment: Environment, evaluator: Evaluator, choices: Choices, apart: bool
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(code, environment, evaluator)
         self.choices, self.apart = choices, apart
 
@@ -145,10 +145,13 @@ class _Run(SymbolicRun):
     def refuse(self, what: str, at: int) -> ExpressionError:
         """The error for what is not piecewise linear."""
         return ExpressionError(
-            "unsupported", f"{what} of voltages or currents is not affine in them", at,
+            "unsupported",
+            f"{what} of voltages or currents is not affine in them",
+            at,
             "sums, products with numbers, max, min, abs, limit, table and continuous if() may be written; "
-            "a nonlinear law with diodes", self.code,
-        )  # fmt: skip
+            "a nonlinear law with diodes",
+            self.code,
+        )
 
     def control(self, number: int) -> Affine:
         """A voltage or current."""
@@ -162,8 +165,9 @@ class _Run(SymbolicRun):
     def need_condition(self, value: Any, at: int) -> None:
         """Refuse a voltage or current in place of a condition."""
         if isinstance(value, Affine):
-            raise ExpressionError("unsupported", "a voltage or current is no condition", at,
-                                  "compare it: v(a) > 0 ? … : …", self.code)  # fmt: skip
+            raise ExpressionError(
+                "unsupported", "a voltage or current is no condition", at, "compare it: v(a) > 0 ? … : …", self.code
+            )
 
     def either(self, condition: Any, yes: Any, no: Any, at: int) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
@@ -219,6 +223,11 @@ _CONTINUOUS = "both values must meet at the threshold, as in if(v(a) > 1, v(a) -
 _WORDS = {"*": "the product", "/": "a quotient by", "**": "a power", "^": "a power"}
 
 _STEPS = {
-    "u": (1.0, 0.0), "stp": (1.0, 0.0), "buf": (1.0, 0.0), "inv": (0.0, 1.0), "sgn": (1.0, -1.0), "sign": (1.0, -1.0),
-}  # fmt: skip
+    "u": (1.0, 0.0),
+    "stp": (1.0, 0.0),
+    "buf": (1.0, 0.0),
+    "inv": (0.0, 1.0),
+    "sgn": (1.0, -1.0),
+    "sign": (1.0, -1.0),
+}
 """Functions of the sign of an affine value: their values above and below zero."""

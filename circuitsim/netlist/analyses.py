@@ -46,9 +46,14 @@ class Analyses:
     """Evaluates analysis cards against the elaborated circuit."""
 
     def __init__(
-        self, reporter: Reporter, scope: Scope, environment: Environment, circuit: Circuit,
-        temperatures: Temperatures, tables: dict[str, Table],
-    ) -> None:  # fmt: skip
+        self,
+        reporter: Reporter,
+        scope: Scope,
+        environment: Environment,
+        circuit: Circuit,
+        temperatures: Temperatures,
+        tables: dict[str, Table],
+    ) -> None:
         self.reporter, self.scope, self.environment, self.circuit = reporter, scope, environment, circuit
         self.tables = tables
         self.evaluator = Evaluator(temperatures.constants())
@@ -101,14 +106,20 @@ class Analyses:
         place = card.place(card.start())
         if word == ".tf":
             if len(requests) != 2:
-                raise CardError("syntax", ".tf needs an output and an input source", max(len(card.text) - 1, 0),
-                                ".tf v(out) V1")  # fmt: skip
+                raise CardError(
+                    "syntax", ".tf needs an output and an input source", max(len(card.text) - 1, 0), ".tf v(out) V1"
+                )
             return TransferRequest(*requests, place)
         modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
         wanted = requests[: modes[0]] if modes else requests
         if not wanted or (modes and requests[modes[0]].lower() == "ac"):
-            self.reporter.warning("analysis", ".sens: only sensitivities of the operating point are computed", card,
-                                  card.start(), ".sens v(out) i(V1)")  # fmt: skip
+            self.reporter.warning(
+                "analysis",
+                ".sens: only sensitivities of the operating point are computed",
+                card,
+                card.start(),
+                ".sens v(out) i(V1)",
+            )
         return SensitivityRequest(wanted, place)
 
     def number(self, card: Card, token: Token) -> float:
@@ -138,8 +149,9 @@ class Analyses:
                 checked_temperature(min(one.values), words[0].offset)
             low = one.target is Target.ELEMENT and self.element(one.name) == "resistor" and min(one.start, one.stop) < 0
             if low:
-                raise CardError("range", f"{word} sweeps a resistance below zero", words[0].offset,
-                                "resistances are positive")  # fmt: skip
+                raise CardError(
+                    "range", f"{word} sweeps a resistance below zero", words[0].offset, "resistances are positive"
+                )
         if math.prod(len(one.values) for one in found) > limits.SWEEP_POINTS:
             many = f"{word} has more than {limits.SWEEP_POINTS:,} points"
             raise CardError("limit", many, words[0].offset, "take a larger step")
@@ -152,8 +164,12 @@ class Analyses:
     def dc(self, card: Card, words: list[Token]) -> tuple[DcRange | TableRange, ...]:
         """``.dc V1 start stop step [V2 start stop step]`` and the other forms of a range."""
         if not words:
-            raise CardError("syntax", ".dc needs a source, start, stop and step, for one source or two",
-                            max(len(card.text) - 1, 0), f".dc {FORMS}")  # fmt: skip
+            raise CardError(
+                "syntax",
+                ".dc needs a source, start, stop and step, for one source or two",
+                max(len(card.text) - 1, 0),
+                f".dc {FORMS}",
+            )
         return self.ranges(card, ".dc", words)
 
     def element(self, name: str) -> str:
@@ -167,8 +183,12 @@ class Analyses:
         found = self.ranges(card, ".step", words)
         if len(found) > 1:
             second = found[1].name
-            raise CardError("syntax", f".step varies {short(found[0].name)} and {short(second)}", words[0].offset,
-                            "write a .step card for each")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f".step varies {short(found[0].name)} and {short(second)}",
+                words[0].offset,
+                "write a .step card for each",
+            )
         return found[0]
 
     def table(self, card: Card, word: str, words: list[Token]) -> TableRange:
@@ -176,8 +196,12 @@ class Analyses:
         if len(words) != 2 or words[1].text.lower() not in self.tables:
             at = words[1].offset if len(words) > 1 else words[0].offset
             known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
-            raise CardError("analysis", f"{word}: there is no such table", at,
-                            f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …")  # fmt: skip
+            raise CardError(
+                "analysis",
+                f"{word}: there is no such table",
+                at,
+                f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …",
+            )
         table = self.tables[words[1].text.lower()]
         resolve = Resolver(word, self.circuit, self.scope)
         columns = []
@@ -203,20 +227,29 @@ class Analyses:
                 continue
             numbers.append(self.number(card, token))
         if not 1 <= len(numbers) <= 4:
-            raise CardError("syntax", ".tran needs a step and a stop time", max(len(card.text) - 1, 0),
-                            ".tran step stop [start]")  # fmt: skip
+            raise CardError(
+                "syntax", ".tran needs a step and a stop time", max(len(card.text) - 1, 0), ".tran step stop [start]"
+            )
         if len(numbers) == 1:
             numbers = [0.0, *numbers]
         step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
         start = max(start, 0.0)  # LTspice takes a start before 0 for 0
         longest = numbers[3] if len(numbers) > 3 else 0.0
         if step < 0 or stop <= start or longest < 0:
-            raise CardError("range", ".tran needs 0 ≤ start < stop and steps that are not negative", words[0].offset,
-                            ".tran step stop [start]")  # fmt: skip
+            raise CardError(
+                "range",
+                ".tran needs 0 ≤ start < stop and steps that are not negative",
+                words[0].offset,
+                ".tran step stop [start]",
+            )
         stores = memory(self.circuit)
         if stores:
-            self.reporter.warning("tran", f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the "
-                                  "operating point is solved", card, card.start())  # fmt: skip
+            self.reporter.warning(
+                "tran",
+                f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the operating point is solved",
+                card,
+                card.start(),
+            )
         place = card.place(card.start())
         return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
 
@@ -236,13 +269,15 @@ class Analyses:
         points = 1
         if spacing is not Spacing.LIST:
             if len(numbers) != 3 or not 1 <= numbers[0] == round(numbers[0]):
-                raise CardError("syntax", ".ac needs a whole number of points, the first and the last frequency", at,
-                                example)  # fmt: skip
+                raise CardError(
+                    "syntax", ".ac needs a whole number of points, the first and the last frequency", at, example
+                )
             points, numbers = round(numbers[0]), numbers[1:]
         ascending = len(numbers) > 0 and all(a <= b for a, b in pairwise(numbers))
         if not ascending or numbers[0] < 0.0 or (numbers[0] == 0.0 and spacing in (Spacing.DECADE, Spacing.OCTAVE)):
-            raise CardError("range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at,
-                            example)  # fmt: skip
+            raise CardError(
+                "range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example
+            )
         self.reporter.warning("ac", ".ac: circuitsim ac runs it, the operating point is solved", card, card.start())
         return SmallSignal(spacing, points, tuple(numbers), card.place(card.start()))
 

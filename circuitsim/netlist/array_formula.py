@@ -10,8 +10,13 @@ import numpy as np
 from circuitsim.netlist.expression import CALL, NAME, NEGATE, PUSH, SIGNAL, Code, Signal
 
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "min": np.minimum, "max": np.maximum,
-}  # fmt: skip
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {"abs": np.abs, "sqr": np.square}
 
 

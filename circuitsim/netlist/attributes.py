@@ -1,8 +1,8 @@
 """Attributes that LTspice writes on R, L, C, V and I: parasitic elements act, ratings do not.
 
-    V1 a b 5 Rser=1          →  V1 V1.inner b 5,  V1.Rser a V1.inner 1
-    L1 a b 1m Rser=2 Cpar=8p →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Cpar a b 8p
-    C1 a b 1u Rser=1 Lser=1n →  C1 C1.inner b 1u, C1.Lser C1.middle C1.inner 1n, C1.Rser a C1.middle 1
+V1 a b 5 Rser=1          →  V1 V1.inner b 5,  V1.Rser a V1.inner 1
+L1 a b 1m Rser=2 Cpar=8p →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Cpar a b 8p
+C1 a b 1u Rser=1 Lser=1n →  C1 C1.inner b 1u, C1.Lser C1.middle C1.inner 1n, C1.Rser a C1.middle 1
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ SERIES = {"rser": ("Rser", RESISTOR), "lser": ("Lser", INDUCTOR)}
 """Parasitic elements in series, from the element's first node on: their names and kinds."""
 PARALLEL = {"rpar": ("Rpar", RESISTOR), "cpar": ("Cpar", CAPACITOR)}
 ACTING: dict[int, tuple[str, ...]] = {
-    VOLTAGE: ("rser", "cpar"), INDUCTOR: ("rser", "rpar", "cpar"), CAPACITOR: ("rser", "lser", "rpar", "cpar"),
-}  # fmt: skip
+    VOLTAGE: ("rser", "cpar"),
+    INDUCTOR: ("rser", "rpar", "cpar"),
+    CAPACITOR: ("rser", "lser", "rpar", "cpar"),
+}
 """Attributes that are elements of their own, by element."""
 
 RATINGS = frozenset(("pwr", "irms", "vrms", "ipk", "mfg", "type", "pn", "cpar", "lser", "rlshunt", "load"))
 NO_EFFECT: dict[int, frozenset[str]] = {
-    RESISTOR: RATINGS, INDUCTOR: RATINGS, CAPACITOR: RATINGS | {"v"}, VOLTAGE: RATINGS, CURRENT: RATINGS,
-}  # fmt: skip
+    RESISTOR: RATINGS,
+    INDUCTOR: RATINGS,
+    CAPACITOR: RATINGS | {"v"},
+    VOLTAGE: RATINGS,
+    CURRENT: RATINGS,
+}
 """Attributes without effect, by element."""
 
 

@@ -14,16 +14,20 @@ from circuitsim.netlist.values import constant, expression, value_of
 from circuitsim.units import short
 
 LETTERS = "beg"
-_FORMULA = {"b": re.compile(r"\b([vir])\s*=\s*", re.I), "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
-            "g": re.compile(r"\b(value|cur)\s*=?\s*(?=[{'])", re.I)}  # fmt: skip
+_FORMULA = {
+    "b": re.compile(r"\b([vir])\s*=\s*", re.I),
+    "e": re.compile(r"\b(value|vol)\s*=?\s*(?=[{'])", re.I),
+    "g": re.compile(r"\b(value|cur)\s*=?\s*(?=[{'])", re.I),
+}
 _LAPLACE = re.compile(r"\blaplace\s*=\s*", re.I)
 TABLE = re.compile(r"\s*\btable\s*=?\s*(?=[{'])", re.I)
 """What stands before the expression of a table."""
 
 _NAMES = {
-    "b": "a behavioural source", "e": "a voltage-controlled voltage source",
+    "b": "a behavioural source",
+    "e": "a voltage-controlled voltage source",
     "g": "a voltage-controlled current source",
-}  # fmt: skip
+}
 _FORMS = {
     "b": "Bname a b V={formula} or I={formula}",
     "e": "Ename a b VALUE={formula}, or Ename a b plus minus gain",
@@ -48,8 +52,12 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     words = [t for t in head if t.kind != MARK]
     parts.check_name(scope, words[0], card)
     if len(words) < 3:
-        raise CardError("syntax", f"{short(words[0].text)} needs two nodes and a formula", max(len(card.text) - 1, 0),
-                        _FORMS[letter])  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(words[0].text)} needs two nodes and a formula",
+            max(len(card.text) - 1, 0),
+            _FORMS[letter],
+        )
     first, second = parts.node(scope, words[1]), parts.node(scope, words[2])
     if found is None:
         code = _linear(parts, scope, card, words, letter)
@@ -75,8 +83,12 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
 def _resistor(scope: Scope, card: Card, name: Token, nodes: tuple[int, int], code: Code) -> None:
     """``B1 a b R=…`` of LTspice: a resistor."""
     if code.signals:
-        raise CardError("unsupported", f"{short(name.text)}: the resistance depends on the solution", code.start,
-                        "its current is a product: write a law with diodes")  # fmt: skip
+        raise CardError(
+            "unsupported",
+            f"{short(name.text)}: the resistance depends on the solution",
+            code.start,
+            "its current is a product: write a law with diodes",
+        )
     position = scope.element(RESISTOR, name.text, *nodes, 0.0, card)
     scope.specials[position] = Special(card, code.start, constant(code), 1.0)
 
@@ -141,8 +153,12 @@ def _linear(parts: Parts, scope: Scope, card: Card, words: list[Token], letter: 
 def _controlled(scope: Scope, card: Card, words: list[Token], gain: Value, letter: str) -> Code:
     """The formula ``gain`` · v(plus, minus) with the controlling nodes among the words."""
     if len(words) != 5 or any(w.kind != WORD or not good_name(w.text) for w in words[3:]) or not isinstance(gain, Code):
-        raise CardError("unsupported", f"{short(words[0].text)} is {_NAMES[letter]} in a form that is not read",
-                        words[0].offset, _FORMS[letter])  # fmt: skip
+        raise CardError(
+            "unsupported",
+            f"{short(words[0].text)} is {_NAMES[letter]} in a form that is not read",
+            words[0].offset,
+            _FORMS[letter],
+        )
     code = Code(card, scope, gain.start)
     signal = Signal("v", words[3].text, words[4].text)
     code.names, code.signals = dict(gain.names), [signal]

@@ -36,9 +36,10 @@ _WAYS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("int", "floor", "ceil"), lambda x: x // 1.0),
     **dict.fromkeys(("nint", "round"), round),
     **dict.fromkeys(("table", "pwl"), _segment),
-    "min": lambda *x: position("min", x), "max": lambda *x: position("max", x),
+    "min": lambda *x: position("min", x),
+    "max": lambda *x: position("max", x),
     "limit": lambda x, low, high: (x > low) + (x > high),
-}  # fmt: skip
+}
 """Operators and functions with corners or jumps: which smooth part they are on."""
 
 
@@ -53,9 +54,7 @@ class BranchEvaluator(Evaluator):
         Gets the decisions.
     """
 
-    def __init__(
-        self, constants: Mapping[str, float], signals: Callable[[Signal], float], taken: list[Any]
-    ) -> None:
+    def __init__(self, constants: Mapping[str, float], signals: Callable[[Signal], float], taken: list[Any]) -> None:
         super().__init__(constants, signals)
         self.taken = taken
 

@@ -89,9 +89,11 @@ class Choices:
         pivot = max(test.coefficients, key=lambda key: abs(test.coefficients[key]))
         share = value.coefficients.get(pivot, 0.0) / test.coefficients[pivot]
         rest = _cleared(total(value, scaled(test, -share)), value, scaled(test, share))
-        found: Any = total(rest.constant, scaled(instead, share)) if isinstance(instead, Affine) else (
-            rest.constant + share * instead
-        )  # fmt: skip
+        found: Any = (
+            total(rest.constant, scaled(instead, share))
+            if isinstance(instead, Affine)
+            else (rest.constant + share * instead)
+        )
         for key, coefficient in rest.coefficients.items():
             ramp = -1 - key
             if ramp < 0 or (before is not None and ramp >= before):
@@ -128,9 +130,10 @@ def _clear(value: Affine) -> dict[int, float]:
 def _cleared(value: Affine, *parts: Affine) -> Affine:
     """Without the coefficients that only rounding left of those of its parts."""
     kept = {
-        key: c for key, c in value.coefficients.items()
+        key: c
+        for key, c in value.coefficients.items()
         if abs(c) > MEET * max(abs(part.coefficients.get(key, 0.0)) for part in parts)
-    }  # fmt: skip
+    }
     return Affine(value.constant, kept)
 
 

@@ -91,8 +91,12 @@ class Conditions:
             raise CardError("syntax", f"{word} without its .if", card.start(), "a condition begins with .if (a > b)")
         first, scope, _, done = self.open.pop()
         if scope is not reader.scope:
-            raise CardError("syntax", f"{word} and its .if (line {first.line}) stand in different sub-circuits",
-                            card.start(), "close .if and .subckt in the opposite order")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{word} and its .if (line {first.line}) stand in different sub-circuits",
+                card.start(),
+                "close .if and .subckt in the opposite order",
+            )
         if word == ".endif":
             return
         self.open.append(_Branch(first, scope, False, done))
@@ -166,8 +170,12 @@ class Conditions:
         for card, code, scope, found in self.decided:
             try:
                 if _owner(scope, code) is not None:
-                    raise CardError("parameter", "a parameter of the sub-circuit stands behind its condition",
-                                    card.start(), "put .param before .if")  # fmt: skip
+                    raise CardError(
+                        "parameter",
+                        "a parameter of the sub-circuit stands behind its condition",
+                        card.start(),
+                        "put .param before .if",
+                    )
                 same = _value(reader, code) is found
             except ExpressionError as error:
                 reader.reporter.expression(error, card, (), ())
@@ -177,8 +185,12 @@ class Conditions:
                 continue
             if not same:
                 names = ", ".join(short(name) for name in code.names)
-                reader.reporter.error("parameter", f"the condition has another value at the end of the deck ({names})",
-                                      card, hint="put .param before .if")  # fmt: skip
+                reader.reporter.error(
+                    "parameter",
+                    f"the condition has another value at the end of the deck ({names})",
+                    card,
+                    hint="put .param before .if",
+                )
 
 
 def _owner(scope: Scope, code: Code) -> Scope | None:

@@ -37,9 +37,12 @@ _LET = re.compile(r"\s*([a-z_]\w*)\s*=(?!=)\s*(\S.*?)\s*$", re.IGNORECASE)
 _TEMPERATURE = re.compile(r"\s*temp\s*=\s*(\S+)\s*$", re.IGNORECASE)
 
 PARAMETERS = {
-    RESISTOR: frozenset(("r", "resistance")), VOLTAGE: frozenset(("dc",)), CURRENT: frozenset(("dc",)),
-    INDUCTOR: frozenset(("l", "inductance")), CAPACITOR: frozenset(("c", "capacitance")),
-}  # fmt: skip
+    RESISTOR: frozenset(("r", "resistance")),
+    VOLTAGE: frozenset(("dc",)),
+    CURRENT: frozenset(("dc",)),
+    INDUCTOR: frozenset(("l", "inductance")),
+    CAPACITOR: frozenset(("c", "capacitance")),
+}
 """Kind of an element → names of what ``alter`` may set."""
 
 
@@ -179,8 +182,13 @@ class Script:
             special = top.specials.get(position, Special(card, offset, value, 1.0))
             details = special.details and special.details._replace(bare=False)
             top.specials[position] = special._replace(card=card, offset=offset, value=value, details=details)
-            self.reader.reporter.gather("altered", "%s: alter in .control sets the value before the first analysis",
-                                        card, card.start(), f"{short(name)} = {exact(value)}")  # fmt: skip
+            self.reader.reporter.gather(
+                "altered",
+                "%s: alter in .control sets the value before the first analysis",
+                card,
+                card.start(),
+                f"{short(name)} = {exact(value)}",
+            )
 
 
 def dotted(card: Card, start: int, text: str) -> Card:

@@ -43,15 +43,24 @@ _REFUSED = {
     "vcr": ("a voltage-controlled resistor (VCR)", "its current is a product of two voltages"),
     "vccap": ("a voltage-controlled capacitor (VCCAP)", "capacitors are open at the operating point: leave it out"),
     "transformer": ("a TRANSFORMER card", "use the sub-circuit ideal_transformer, or an E and an F"),
-    "pwl": ("a PWL function", _LIMITS), "npwl": ("an NPWL function", _LIMITS),
-    "ppwl": ("a PPWL function", _LIMITS), "and": ("a logic function", _LIMITS), "or": ("a logic function", _LIMITS),
-    "nand": ("a logic function", _LIMITS), "nor": ("a logic function", _LIMITS),
-}  # fmt: skip
+    "pwl": ("a PWL function", _LIMITS),
+    "npwl": ("an NPWL function", _LIMITS),
+    "ppwl": ("a PPWL function", _LIMITS),
+    "and": ("a logic function", _LIMITS),
+    "or": ("a logic function", _LIMITS),
+    "nand": ("a logic function", _LIMITS),
+    "nor": ("a logic function", _LIMITS),
+}
 _PAIRS = {
-    "min": ("a limit (min)", _LIMITS), "max": ("a limit (max)", _LIMITS), "abs": ("an absolute value", _LIMITS),
-    "laplace": _REFUSED["laplace"], "table": _NO_EXPRESSION, "freq": _REFUSED["freq"], "pwl": _REFUSED["pwl"],
+    "min": ("a limit (min)", _LIMITS),
+    "max": ("a limit (max)", _LIMITS),
+    "abs": ("an absolute value", _LIMITS),
+    "laplace": _REFUSED["laplace"],
+    "table": _NO_EXPRESSION,
+    "freq": _REFUSED["freq"],
+    "pwl": _REFUSED["pwl"],
     "td": ("a delay (td)", "circuits are solved at DC: leave it out"),
-}  # fmt: skip
+}
 _OWN_NAMES = frozenset(("vcvs", "vccs", "cccs", "ccvs"))
 _HEAD = re.compile(r"[\s(),]*([^\s(),={}'\"]+)")
 _VALUE = re.compile(r"[\s(),]*(value|vol|cur|v|i)\s*(=)?\s*", re.IGNORECASE)
@@ -102,8 +111,12 @@ def element(parts: Parts, scope: Scope, card: Card) -> None:
     parts.check_name(scope, name, card)
     nodes = [parts.node(scope, token) for token in heads[1:]]
     if len(nodes) < 2:
-        raise CardError("syntax", f"{short(name.text)} needs two output nodes", max(len(text) - 1, 0),
-                        f"{letter.upper()}name first second …")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs two output nodes",
+            max(len(text) - 1, 0),
+            f"{letter.upper()}name first second …",
+        )
     code, spec = _body(parts, scope, card, name, letter, position)
     place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
     scope.controlled[place] = spec._replace(code=code)
@@ -141,9 +154,7 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
                 scope.controlled[place] = spec._replace(code=code)
 
 
-def _body(
-    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, position: int
-) -> tuple[int, Controlled]:
+def _body(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, position: int) -> tuple[int, Controlled]:
     """What stands behind the output nodes."""
     text = card.text
     _refused_word(card, name, position)
@@ -154,8 +165,12 @@ def _body(
     if value is not None and (value.group(2) or value.group(1).lower() in ("value", "vol", "cur")):
         return _expression(scope, card, name, letter, value)
     if letter == "b":
-        raise CardError("unsupported" if "=" in text else "syntax", f"{short(name.text)} needs V=… or I=…", position,
-                        "Bname first second V={2*v(a,b)}; other forms are not affine")  # fmt: skip
+        raise CardError(
+            "unsupported" if "=" in text else "syntax",
+            f"{short(name.text)} needs V=… or I=…",
+            position,
+            "Bname first second V={2*v(a,b)}; other forms are not affine",
+        )
     poly = _POLY.match(text, position)
     if poly is not None:
         return _polynomial(parts, scope, card, name, letter, poly)
@@ -171,8 +186,12 @@ def _body(
     rest = words[2:] if letter in "eg" else words[1:]
     rest += [token for _, token in sorted_.pairs]
     if len(rest) != 1:
-        raise CardError("syntax", f"{short(name.text)} needs one gain", rest[1].offset if rest else len(text) - 1,
-                        "an expression goes in braces: {…}")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs one gain",
+            rest[1].offset if rest else len(text) - 1,
+            "an expression goes in braces: {…}",
+        )
     gain = constant(value_of(rest[0], card, scope))
     return _PLAIN[letter], Controlled(card, rest[0].offset, 0.0, tuple(controls), gain, None, multiplier)
 
@@ -203,8 +222,12 @@ def _controls(
     given = words[: each * count]
     if len(given) < each * count or any(token.kind != WORD for token in given):
         what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
-        raise CardError("syntax", f"{short(name.text)} needs {what}", given[-1].offset if given else len(card.text) - 1,
-                        "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs {what}",
+            given[-1].offset if given else len(card.text) - 1,
+            "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
+        )
     if each == 1:
         return [Control(1.0, element=token.text) for token in given]
     nodes = [parts.node(scope, token) for token in given]
@@ -230,17 +253,19 @@ def _polynomial(
         raise CardError("syntax", f"{short(name.text)}: POLY needs its coefficients", len(card.text) - 1, "p0 p1 …")
     for token, number in zip(terms[count + 1 :], numbers[count + 1 :]):
         if number != 0.0:
-            raise CardError("unsupported", f"{short(name.text)} is a polynomial of second order or more",
-                            token.offset, "only p0 + p1 c1 + p2 c2 … is affine")  # fmt: skip
+            raise CardError(
+                "unsupported",
+                f"{short(name.text)} is a polynomial of second order or more",
+                token.offset,
+                "only p0 + p1 c1 + p2 c2 … is affine",
+            )
     numbers += [0.0] * (count + 1 - len(numbers))
     found = tuple(c._replace(coefficient=p) for c, p in zip(controls, numbers[1:]))
     code = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
     return code, Controlled(card, poly.end(), numbers[0], found, None, None, multiplier)
 
 
-def _expression(
-    scope: Scope, card: Card, name: Token, letter: str, value: re.Match[str]
-) -> tuple[int, Controlled]:
+def _expression(scope: Scope, card: Card, name: Token, letter: str, value: re.Match[str]) -> tuple[int, Controlled]:
     """``value={…}``, ``V=…``, ``I=…``."""
     word, text, start = value.group(1).lower(), card.text, value.end()
     wrong = {"e": ("cur", "i"), "h": ("cur", "i"), "g": ("vol", "v"), "f": ("vol", "v"), "b": ("value", "vol", "cur")}
@@ -254,8 +279,12 @@ def _expression(
         if text[token.end : stop].strip():
             at = token.end + len(text[token.end : stop]) - len(text[token.end : stop].lstrip())
             extra = text[at:].split()[0]
-            raise CardError("unsupported", f"{short(name.text)}: {short(extra)!r} is not supported here", at,
-                            "one expression in braces")  # fmt: skip
+            raise CardError(
+                "unsupported",
+                f"{short(name.text)}: {short(extra)!r} is not supported here",
+                at,
+                "one expression in braces",
+            )
         start, stop = token.offset, token.offset + len(token.text)
     parsed = _declared(scope, behaviour(text, start, stop, card, scope))
     voltage = word in ("v", "vol") or (word == "value" and letter in "eh")

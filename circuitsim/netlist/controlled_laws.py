@@ -36,10 +36,14 @@ if TYPE_CHECKING:
     from circuitsim.netlist.elaborate import Elaborator
 
 _QUANTITY = {
-    BY_VOLTAGE_E: Quantity.VOLTAGE, BY_VOLTAGE_G: Quantity.CURRENT, BY_CURRENT_F: Quantity.CURRENT,
-    BY_CURRENT_H: Quantity.VOLTAGE, AFFINE_VOLTAGE: Quantity.VOLTAGE, AFFINE_CURRENT: Quantity.CURRENT,
+    BY_VOLTAGE_E: Quantity.VOLTAGE,
+    BY_VOLTAGE_G: Quantity.CURRENT,
+    BY_CURRENT_F: Quantity.CURRENT,
+    BY_CURRENT_H: Quantity.VOLTAGE,
+    AFFINE_VOLTAGE: Quantity.VOLTAGE,
+    AFFINE_CURRENT: Quantity.CURRENT,
     NULLOR: Quantity.NEITHER,
-}  # fmt: skip
+}
 
 
 class PendingLaw(NamedTuple):
@@ -147,9 +151,7 @@ def _put(out: Any, position: int, found: Made) -> None:
         out.kind[position], out.value[position], out.pending[position] = found.code, found.value, found
 
 
-def _law_or_device(
-    elaborator: Elaborator, frame: Any, spec: Controlled, name: str, position: int
-) -> Made:
+def _law_or_device(elaborator: Elaborator, frame: Any, spec: Controlled, name: str, position: int) -> Made:
     """A law; where a formula is no sum of ramps, and reads the source's own voltage alone or its own current alone, a
     device."""
     try:
@@ -274,16 +276,34 @@ def resolved(elaborator: Elaborator) -> dict[int, Law]:
         for name in names:
             k = place.get(name.lower())
             if k is None:
-                fail("control", f"{short(own)}: no element is called {short(name)!r}", card, offset,
-                     "name an element of the same sub-circuit", [own])  # fmt: skip
+                fail(
+                    "control",
+                    f"{short(own)}: no element is called {short(name)!r}",
+                    card,
+                    offset,
+                    "name an element of the same sub-circuit",
+                    [own],
+                )
             elif out.kind[k] == CAPACITOR:
-                fail("control", f"{short(own)}: the capacitor {short(name)} carries no current at the operating point",
-                     card, offset, "sense the current with a source of 0 V", [own])  # fmt: skip
+                fail(
+                    "control",
+                    f"{short(own)}: the capacitor {short(name)} carries no current at the operating point",
+                    card,
+                    offset,
+                    "sense the current with a source of 0 V",
+                    [own],
+                )
         for _, *nodes in law.voltages:
             for node in nodes:
                 if node not in touched:
-                    fail("control", f"{short(own)}: no element touches its control node {short(out.node_names[node])}",
-                         card, offset, "check the node's name", [own])  # fmt: skip
+                    fail(
+                        "control",
+                        f"{short(own)}: no element touches its control node {short(out.node_names[node])}",
+                        card,
+                        offset,
+                        "check the node's name",
+                        [own],
+                    )
         found = [CurrentControl(c, place.get(name.lower(), 0)) for (c, _), name in zip(law.currents, names)]
         laws[position] = law._replace(currents=tuple(found))
     return laws

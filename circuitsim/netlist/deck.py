@@ -252,9 +252,18 @@ class Deck:
     """
 
     __slots__ = (
-        "_elaborate", "analyses", "circuit", "deviations", "directives", "following", "notes", "parameters", "problems",
-        "temperature", "title",
-    )  # fmt: skip
+        "_elaborate",
+        "analyses",
+        "circuit",
+        "deviations",
+        "directives",
+        "following",
+        "notes",
+        "parameters",
+        "problems",
+        "temperature",
+        "title",
+    )
 
     circuit: Circuit
     title: str
@@ -268,11 +277,18 @@ class Deck:
     deviations: Deviations
 
     def __init__(
-        self, circuit: Circuit, problems: tuple[Problem, ...], notes: tuple[Problem, ...],
-        analyses: tuple[Analysis, ...], directives: tuple[Directive, ...], parameters: dict[str, float],
-        elaborate: Elaborate, following: FollowingSources, temperature: float = 27.0,
+        self,
+        circuit: Circuit,
+        problems: tuple[Problem, ...],
+        notes: tuple[Problem, ...],
+        analyses: tuple[Analysis, ...],
+        directives: tuple[Directive, ...],
+        parameters: dict[str, float],
+        elaborate: Elaborate,
+        following: FollowingSources,
+        temperature: float = 27.0,
         deviations: Deviations | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         set_ = object.__setattr__
         set_(self, "following", following)
         set_(self, "deviations", Deviations() if deviations is None else deviations)

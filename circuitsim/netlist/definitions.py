@@ -91,8 +91,12 @@ def func(reader: DeckReader, card: Card, position: int) -> None:
     name = _NAME.match(text, position)
     arguments = _ARGUMENTS.match(text, name.end()) if name else None
     if name is None or arguments is None:
-        raise CardError("function", ".func needs a name and its arguments", max(min(position, len(text) - 1), 0),
-                        ".func f(x,y) {x*y}")  # fmt: skip
+        raise CardError(
+            "function",
+            ".func needs a name and its arguments",
+            max(min(position, len(text) - 1), 0),
+            ".func f(x,y) {x*y}",
+        )
     names = argument_names(arguments.group(1), arguments.start(1))
     equals = _EQUALS.match(text, arguments.end())
     body, end = body_of(reader, card, equals.end() if equals else arguments.end(), names)
@@ -116,9 +120,14 @@ def model(reader: DeckReader, card: Card, position: int) -> None:
     if key in reader.scope.models:
         first = reader.scope.models[key].card
         if amplifier.normal(first.text) != amplifier.normal(card.text):
-            reader.reporter.warning("redefined", f"model {short(name.text)} is defined again; the first one (line "
-                                    f"{first.line}) counts, as in ngspice", card, name.offset,
-                                    "leave one of them out", [name.text])  # fmt: skip
+            reader.reporter.warning(
+                "redefined",
+                f"model {short(name.text)} is defined again; the first one (line {first.line}) counts, as in ngspice",
+                card,
+                name.offset,
+                "leave one of them out",
+                [name.text],
+            )
         return
     flags = [w.text for w in words[2:] if w.kind == WORD]
     listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
@@ -160,8 +169,12 @@ def subckt(reader: DeckReader, card: Card, position: int) -> None:
     for port in words[1:]:
         node = reader.parts.node(inner, port)
         if node in seen:
-            raise CardError("duplicate", f"port {short(port.text)} of {short(name.text)} is named twice", port.offset,
-                            "ports must differ")  # fmt: skip
+            raise CardError(
+                "duplicate",
+                f"port {short(port.text)} of {short(name.text)} is named twice",
+                port.offset,
+                "ports must differ",
+            )
         seen.add(node)
         inner.ports.append(node)
     for word, value in sorted_.pairs:
@@ -171,8 +184,12 @@ def subckt(reader: DeckReader, card: Card, position: int) -> None:
         return
     if key in scope.subcircuits:
         other = scope.subcircuits[key].card
-        raise CardError("duplicate", f"sub-circuit {short(name.text)} is defined already (line "
-                        f"{other.line if other else 0})", name.offset, DIFFER)  # fmt: skip
+        raise CardError(
+            "duplicate",
+            f"sub-circuit {short(name.text)} is defined already (line {other.line if other else 0})",
+            name.offset,
+            DIFFER,
+        )
     scope.subcircuits[key] = inner
 
 
@@ -186,8 +203,13 @@ def ends(reader: DeckReader, card: Card, position: int) -> None:
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)
     if words and words[0].text.lower() != scope.name.lower():
-        reader.reporter.warning("subcircuit", f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
-                                card, words[0].offset, f"write .ends {short(scope.name)}")  # fmt: skip
+        reader.reporter.warning(
+            "subcircuit",
+            f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
+            card,
+            words[0].offset,
+            f"write .ends {short(scope.name)}",
+        )
     if scope.choices:
         reader.conditions.read_variants(reader, scope)
 
@@ -196,9 +218,14 @@ def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:
     """A definition of the reserved sub-circuit must be the standard one; it is not read."""
     if cards != amplifier.CARDS[:-1]:
         lines = amplifier.DEFINITION.splitlines()
-        reader.reporter.error("subcircuit", f"{amplifier.NAME} is the bidirectional amplifier and cannot be defined "
-                              "otherwise", card, None, "its definition is: " + " | ".join(lines),
-                              [amplifier.NAME])  # fmt: skip
+        reader.reporter.error(
+            "subcircuit",
+            f"{amplifier.NAME} is the bidirectional amplifier and cannot be defined otherwise",
+            card,
+            None,
+            "its definition is: " + " | ".join(lines),
+            [amplifier.NAME],
+        )
 
 
 CARDS: dict[str, Callable[[Any, Card, int], None]] = {

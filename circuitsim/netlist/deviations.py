@@ -156,15 +156,20 @@ FUNCTIONS: dict[tuple[str, int], Law] = {
     ("gauss", 1): (Distribution.NORMAL, lambda deviation: (0.0, deviation, SIGMAS)),
     ("gauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _relative(x, amount * _spread(sigma))),
     ("agauss", 3): (Distribution.NORMAL, lambda x, amount, sigma: _absolute(x, amount * _spread(sigma))),
-}  # fmt: skip
+}
 """Name and number of arguments → distribution; nominal value, change for a deviation of 1, and largest deviation."""
 
 FORMS = {
-    "mc": "mc(value, tolerance)", "flat": "flat(width)", "unif": "unif(value, tolerance)",
-    "aunif": "aunif(value, width)", "gauss": "gauss(deviation) or gauss(value, tolerance, sigmas)",
-    "agauss": "agauss(value, deviation, sigmas)", "limit": "limit(value, width)", "rand": "rand() or rand(number)",
+    "mc": "mc(value, tolerance)",
+    "flat": "flat(width)",
+    "unif": "unif(value, tolerance)",
+    "aunif": "aunif(value, width)",
+    "gauss": "gauss(deviation) or gauss(value, tolerance, sigmas)",
+    "agauss": "agauss(value, deviation, sigmas)",
+    "limit": "limit(value, width)",
+    "rand": "rand() or rand(number)",
     "random": "random(number)",
-}  # fmt: skip
+}
 """How each reads."""
 
 SHARED: dict[str, Callable[[float], float]] = {"rand": math.floor, "random": float}

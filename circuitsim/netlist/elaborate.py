@@ -50,9 +50,15 @@ class Elaborator:
     """Expands a linked deck; once for each set of parameters."""
 
     def __init__(
-        self, reporter: Reporter, linker: Linker, top: Scope, overrides: dict[str, float],
-        global_names: dict[str, str], temperatures: Temperatures = DEFAULT, all_controlled: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        reporter: Reporter,
+        linker: Linker,
+        top: Scope,
+        overrides: dict[str, float],
+        global_names: dict[str, str],
+        temperatures: Temperatures = DEFAULT,
+        all_controlled: bool = False,
+    ) -> None:
         self.reporter, self.linker, self.top = reporter, linker, top
         self.global_names = global_names
         self.temperatures, self.all_controlled = temperatures, all_controlled
@@ -90,8 +96,13 @@ class Elaborator:
                 self.draws.elsewhere(name, value)
         self.deviations = self.draws.found()
         for (name, _), (card, at) in self.draws.cards.items():
-            self.reporter.gather("nominal", "random functions are at their nominal values (%s): circuitsim montecarlo "
-                                 "draws them", card, at, f"{name}()")  # fmt: skip
+            self.reporter.gather(
+                "nominal",
+                "random functions are at their nominal values (%s): circuitsim montecarlo draws them",
+                card,
+                at,
+                f"{name}()",
+            )
         self.check_names()
         columns = out.kind, out.first, out.second, out.value
         if out.alternatives:
@@ -111,10 +122,19 @@ class Elaborator:
 
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
-        return FollowingSources(circuit, self.followers.waves, self.followers.formulas, self.evaluator.constants,
-                                self.names, self.out.factors, self.followers.initials,
-                                self.followers.phasors, self.followers.switches,
-                                self.followers.couplings, self.followers.steady)  # fmt: skip
+        return FollowingSources(
+            circuit,
+            self.followers.waves,
+            self.followers.formulas,
+            self.evaluator.constants,
+            self.names,
+            self.out.factors,
+            self.followers.initials,
+            self.followers.phasors,
+            self.followers.switches,
+            self.followers.couplings,
+            self.followers.steady,
+        )
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -133,8 +153,14 @@ class Elaborator:
         seen: set[str] = set()
         for name in self.out.names:
             if name.lower() in seen:
-                self.reporter.error("duplicate", f"the name {short(name)} is made twice", dotted[0].card, None,
-                                    "leave the dot out of the call's name", [name])  # fmt: skip
+                self.reporter.error(
+                    "duplicate",
+                    f"the name {short(name)} is made twice",
+                    dotted[0].card,
+                    None,
+                    "leave the dot out of the call's name",
+                    [name],
+                )
                 return
             seen.add(name.lower())
 
@@ -170,9 +196,16 @@ class Elaborator:
                 return
             multiplier *= own
             if not SMALLEST <= multiplier < math.inf:
-                self.reporter.error("number", f"{short(frame.prefix + call.name)}: the multipliers m of the calls "
-                                    "multiply to more or less than a double can hold", call.card, call.offsets["m"],
-                                    "", [frame.prefix + call.name], self.callers())  # fmt: skip
+                self.reporter.error(
+                    "number",
+                    f"{short(frame.prefix + call.name)}: the multipliers m of the calls "
+                    "multiply to more or less than a double can hold",
+                    call.card,
+                    call.offsets["m"],
+                    "",
+                    [frame.prefix + call.name],
+                    self.callers(),
+                )
                 return
         chosen = self.variant(frame, call, target, passed)
         if chosen is None:
@@ -206,9 +239,15 @@ class Elaborator:
         except ExpressionError as error:
             self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
             return None
-        self.reporter.error("parameter", f"{short(call.name)}: .if of {short(target.name)} depends on what its own "
-                            "branches define", call.card, call.target_offset, "put .param before .if",
-                            [frame.prefix + call.name], self.callers())  # fmt: skip
+        self.reporter.error(
+            "parameter",
+            f"{short(call.name)}: .if of {short(target.name)} depends on what its own branches define",
+            call.card,
+            call.target_offset,
+            "put .param before .if",
+            [frame.prefix + call.name],
+            self.callers(),
+        )
         return None
 
     def amplifier(self, frame: Frame, call: Call) -> None:
@@ -217,15 +256,18 @@ class Elaborator:
         out, gain = self.out, 1.0
         try:
             if "m" in call.passed:
-                raise CardError("parameter", f"{short(name)}: an amplifier has no multiplier m", call.offsets["m"],
-                                "leave it out: several in parallel are one")  # fmt: skip
+                raise CardError(
+                    "parameter",
+                    f"{short(name)}: an amplifier has no multiplier m",
+                    call.offsets["m"],
+                    "leave it out: several in parallel are one",
+                )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
             gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start()))
         except ExpressionError as error:
             self.reporter.expression(error, call.card, [name], self.callers())
         except CardError as error:
-            self.reporter.error(error.kind, error.message, call.card, error.offset, error.hint, [name],
-                                self.callers())  # fmt: skip
+            self.reporter.error(error.kind, error.message, call.card, error.offset, error.hint, [name], self.callers())
         first, second = (node if frame.nodes is None else frame.nodes[node] for node in call.nodes)
         if not out.files or out.files[-1] != call.card.source.name:
             out.starts.append(len(out.kind))
@@ -251,10 +293,14 @@ class Elaborator:
                     continue  # reported where the parameter is used
                 if there != here:
                     self.reporter.warning(
-                        "parameter-scope", f"{short(call.name)}: in {short(key)} the caller's {short(name)} is meant "
-                        f"({exact(here)}); ngspice may take that of {short(target.name)} ({exact(there)})", call.card,
-                        call.offsets[key], "rename one of them", [call.name],
-                    )  # fmt: skip
+                        "parameter-scope",
+                        f"{short(call.name)}: in {short(key)} the caller's {short(name)} is meant "
+                        f"({exact(here)}); ngspice may take that of {short(target.name)} ({exact(there)})",
+                        call.card,
+                        call.offsets[key],
+                        "rename one of them",
+                        [call.name],
+                    )
 
     def multiplier(self, value: Value, frame: Frame, call: Call) -> float | None:
         """The value of ``m=`` on a call; None where it is wrong, which is reported."""
@@ -265,8 +311,15 @@ class Elaborator:
         except ExpressionError as error:
             self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
         except CardError as error:
-            self.reporter.error(error.kind, error.message, call.card, error.offset, error.hint,
-                                [frame.prefix + call.name], self.callers())  # fmt: skip
+            self.reporter.error(
+                error.kind,
+                error.message,
+                call.card,
+                error.offset,
+                error.hint,
+                [frame.prefix + call.name],
+                self.callers(),
+            )
         return None
 
     def emit(self, frame: Frame, start: int, stop: int) -> None:
@@ -348,8 +401,7 @@ class Elaborator:
         except ExpressionError as error:
             self.reporter.expression(error, card, [name], self.callers())
         except CardError as error:
-            self.reporter.error(error.kind, error.message, card, error.offset, error.hint, [name],
-                                self.callers())  # fmt: skip
+            self.reporter.error(error.kind, error.message, card, error.offset, error.hint, [name], self.callers())
 
     def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
         """The values of a model card in its defining scope, within this call."""
@@ -389,8 +441,14 @@ class Elaborator:
             name, row = frame.scope.names[k], ELEMENTS[code]
             card = frame.scope.specials[k].card if k in frame.scope.specials else (frame.call and frame.call.card)
             assert card is not None
-            self.reporter.error("number", f"{short(frame.prefix + name)}: {exact(value)} {row.unit} with m={exact(m)} "
-                                "is out of a double's range", card, None, "", [frame.prefix + name],
-                                self.callers())  # fmt: skip
+            self.reporter.error(
+                "number",
+                f"{short(frame.prefix + name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range",
+                card,
+                None,
+                "",
+                [frame.prefix + name],
+                self.callers(),
+            )
             return 0.0
         return result

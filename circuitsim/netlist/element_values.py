@@ -28,8 +28,10 @@ TOLERANCES = frozenset(("dev", "lot"))
 """Words of a passive element's model that state tolerances."""
 
 TOLERANCE_LAWS = {
-    "": (Distribution.UNIFORM, 1.0), "uniform": (Distribution.UNIFORM, 1.0), "gauss": (Distribution.NORMAL, SIGMAS),
-}  # fmt: skip
+    "": (Distribution.UNIFORM, 1.0),
+    "uniform": (Distribution.UNIFORM, 1.0),
+    "gauss": (Distribution.NORMAL, SIGMAS),
+}
 """What may stand behind their slash → distribution, and its largest deviation over the percentage stated."""
 
 
@@ -72,8 +74,9 @@ class ElementValues:
         except ExpressionError as error:
             self.unknown(error, frame, special, name)
         except CardError as error:
-            self.reporter.error(error.kind, error.message, special.card, error.offset, error.hint, [name],
-                                self.elaborator.callers())  # fmt: skip
+            self.reporter.error(
+                error.kind, error.message, special.card, error.offset, error.hint, [name], self.elaborator.callers()
+            )
         return 0.0
 
     def negative(self, frame: Frame, special: Special, position: int, name: str, value: float) -> float:
@@ -98,8 +101,12 @@ class ElementValues:
                 continue
             amount, draws = percent(token.text), self.elaborator.draws
             if amount is None or law not in TOLERANCE_LAWS:
-                raise CardError("syntax", f"model {short(model.name)}: {short(key.text)}={short(token.text)} is no "
-                                "tolerance", special.offset, "write DEV=5%, LOT=5% or DEV/GAUSS=2%")  # fmt: skip
+                raise CardError(
+                    "syntax",
+                    f"model {short(model.name)}: {short(key.text)}={short(token.text)} is no tolerance",
+                    special.offset,
+                    "write DEV=5%, LOT=5% or DEV/GAUSS=2%",
+                )
             distribution, sigmas = TOLERANCE_LAWS[law]
             if word == "dev":
                 draws.tolerance(position, name, abs(value), sigmas * amount, distribution)
@@ -135,11 +142,19 @@ class ElementValues:
         if model is None:
             if details.bare:
                 return None
-            raise CardError("model", f"{short(name)}: no model is called {short(use.model)!r}", use.offset,
-                            f"define it: .model {short(use.model)} {types[0]}, or write one value")  # fmt: skip
+            raise CardError(
+                "model",
+                f"{short(name)}: no model is called {short(use.model)!r}",
+                use.offset,
+                f"define it: .model {short(use.model)} {types[0]}, or write one value",
+            )
         if model.type not in types:
-            raise CardError("model", f"{short(name)}: model {short(model.name)} is of type {short(model.type)}, not "
-                            f"{types[0]}", use.offset, f"it needs a model of type {types[0]}")  # fmt: skip
+            raise CardError(
+                "model",
+                f"{short(name)}: model {short(model.name)} is of type {short(model.type)}, not {types[0]}",
+                use.offset,
+                f"it needs a model of type {types[0]}",
+            )
         return model
 
     def physical(
@@ -172,8 +187,12 @@ class ElementValues:
         """Refuse a line whose ports have different reference nodes in this call."""
         nodes = {node if frame.nodes is None else frame.nodes[node] for node in details.references}
         if len(nodes) > 1:
-            raise CardError("unsupported", f"{short(name)}: the ports of a lossy line have different reference nodes",
-                            special.offset, "give both ports one reference node")  # fmt: skip
+            raise CardError(
+                "unsupported",
+                f"{short(name)}: the ports of a lossy line have different reference nodes",
+                special.offset,
+                "give both ports one reference node",
+            )
 
     def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
         """Programs differ on a resistor whose card and model both state a resistance."""
@@ -181,10 +200,14 @@ class ElementValues:
         use = special.details.model if special.details is not None else None
         if other not in (1.0, stated) and use is not None:
             self.reporter.gather(
-                "model-value", f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
-                "card's is taken, as in ngspice; Xyce and PSpice multiply them (%s)", special.card, use.offset, name,
+                "model-value",
+                f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
+                "card's is taken, as in ngspice; Xyce and PSpice multiply them (%s)",
+                special.card,
+                use.offset,
+                name,
                 "leave one of them out",
-            )  # fmt: skip
+            )
 
     def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
         """What the card of a passive element's model states, evaluated where it is defined."""
@@ -220,9 +243,14 @@ class ElementValues:
             elif letter in ("R", "S", "W") and word not in physical.IDLE and word.partition("/")[0] not in TOLERANCES:
                 unknown.append(short(key.text, 20))
         if unknown:
-            self.reporter.warning("unused-parameter", f"model {short(model.name)}: not used: {', '.join(unknown[:12])}",
-                                  model.card, None, "see docs/netlist.md for what such a model has",
-                                  [model.name])  # fmt: skip
+            self.reporter.warning(
+                "unused-parameter",
+                f"model {short(model.name)}: not used: {', '.join(unknown[:12])}",
+                model.card,
+                None,
+                "see docs/netlist.md for what such a model has",
+                [model.name],
+            )
         return found
 
     def unknown(self, error: ExpressionError, frame: Frame, special: Special, name: str) -> None:
@@ -245,7 +273,9 @@ class ElementValues:
         if found is not None and isinstance(found[0], Code) and found[0].mega:
             digits = found[0].mega.split("M")[0]
             self.reporter.warning(
-                "mega", f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in "
-                "SPICE", found[0].card, found[0].start, f"write {digits}MEG for mega, {digits}m if milli is meant",
-            )  # fmt: skip
-
+                "mega",
+                f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in SPICE",
+                found[0].card,
+                found[0].start,
+                f"write {digits}MEG for mega, {digits}m if milli is meant",
+            )

@@ -97,9 +97,11 @@ class Evaluator:
     """
 
     def __init__(
-        self, constants: Mapping[str, float] = CONSTANTS, signals: Callable[[Signal], float] | None = None,
+        self,
+        constants: Mapping[str, float] = CONSTANTS,
+        signals: Callable[[Signal], float] | None = None,
         draws: Draws | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.constants, self.signals, self.draws = constants, signals, draws
         self.work = 0
         self.depth = 0
@@ -160,14 +162,17 @@ class Evaluator:
             for other, at in body.names.items()
             if other not in self.constants or home.owner(other) is not None
             if (known := home.owner(other)) is None or other not in known.values
-        ]  # fmt: skip
+        ]
         key = (id(owner), name)
         if waiting and key in open_:
             chain = " → ".join(short(n, 30) for _, n in list(open_)[-8:])
             raise ExpressionError(
-                "parameter", f"parameter {short(name)!r} depends on itself ({chain} → {short(name, 30)})",
-                body.start, "break the cycle", body,
-            )  # fmt: skip
+                "parameter",
+                f"parameter {short(name)!r} depends on itself ({chain} → {short(name, 30)})",
+                body.start,
+                "break the cycle",
+                body,
+            )
         if waiting:
             open_[key] = None
             stack.extend(waiting)
@@ -196,9 +201,12 @@ class Evaluator:
         self.depth += 1
         if self.depth > limits.FUNCTION_DEPTH:
             raise ExpressionError(
-                "function", f"functions call each other more than {limits.FUNCTION_DEPTH} deep (or themselves)", at,
-                "a function may not call itself", code,
-            )  # fmt: skip
+                "function",
+                f"functions call each other more than {limits.FUNCTION_DEPTH} deep (or themselves)",
+                at,
+                "a function may not call itself",
+                code,
+            )
 
     def run(self, code: Code, environment: Environment, arguments: tuple[float, ...], stop: int) -> float:
         """Run the program of ``code`` with ``arguments`` for its locals."""

@@ -35,9 +35,22 @@ SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
 
 _LEVELS = {
-    "||": 1, "&&": 2, "==": 3, "!=": 3, "<>": 3, "<": 4, "<=": 4, ">": 4, ">=": 4,
-    "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "\\": 6,
-}  # fmt: skip
+    "||": 1,
+    "&&": 2,
+    "==": 3,
+    "!=": 3,
+    "<>": 3,
+    "<": 4,
+    "<=": 4,
+    ">": 4,
+    ">=": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    "%": 6,
+    "\\": 6,
+}
 
 
 class ExpressionError(Exception):
@@ -87,9 +100,14 @@ class Code:
 
 
 def parse(
-    text: str, start: int, card: Any, scope: Any, arguments: tuple[str, ...] = (), stop: int | None = None,
+    text: str,
+    start: int,
+    card: Any,
+    scope: Any,
+    arguments: tuple[str, ...] = (),
+    stop: int | None = None,
     signals: bool = False,
-) -> tuple[Code, int]:  # fmt: skip
+) -> tuple[Code, int]:
     """The expression that begins at ``start``, and the offset of its end (``stop`` at most).
 
     With ``signals`` it may read the solution: ``v(a,b)``, ``i(R1)``, ``time``.

@@ -17,10 +17,10 @@ def fixed_formulas(sources: FollowingSources) -> set[int]:
     known: set[int] = set()
     while True:
         new = {
-            k for k, signals in needs.items()
-            if k not in known
-            and all(s is not None and all(e in known or e not in needs for e in s) for s in signals)
-        }  # fmt: skip
+            k
+            for k, signals in needs.items()
+            if k not in known and all(s is not None and all(e in known or e not in needs for e in s) for s in signals)
+        }
         if not new:
             return known
         known |= new
@@ -34,11 +34,11 @@ def followers(sources: FollowingSources, names: Collection[str] | None) -> list[
     found: set[int] = set()
     while True:
         new = {
-            k for k, signals in needs.items()
-            if k not in found and any(
-                s is None or any(moved is None or e in moved or e in found for e in s) for s in signals
-            )
-        }  # fmt: skip
+            k
+            for k, signals in needs.items()
+            if k not in found
+            and any(s is None or any(moved is None or e in moved or e in found for e in s) for s in signals)
+        }
         if not new:
             return sorted(found)
         found |= new

@@ -67,15 +67,19 @@ class FollowingSources:
     """
 
     def __init__(
-        self, circuit: Circuit, waves: dict[int, Waveform], formulas: dict[int, Formula],
-        constants: Mapping[str, float], names: Callable[[], Mapping[str, float]],
+        self,
+        circuit: Circuit,
+        waves: dict[int, Waveform],
+        formulas: dict[int, Formula],
+        constants: Mapping[str, float],
+        names: Callable[[], Mapping[str, float]],
         factors: Mapping[int, float] = MappingProxyType({}),
         initials: Mapping[int, float] = MappingProxyType({}),
         phasors: Mapping[int, complex] = MappingProxyType({}),
         switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
         couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
         steady: Mapping[int, str] = MappingProxyType({}),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.names, self.switches, self.couplings, self.steady = names, switches, couplings, steady
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self.factors, self.initials, self.phasors = factors, initials, phasors
@@ -132,8 +136,10 @@ class FollowingSources:
         """
         if self.steady:
             k, what = next(iter(self.steady.items()))
-            raise UsageError(f"{self.circuit.names[k]} is {what}: it is solved at DC, but not over time or frequency; "
-                             "write it as R, L, C and controlled sources")  # fmt: skip
+            raise UsageError(
+                f"{self.circuit.names[k]} is {what}: it is solved at DC, but not over time or frequency; "
+                "write it as R, L, C and controlled sources"
+            )
 
     def over_time(self) -> FollowingSources:
         """The same sources where inductors are no shorts, and controlled sources fix nothing."""
@@ -285,8 +291,10 @@ class _Moment:
             k = circuit.element_index(name)
             if circuit.columns()[0][k] == CURRENT:
                 return self.value(k)
-        raise ValueError(f"{signal.kind}({signal.first}) is not fixed by a current source: a controlled source has no "
-                         "energy function in general")  # fmt: skip
+        raise ValueError(
+            f"{signal.kind}({signal.first}) is not fixed by a current source: a controlled source has no "
+            "energy function in general"
+        )
 
     def voltage(self, plus: int, minus: int) -> float | None:
         """v(plus) − v(minus) where voltage sources join the two."""
@@ -309,9 +317,7 @@ class _Moment:
 class _LineMoment(_Moment):
     """The straight lines of all sources at one time; see `FollowingSources.line_at`."""
 
-    def __init__(
-        self, sources: FollowingSources, time: float, lines: Mapping[int, Callable[[float], Line]]
-    ) -> None:
+    def __init__(self, sources: FollowingSources, time: float, lines: Mapping[int, Callable[[float], Line]]) -> None:
         super().__init__(sources, {}, Line(time, 1.0))
         self.lines = lines
 

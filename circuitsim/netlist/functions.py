@@ -18,8 +18,9 @@ RANDOM = frozenset(("gauss", "agauss", "unif", "aunif", "mc", "flat", "rand", "r
 def power(base: float, exponent: float) -> float:
     """``base ** exponent``. ngspice takes |base| here, other programs do not: where that matters it is refused."""
     if base < 0 and not (exponent.is_integer() and exponent % 2 == 0):
-        raise ValueError("a negative base: SPICE programs differ; write pow(x, y) for the signed power, "
-                         "pwr(x, y) for that of |x|")  # fmt: skip
+        raise ValueError(
+            "a negative base: SPICE programs differ; write pow(x, y) for the signed power, pwr(x, y) for that of |x|"
+        )
     return base**exponent
 
 

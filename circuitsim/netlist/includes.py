@@ -86,8 +86,9 @@ def library(reader: DeckReader, card: Card, position: int) -> None:
         if section is not None or not may_be_missing(path):
             raise
         reader.missing.append(base_name(path))
-        reader.reporter.gather("skipped", f"{short(path)} {error.why}: nothing is read from it", card, words[0].offset,
-                               path, ADVICE)  # fmt: skip
+        reader.reporter.gather(
+            "skipped", f"{short(path)} {error.why}: nothing is read from it", card, words[0].offset, path, ADVICE
+        )
 
 
 def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
@@ -122,8 +123,9 @@ def text_of(
         if "outside" not in str(error):
             raise CardError("include", f"{short(path)} {error}", token.offset) from None
         hint = f"--allow-include DIR allows a folder; {ADVICE}" if is_elsewhere(path) else ""
-        raise MissingFile(f"{short(path)} {error}", token.offset, hint or "--allow-include DIR allows a folder",
-                          str(error)) from None  # fmt: skip
+        raise MissingFile(
+            f"{short(path)} {error}", token.offset, hint or "--allow-include DIR allows a folder", str(error)
+        ) from None
     except NetlistError as error:
         reader.reporter.place_error(error.problems[0], card)
         return None
@@ -145,12 +147,20 @@ def points(reader: DeckReader, card: Card, token: Token) -> list[float]:
                 numbers += [parse_number(word)] if word else []
             except NumberError as error:
                 if numbers:
-                    raise CardError("number", f"{short(token.text)}:{count}: {error}", token.offset,
-                                    "a file of points holds times and values") from None  # fmt: skip
+                    raise CardError(
+                        "number",
+                        f"{short(token.text)}:{count}: {error}",
+                        token.offset,
+                        "a file of points holds times and values",
+                    ) from None
                 break  # a heading
     if found is not None and (len(numbers) < 2 or len(numbers) % 2):
-        raise CardError("syntax", f"{short(token.text)} holds no pairs of time and value", token.offset,
-                        "write a time and a value on each line")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(token.text)} holds no pairs of time and value",
+            token.offset,
+            "write a time and a value on each line",
+        )
     return numbers
 
 

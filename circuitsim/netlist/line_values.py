@@ -63,17 +63,37 @@ def _limited(of: Sequence[float]) -> float:
 
 
 _CONSTANT = (
-    "<", "<=", ">", ">=", "==", "!=", "<>", "sgn", "u", "stp", "buf", "inv", "int", "floor", "ceil", "nint", "round",
-)  # fmt: skip
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+    "<>",
+    "sgn",
+    "u",
+    "stp",
+    "buf",
+    "inv",
+    "int",
+    "floor",
+    "ceil",
+    "nint",
+    "round",
+)
 _SLOPES: dict[str, Callable[[Sequence[float]], float]] = {
     **dict.fromkeys(_CONSTANT, lambda of: 0.0),
     **dict.fromkeys(("if", "ternary_fcn"), lambda of: slope_of(of[1] if of[0] else of[2])),
-    "+": lambda of: slope_of(of[0] + of[1]), "-": lambda of: slope_of(of[0] - of[1]),
-    "*": lambda of: slope_of(of[0] * of[1]), "/": _quotient, "limit": _limited,
+    "+": lambda of: slope_of(of[0] + of[1]),
+    "-": lambda of: slope_of(of[0] - of[1]),
+    "*": lambda of: slope_of(of[0] * of[1]),
+    "/": _quotient,
+    "limit": _limited,
     "abs": lambda of: slope_of(of[0]) if of[0] > 0.0 else -slope_of(of[0]),
     "uramp": lambda of: slope_of(of[0]) if of[0] > 0.0 else 0.0,
-    "min": lambda of: slope_of(of[position("min", of)]), "max": lambda of: slope_of(of[position("max", of)]),
-}  # fmt: skip
+    "min": lambda of: slope_of(of[position("min", of)]),
+    "max": lambda of: slope_of(of[position("max", of)]),
+}
 """Derivatives of operators and functions whose values are lines where those of their arguments are."""
 
 

@@ -54,12 +54,17 @@ def line(parts: Parts, scope: Scope, card: Card) -> None:
     ends = 3 if letter == "u" else 4
     modelled = letter != "t"
     if len(words) < ends + modelled:
-        raise CardError("syntax", f"{short(name.text)} needs {ends} nodes" + " and a model" * modelled,
-                        max(sorted_.end - 1, 0), FORMS[letter])  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs {ends} nodes" + " and a model" * modelled,
+            max(sorted_.end - 1, 0),
+            FORMS[letter],
+        )
     if len(words) > ends + modelled:
         extra = words[ends + modelled]
-        raise CardError("syntax", f"{short(name.text)}: {short(extra.text)!r} does not belong here", extra.offset,
-                        FORMS[letter])  # fmt: skip
+        raise CardError(
+            "syntax", f"{short(name.text)}: {short(extra.text)!r} does not belong here", extra.offset, FORMS[letter]
+        )
     nodes = [parts.node(scope, token) for token in words[:ends]]
     numbers = own_numbers(scope, card, name, letter, sorted_)
     if letter == "u":
@@ -101,8 +106,12 @@ def own_numbers(scope: Scope, card: Card, name: Token, letter: str, sorted_: Fie
     for key, value in sorted_.pairs:
         word = key.text.lower()
         if word not in OWN[letter]:
-            raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
-                            f"known: {', '.join(sorted(OWN[letter]))}")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{short(name.text)} has no parameter {short(key.text)!r}",
+                key.offset,
+                f"known: {', '.join(sorted(OWN[letter]))}",
+            )
         found[word] = Count(card, value.offset, constant(value_of(value, card, scope)))
     return found
 
@@ -117,8 +126,12 @@ def coupling(reader: DeckReader, card: Card) -> None:
     name, *others = tokens(card)
     words = fields(others, len(card.text)).words
     if len(words) < 3:
-        raise CardError("syntax", f"{short(name.text)} needs two inductors and a coefficient",
-                        max(len(card.text) - 1, 0), "Kname L1 L2 0.99")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs two inductors and a coefficient",
+            max(len(card.text) - 1, 0),
+            "Kname L1 L2 0.99",
+        )
     factor = value_of(words[-1], card, reader.scope)
     reader.scope.couplings.append(Coupling(card, words[:-1], constant(factor)))
     reader.couplings.append((reader.scope, card, words[:-1]))
@@ -131,5 +144,10 @@ def check_couplings(reader: DeckReader) -> None:
     for scope, card, words in reader.couplings:
         for token in words:
             if token.text.lower() not in scope.index:
-                reader.reporter.error("coupling", f"no inductor is called {short(token.text)!r}", card, token.offset,
-                                      "a coupling names inductors of its own sub-circuit")  # fmt: skip
+                reader.reporter.error(
+                    "coupling",
+                    f"no inductor is called {short(token.text)!r}",
+                    card,
+                    token.offset,
+                    "a coupling names inductors of its own sub-circuit",
+                )

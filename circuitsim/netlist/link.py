@@ -106,9 +106,14 @@ class Linker:
         call, target = scope.calls[number], self.targets[scope][number]
         assert target is not None
         loop = [*(s.name for s in path[path.index(target) :]), target.name]
-        self.reporter.error("subcircuit", f"sub-circuit {short(target.name)} calls itself "
-                            f"({' → '.join(short(n, 20) for n in loop[:8])})", call.card, call.target_offset,
-                            "break the loop", [call.name])  # fmt: skip
+        self.reporter.error(
+            "subcircuit",
+            f"sub-circuit {short(target.name)} calls itself ({' → '.join(short(n, 20) for n in loop[:8])})",
+            call.card,
+            call.target_offset,
+            "break the loop",
+            [call.name],
+        )
         self.targets[scope][number] = None
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
@@ -120,27 +125,50 @@ class Linker:
             target = library.scope(call.target)
         fail = self.reporter.error
         if target is None:
-            fail("subcircuit", f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}", call.card,
-                 call.target_offset, self.elsewhere or self.near(call.target, scope), [call.name])  # fmt: skip
+            fail(
+                "subcircuit",
+                f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}",
+                call.card,
+                call.target_offset,
+                self.elsewhere or self.near(call.target, scope),
+                [call.name],
+            )
             return None
         if len(call.nodes) != len(target.ports):
             need, have = len(target.ports), len(call.nodes)
             ports = ", ".join(short(target.node_names[p], 20) for p in target.ports[:10])
-            fail("subcircuit", f"{short(call.name)} connects {have} node{'s' * (have != 1)}, {short(target.name)} has "
-                 f"{need} port{'s' * (need != 1)}", call.card, call.target_offset,
-                 f"its ports: {ports}" if need else "it has none", [call.name])  # fmt: skip
+            fail(
+                "subcircuit",
+                f"{short(call.name)} connects {have} node{'s' * (have != 1)}, {short(target.name)} has "
+                f"{need} port{'s' * (need != 1)}",
+                call.card,
+                call.target_offset,
+                f"its ports: {ports}" if need else "it has none",
+                [call.name],
+            )
             return None
         for port, node in zip(target.ports, call.nodes):
             if port == 0 and node != 0:
-                fail("subcircuit", f"{short(call.name)} connects node {short(scope.node_names[node])} to a port called "
-                     "0, which is ground everywhere", call.card, call.target_offset, "name the port otherwise",
-                     [call.name])  # fmt: skip
+                fail(
+                    "subcircuit",
+                    f"{short(call.name)} connects node {short(scope.node_names[node])} to a port called "
+                    "0, which is ground everywhere",
+                    call.card,
+                    call.target_offset,
+                    "name the port otherwise",
+                    [call.name],
+                )
         for key, at in call.offsets.items():
             if key != "m" and not target.is_parameter(key):
                 known = ", ".join(short(k, 30) for k in [*target.defaults, *target.parameters][:8])
-                fail("parameter", f"{short(call.name)}: sub-circuit {short(target.name)} has no parameter "
-                     f"{short(key)!r}", call.card, at, f"it has: {known}" if known else "it has none",
-                     [call.name])  # fmt: skip
+                fail(
+                    "parameter",
+                    f"{short(call.name)}: sub-circuit {short(target.name)} has no parameter {short(key)!r}",
+                    call.card,
+                    at,
+                    f"it has: {known}" if known else "it has none",
+                    [call.name],
+                )
         return target
 
     def near(self, name: str, scope: Scope) -> str:
@@ -174,17 +202,26 @@ class Linker:
             characters += inner.characters + inner.items * (len(call.name) + 1)
             depth = max(depth, inner.depth + 1)
             if depth > limits.CALL_DEPTH:
-                self.reporter.error("limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, None, "",
-                                    [call.name])  # fmt: skip
-                return Extent(0, 0, 0)
-            if scope.parent is None and not scope.name and (
-                items - own > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS
-            ):  # fmt: skip
                 self.reporter.error(
-                    "limit", f"{short(call.name)}: the deck's sub-circuits expand to more than {limits.EXPANSION:,} "
-                    f"elements and nodes ({inner.items:.1e} of them here)" if inner.items < 1e300 else
-                    f"{short(call.name)}: the deck's sub-circuits expand without bound", call.card, None,
-                    "call fewer, or smaller ones", [call.name])  # fmt: skip
+                    "limit", f"calls nest deeper than {limits.CALL_DEPTH}", call.card, None, "", [call.name]
+                )
+                return Extent(0, 0, 0)
+            if (
+                scope.parent is None
+                and not scope.name
+                and (items - own > limits.EXPANSION or characters > limits.EXPANSION_CHARACTERS)
+            ):
+                self.reporter.error(
+                    "limit",
+                    f"{short(call.name)}: the deck's sub-circuits expand to more than {limits.EXPANSION:,} "
+                    f"elements and nodes ({inner.items:.1e} of them here)"
+                    if inner.items < 1e300
+                    else f"{short(call.name)}: the deck's sub-circuits expand without bound",
+                    call.card,
+                    None,
+                    "call fewer, or smaller ones",
+                    [call.name],
+                )
                 break
         return Extent(items, characters, depth)
 
@@ -194,20 +231,38 @@ class Linker:
             model = scope.find_model(key)
             for use in uses:
                 if model is None and is_number(use.model):
-                    self.reporter.gather("no-effect", "area has no effect at the operating point (%s)", use.card,
-                                         use.offset, use.element)  # fmt: skip
+                    self.reporter.gather(
+                        "no-effect", "area has no effect at the operating point (%s)", use.card, use.offset, use.element
+                    )
                 elif model is None:
-                    self.reporter.error("model", f"{short(use.element)}: no model is called {short(use.model)!r}",
-                                        use.card, use.offset, self.elsewhere or f"define it: .model {short(use.model)} "
-                                        "D, or leave the name out: diodes are ideal", [use.element])  # fmt: skip
+                    self.reporter.error(
+                        "model",
+                        f"{short(use.element)}: no model is called {short(use.model)!r}",
+                        use.card,
+                        use.offset,
+                        self.elsewhere
+                        or f"define it: .model {short(use.model)} D, or leave the name out: diodes are ideal",
+                        [use.element],
+                    )
                 elif model.type in refused.NUMERICAL:
-                    self.reporter.error("unsupported", f"{short(use.element)}: model {short(model.name)} is numerical "
-                                        f"({short(model.type)}): semiconductor equations on a mesh are not solved here",
-                                        use.card, use.offset, refused.NUMERICAL_HINT, [use.element])  # fmt: skip
+                    self.reporter.error(
+                        "unsupported",
+                        f"{short(use.element)}: model {short(model.name)} is numerical "
+                        f"({short(model.type)}): semiconductor equations on a mesh are not solved here",
+                        use.card,
+                        use.offset,
+                        refused.NUMERICAL_HINT,
+                        [use.element],
+                    )
                 elif model.type not in TYPES:
-                    self.reporter.error("model", f"{short(use.element)}: model {short(model.name)} is of type "
-                                        f"{short(model.type)}, not D", use.card, use.offset, "a diode needs a model "
-                                        f"of type {', '.join(TYPES[:-1])} or {TYPES[-1]}", [use.element])  # fmt: skip
+                    self.reporter.error(
+                        "model",
+                        f"{short(use.element)}: model {short(model.name)} is of type {short(model.type)}, not D",
+                        use.card,
+                        use.offset,
+                        f"a diode needs a model of type {', '.join(TYPES[:-1])} or {TYPES[-1]}",
+                        [use.element],
+                    )
             use_of = None if model is None else self.device_use(model)
             if model is not None and use_of is None and model.type == DIODE_TYPE and model.parameters:
                 self.unused(model)
@@ -224,13 +279,24 @@ class Linker:
             idle = [] if use is not None and use.row.thermal else list(OWN_TEMPERATURE)
             idle += ["area"] if "area" not in known else []
             for word in [word for word in idle if word in counts]:
-                self.reporter.gather("no-effect", f"{word} has no effect at the operating point (%s)",
-                                     counts[word].card, counts[word].offset, name)  # fmt: skip
+                self.reporter.gather(
+                    "no-effect",
+                    f"{word} has no effect at the operating point (%s)",
+                    counts[word].card,
+                    counts[word].offset,
+                    name,
+                )
                 del counts[word]
             if "n" in counts and "n" not in known:
                 what = "ideal diodes" if use is None else f"{use.row.name}s"
-                self.reporter.error("syntax", f"{short(name)} has no parameter 'n'", counts["n"].card,
-                                    counts["n"].offset, f"{what} have {' and '.join(known)}", [name])  # fmt: skip
+                self.reporter.error(
+                    "syntax",
+                    f"{short(name)} has no parameter 'n'",
+                    counts["n"].card,
+                    counts["n"].offset,
+                    f"{what} have {' and '.join(known)}",
+                    [name],
+                )
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
@@ -247,9 +313,14 @@ class Linker:
     def note_laws(self) -> None:
         """Say once which laws the deck's models of diodes got, where one of them is a junction's or states nothing."""
         for model in self.bare:
-            self.reporter.gather("diode-law", "models of diodes that state nothing are ideal diodes (%s); SPICE "
-                                 "programs take IS=1e-14 N=1 for them", model.card, model.card.start(), model.name,
-                                 f"write .model {short(model.name)} D(IS=1e-14) for a junction")  # fmt: skip
+            self.reporter.gather(
+                "diode-law",
+                "models of diodes that state nothing are ideal diodes (%s); SPICE programs take IS=1e-14 N=1 for them",
+                model.card,
+                model.card.start(),
+                model.name,
+                f"write .model {short(model.name)} D(IS=1e-14) for a junction",
+            )
         uses = [use for use in self.uses_of.values() if use is not None]
         new = [use for use in uses if use.row.thermal]
         if not new:
@@ -261,9 +332,14 @@ class Linker:
         if any(key.text.lower() in CHARGES for use in new for key, _ in use.model.pairs):
             listed += "; charges (CJO, TT) do not act over time"
         card = new[0].model.card
-        self.reporter.gather("diode-law", f"models of diodes and their laws: {listed}", card, card.start(),
-                             new[0].model.name, "--diodes ideal (.options diodes=ideal) takes junction diodes for "
-                             "ideal ones")  # fmt: skip
+        self.reporter.gather(
+            "diode-law",
+            f"models of diodes and their laws: {listed}",
+            card,
+            card.start(),
+            new[0].model.name,
+            "--diodes ideal (.options diodes=ideal) takes junction diodes for ideal ones",
+        )
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
         """The values of a device's model card; unsupported ones are reported."""
@@ -287,12 +363,24 @@ class Linker:
         bare = [name for name in bare if not (row.listed and is_number(name))]
         missing = [name for name in bare if row.parameter_called(name) is not None]
         if missing:
-            self.reporter.error("model", f"model {short(model.name)}: {short(missing[0])} needs a value", model.card,
-                                None, f"write {short(missing[0])}=value", [model.name])  # fmt: skip
+            self.reporter.error(
+                "model",
+                f"model {short(model.name)}: {short(missing[0])} needs a value",
+                model.card,
+                None,
+                f"write {short(missing[0])}=value",
+                [model.name],
+            )
         unused += [short(name, 20) for name in bare if name not in missing and name.lower() not in row.idle]
         if unused:
-            self.reporter.warning("unused-parameter", f"model {short(model.name)} is a {row.name}; not used: "
-                                  f"{', '.join(unused[:12])}", model.card, None, "", [model.name])  # fmt: skip
+            self.reporter.warning(
+                "unused-parameter",
+                f"model {short(model.name)} is a {row.name}; not used: {', '.join(unused[:12])}",
+                model.card,
+                None,
+                "",
+                [model.name],
+            )
         return DeviceUse(row, model, values)
 
     def unused(self, model: Model) -> None:
@@ -300,8 +388,14 @@ class Linker:
         if model.name.lower() == IDEAL_MODEL:
             return
         listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
-        self.reporter.warning("unused-parameter", f"model {short(model.name)}: diodes are ideal; not used: {listed}",
-                              model.card, None, "the forward drop is 0 V", [model.name])  # fmt: skip
+        self.reporter.warning(
+            "unused-parameter",
+            f"model {short(model.name)}: diodes are ideal; not used: {listed}",
+            model.card,
+            None,
+            "the forward drop is 0 V",
+            [model.name],
+        )
 
 
 def listed(model: Model, row: ElementModel) -> list[tuple[Token, Token]]:

@@ -40,8 +40,10 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
     except ValueError as error:
         raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{path} {error}") from None
     if _SCHEMATIC.match(data):
-        raise UsageError(f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
-                         "writes one, or: LTspice -netlist FILE.asc")  # fmt: skip
+        raise UsageError(
+            f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
+            "writes one, or: LTspice -netlist FILE.asc"
+        )
     name = "<stdin>" if path == "-" else path
     content, warning = (data, None) if is_plain(data) else decode(data, name)
     del data  # half a gigabyte at most
@@ -102,8 +104,9 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
     card, token = reader.options["diodes"]
     word = token.text.lower()
     if word not in ("ideal", "models"):
-        reader.reporter.error("syntax", f"diodes={short(token.text)} is no choice", card, token.offset,
-                              "diodes=models or diodes=ideal")  # fmt: skip
+        reader.reporter.error(
+            "syntax", f"diodes={short(token.text)} is no choice", card, token.offset, "diodes=models or diodes=ideal"
+        )
     return word == "ideal"
 
 
@@ -122,8 +125,14 @@ def declare_stepped(reader: DeckReader) -> None:
             continue  # reported where the card is evaluated
         if name.text.lower() in reader.top.index:
             own = short(name.text)
-            reader.reporter.warning("parameter", f".step param {own} steps a parameter, not the element of that name",
-                                    card, name.offset, f".step {own} … steps the element", [name.text])  # fmt: skip
+            reader.reporter.warning(
+                "parameter",
+                f".step param {own} steps a parameter, not the element of that name",
+                card,
+                name.offset,
+                f".step {own} … steps the element",
+                [name.text],
+            )
         message = f"{short(name.text)} has no .param: outside the sweep it is {short(first.text)}, the first of .step"
         reader.reporter.gather("assumed", message, card, name.offset, name.text)
 
@@ -139,7 +148,7 @@ class Elaboration:
 
     def __init__(
         self, reader: DeckReader, linker: Linker, title: str, notes: tuple[Problem, ...], variants: list[int]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.reader, self.linker, self.title, self.notes, self.variants = reader, linker, title, notes, variants
 
     def has(self, name: str) -> bool:
@@ -158,8 +167,9 @@ class Elaboration:
                 raise UsageError(f"no parameter of the deck is called {name!r}")
             if name.lower() in reader.conditions.names:
                 line = reader.conditions.names[name.lower()]
-                raise UsageError(f"parameter {name} decides the .if of line {line} and cannot vary; write a deck for "
-                                 "each case")  # fmt: skip
+                raise UsageError(
+                    f"parameter {name} decides the .if of line {line} and cannot vary; write a deck for each case"
+                )
             if not math.isfinite(value):
                 raise UsageError(f"parameter {name}: {value} is not finite")
             overrides[name.lower()] = float(value)
@@ -196,9 +206,18 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
     own = tuple(warning for warning in warnings if warning.kind != HELD)
-    return Deck(circuit, own, notes, analyses, tuple(reader.directives), parameters,
-                Elaboration(reader, linker, title, circuit.notes, elaborator.variants), following, temperatures.ambient,
-                elaborator.deviations)  # fmt: skip
+    return Deck(
+        circuit,
+        own,
+        notes,
+        analyses,
+        tuple(reader.directives),
+        parameters,
+        Elaboration(reader, linker, title, circuit.notes, elaborator.variants),
+        following,
+        temperatures.ambient,
+        elaborator.deviations,
+    )
 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:

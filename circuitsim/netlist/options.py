@@ -26,8 +26,12 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
             idle = idle or name not in ("device", "parser")  # Xyce's packages of options
             continue
         inside = found[2][:1] in "{'"
-        token = Token(found[2][1:-1] if inside else found[2], found.start(2) + inside,
-                      EXPRESSION if inside else WORD, found.end(2))  # fmt: skip
+        token = Token(
+            found[2][1:-1] if inside else found[2],
+            found.start(2) + inside,
+            EXPRESSION if inside else WORD,
+            found.end(2),
+        )
         reader.options[name] = card, token
     if idle:
         word = card.text[card.start() : position].lower()

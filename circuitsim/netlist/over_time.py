@@ -38,8 +38,13 @@ def initial_values(
     while found:
         texts = [token.text.lower() for token in found[:5]]
         if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
-            reporter.warning("analysis", ".ic is read as potentials and inductor currents; this one has no effect",
-                             card, found[0].offset, FORM)  # fmt: skip
+            reporter.warning(
+                "analysis",
+                ".ic is read as potentials and inductor currents; this one has no effect",
+                card,
+                found[0].offset,
+                FORM,
+            )
             return None
         name, value = found[2], found[5]
         if value.kind == MARK:
@@ -50,7 +55,12 @@ def initial_values(
             else:
                 currents[circuit.names[circuit.element_index(name.text)]] = number(value)
         except TopologyError:
-            reporter.warning("analysis", f".ic: the circuit has no {short(name.text)}; it has no effect", card,
-                             name.offset, "circuitsim solve lists nodes and elements")  # fmt: skip
+            reporter.warning(
+                "analysis",
+                f".ic: the circuit has no {short(name.text)}; it has no effect",
+                card,
+                name.offset,
+                "circuitsim solve lists nodes and elements",
+            )
         found = found[6:]
     return InitialValues(voltages, currents, card.place(card.start()))

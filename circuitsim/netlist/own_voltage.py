@@ -117,8 +117,9 @@ class _Run(SymbolicRun):
     def bounded(self, formula: Formula, at: int) -> Formula:
         """The formula itself, unless it is too long."""
         if len(formula.tape) > f.LONGEST:
-            raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", at, "simplify it",
-                                  self.code)  # fmt: skip
+            raise ExpressionError(
+                "limit", f"the formula has more than {f.LONGEST} operations", at, "simplify it", self.code
+            )
         return formula
 
     def control(self, number: int) -> Formula:
@@ -133,8 +134,13 @@ class _Run(SymbolicRun):
 
     def refuse(self, what: str, at: int) -> ExpressionError:
         """The error for what there is no operation for."""
-        return ExpressionError("unsupported", f"{what} is not supported in a formula of the source's own voltage", at,
-                               "docs/devices.md lists what is", self.code)  # fmt: skip
+        return ExpressionError(
+            "unsupported",
+            f"{what} is not supported in a formula of the source's own voltage",
+            at,
+            "docs/devices.md lists what is",
+            self.code,
+        )
 
     def either(self, condition: Any, yes: Entry, no: Entry, at: int) -> Formula:
         """``yes`` where the condition holds, else ``no``."""
@@ -232,18 +238,27 @@ def _unary(op: int, condition: bool = False) -> Callable[..., Formula | None]:
 
 _BUILT_IN: dict[str, Callable[..., Formula | None]] = {
     **{name: _unary(op) for op, name in f.FUNCTIONS.items()},
-    "log": _unary(f.LOG), "arctan": _unary(f.ATAN), "sign": _unary(f.SIGN),
+    "log": _unary(f.LOG),
+    "arctan": _unary(f.ATAN),
+    "sign": _unary(f.SIGN),
     "log10": lambda x: _joined(f.MULTIPLY, 0.4342944819032518, _joined(f.LOG, x)),
     "sqr": lambda x: _joined(f.POWER, x, number=2.0),
     "cbrt": lambda x: _joined(f.SIGNED_POWER, x, number=1.0 / 3.0),
     "tan": lambda x: _joined(f.DIVIDE, _joined(f.SIN, x), _joined(f.COS, x)),
     "hypot": lambda x, y: _joined(f.SQRT, _joined(f.ADD, *(_joined(f.POWER, one, number=2.0) for one in (x, y)))),
-    "u": _unary(f.STEP, True), "stp": _unary(f.STEP, True), "buf": _unary(f.STEP, True),
+    "u": _unary(f.STEP, True),
+    "stp": _unary(f.STEP, True),
+    "buf": _unary(f.STEP, True),
     "inv": lambda x: _joined(f.SUBTRACT, 1.0, _joined(f.STEP, x), condition=True),
     "uramp": lambda x: _joined(f.MAXIMUM, x, 0.0),
-    "min": _extreme(f.MINIMUM), "max": _extreme(f.MAXIMUM), "limit": _limited, "table": _polygon,
-    "pow": _signed, "pwr": _with_number(f.POWER), "pwrs": _with_number(f.SIGNED_POWER),
-}  # fmt: skip
+    "min": _extreme(f.MINIMUM),
+    "max": _extreme(f.MAXIMUM),
+    "limit": _limited,
+    "table": _polygon,
+    "pow": _signed,
+    "pwr": _with_number(f.POWER),
+    "pwrs": _with_number(f.SIGNED_POWER),
+}
 """Functions of formulas by their names in decks; None for arguments that they do not take."""
 
 

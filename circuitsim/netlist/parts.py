@@ -20,9 +20,7 @@ from circuitsim.netlist.tokens import MARK, WORD, CardError, Fields, Token, fiel
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, scale_of, short
 
-NO_EFFECT = frozenset(
-    ("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max")
-)
+NO_EFFECT = frozenset(("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max"))
 """Instance parameters without effect on the operating point of an ideal circuit."""
 
 # By first character in either case; no upper(), which would turn a dotless ı into I.
@@ -134,8 +132,12 @@ class Parts:
         row = ELEMENTS[code]
         self.check_name(scope, name, card)
         if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
-            raise CardError("syntax", f"{short(name.text)} is assigned to, outside .param", found[1].offset,
-                            "parameters are set with .param")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{short(name.text)} is assigned to, outside .param",
+                found[1].offset,
+                "parameters are set with .param",
+            )
         sorted_ = fields(found[1:], len(card.text))
         first, second = self.two_nodes(scope, name, sorted_, row.terminals)
         if code == DIODE:
@@ -167,8 +169,13 @@ class Parts:
             scope.specials[position] = Special(card, offset, value, multiplier, details)
         if share is not None:
             scope.tolerances[position] = share
-            self.reporter.gather("nominal", "values are nominal in spite of tol= (%s): circuitsim montecarlo and "
-                                 "worst-case take it", card, name.offset, name.text)  # fmt: skip
+            self.reporter.gather(
+                "nominal",
+                "values are nominal in spite of tol= (%s): circuitsim montecarlo and worst-case take it",
+                card,
+                name.offset,
+                name.text,
+            )
         if wave is not None:
             scope.waves[position] = wave
         if initial is not None:
@@ -180,13 +187,21 @@ class Parts:
         """A name that is new to its scope and can be written."""
         if not good_name(name.text):
             at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
-            raise CardError("syntax", f"the name {short(name.text)!r} holds characters that cannot be seen or have a "
-                            "meaning", name.offset + at, "use letters, digits and signs such as _ . : [ ]")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"the name {short(name.text)!r} holds characters that cannot be seen or have a meaning",
+                name.offset + at,
+                "use letters, digits and signs such as _ . : [ ]",
+            )
         key = name.text.lower()
         if key in scope.index:
             line = self.line_of(scope, scope.index[key])
-            raise CardError("duplicate", f"{short(name.text)} is there already (line {line})", name.offset,
-                            "names must differ within one scope")  # fmt: skip
+            raise CardError(
+                "duplicate",
+                f"{short(name.text)} is there already (line {line})",
+                name.offset,
+                "names must differ within one scope",
+            )
 
     @staticmethod
     def line_of(scope: Scope, position: int) -> int:
@@ -198,8 +213,12 @@ class Parts:
         nodes = [self.node(scope, token) for token in sorted_.words[:2]]
         if len(nodes) < 2:
             missing = terminals[len(nodes)]
-            raise CardError("syntax", f"{short(name.text)} needs two nodes; the {missing} one is missing",
-                            max(sorted_.end - 1, 0), f"{name.text[0]}name {terminals[0]} {terminals[1]} …")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{short(name.text)} needs two nodes; the {missing} one is missing",
+                max(sorted_.end - 1, 0),
+                f"{name.text[0]}name {terminals[0]} {terminals[1]} …",
+            )
         del sorted_.words[:2]
         return nodes[0], nodes[1]
 
@@ -217,9 +236,14 @@ class Parts:
         return scope.node(token.text)
 
     def pairs(
-        self, scope: Scope, card: Card, name: Token, sorted_: Fields, own: tuple[str, ...],
+        self,
+        scope: Scope,
+        card: Card,
+        name: Token,
+        sorted_: Fields,
+        own: tuple[str, ...],
         ignored: frozenset[str] = NO_EFFECT,
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
         others = []
@@ -235,13 +259,21 @@ class Parts:
                 self.no_effect(word, card, key.offset, name.text)
             else:
                 if word == "wavefile":
-                    raise CardError("unsupported", f"{short(name.text)}: sound files are not read", key.offset,
-                                    "write times and values to a text file: PWL file=points.txt")  # fmt: skip
+                    raise CardError(
+                        "unsupported",
+                        f"{short(name.text)}: sound files are not read",
+                        key.offset,
+                        "write times and values to a text file: PWL file=points.txt",
+                    )
                 if word in refused.FORMULAS:
                     what, instead = refused.FORMULAS[word]
                     raise CardError("unsupported", f"{short(name.text)}: {what} is not supported", key.offset, instead)
-                raise CardError("syntax", f"{short(name.text)} has no parameter {short(key.text)!r}", key.offset,
-                                f"known: {', '.join((*own, 'm'))}")  # fmt: skip
+                raise CardError(
+                    "syntax",
+                    f"{short(name.text)} has no parameter {short(key.text)!r}",
+                    key.offset,
+                    f"known: {', '.join((*own, 'm'))}",
+                )
         sorted_.pairs[:] = others
         return multiplier
 
@@ -267,19 +299,31 @@ class Parts:
         if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
             digits = number[: len(number) - len(letters)] if isinstance(value, float) else number.split("M")[0]
             self.reporter.warning(
-                "mega", f"{short(name.text)}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE", card,
-                token.offset, f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant", [name.text],
-            )  # fmt: skip
+                "mega",
+                f"{short(name.text)}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE",
+                card,
+                token.offset,
+                f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant",
+                [name.text],
+            )
         if letters[:1] in ("a", "A") and code == VOLTAGE:
             digits = number[: len(number) - len(letters)]
-            raise CardError("atto", f"{short(name.text)}: {short(number)} is {short(digits)} ampere to its writer, "
-                            f"{short(digits)}e-18 to SPICE, where A is atto", token.offset,
-                            f"write {short(digits)} for the one, {short(digits)}e-18 for the other")  # fmt: skip
+            raise CardError(
+                "atto",
+                f"{short(name.text)}: {short(number)} is {short(digits)} ampere to its writer, "
+                f"{short(digits)}e-18 to SPICE, where A is atto",
+                token.offset,
+                f"write {short(digits)} for the one, {short(digits)}e-18 for the other",
+            )
         if letters[:1] in ("a", "A"):
             self.reporter.warning(
-                "atto", f"{short(name.text)}: {short(number)} is atto (1e-18) in SPICE, not ampere", card, token.offset,
-                "leave the unit out", [name.text],
-            )  # fmt: skip
+                "atto",
+                f"{short(name.text)}: {short(number)} is atto (1e-18) in SPICE, not ampere",
+                card,
+                token.offset,
+                "leave the unit out",
+                [name.text],
+            )
 
     def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Fields) -> None:
         """A diode: the model name is optional, switches have no effect, an area where its model has one."""
@@ -296,8 +340,12 @@ class Parts:
         if words:
             area = value_of(words[0], card, scope)
             if len(words) > 1 or (isinstance(area, float) and area < 0):
-                raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
-                                words[-1].offset, "Dname anode cathode model")  # fmt: skip
+                raise CardError(
+                    "syntax",
+                    f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
+                    words[-1].offset,
+                    "Dname anode cathode model",
+                )
             counts["area"] = Count(card, words[0].offset, constant(area))
         scope.element(DIODE, name.text, first, second, _NAN, card)
         if counts:
@@ -331,8 +379,12 @@ class Parts:
         if words and words[-1].text.lower() in ("params:", "params"):
             words.pop()
         if not words:
-            raise CardError("syntax", f"{short(name.text)} names no sub-circuit", max(len(card.text) - 1, 0),
-                            "Xname node … subcircuit parameter=value …")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{short(name.text)} names no sub-circuit",
+                max(len(card.text) - 1, 0),
+                "Xname node … subcircuit parameter=value …",
+            )
         target = words.pop()
         if target.kind != WORD:
             raise CardError("syntax", "the name of a sub-circuit is expected here", target.offset)
@@ -342,8 +394,9 @@ class Parts:
         for key, value in sorted_.pairs:
             word = key.text.lower()
             if word in passed:
-                raise CardError("duplicate", f"{short(name.text)} passes {short(key.text)} twice", key.offset,
-                                "leave one out")  # fmt: skip
+                raise CardError(
+                    "duplicate", f"{short(name.text)} passes {short(key.text)} twice", key.offset, "leave one out"
+                )
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.text.lower()] = -1 - len(scope.calls)
         scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))

@@ -51,8 +51,7 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
         return Stated(only.offset, formula, None)
     keyed = [value for key, value in sorted_.pairs if key.text.lower() in row.keywords]
     named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
-    words = [w for w in sorted_.words
-             if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]  # fmt: skip
+    words = [w for w in sorted_.words if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]
     token, model = value_and_model(card, name, words, keyed, sorted_, code)
     numbers = {
         key.text.lower(): Count(card, value.offset, constant(value_of(value, card, scope)))
@@ -86,8 +85,12 @@ def value_and_model(
     row = ELEMENTS[code]
     values = [*words, *keyed]
     if not values:
-        raise CardError("syntax", f"{short(name.text)} needs its {row.parameter} in {row.unit}",
-                        max(sorted_.end - 1, 0), f"{row.letter}name first second value")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs its {row.parameter} in {row.unit}",
+            max(sorted_.end - 1, 0),
+            f"{row.letter}name first second value",
+        )
     models = [w for w in words if w.kind == WORD and (w.text[0].isalpha() or w.text[0] == "_")]
     if len(values) == 1:
         return values[0], values[0] if models and values[0].text.isidentifier() else None
@@ -96,6 +99,9 @@ def value_and_model(
         return next(v for v in values if v is not model), model
     extra = max(values, key=lambda token: token.offset)
     hint = "write a decimal point" if card.text[extra.offset - 1] == "," else ""
-    raise CardError("syntax", f"{short(name.text)}: {short(extra.text)!r} is one value too many",
-                    extra.offset, hint or "an expression goes in braces: {…}")  # fmt: skip
-
+    raise CardError(
+        "syntax",
+        f"{short(name.text)}: {short(extra.text)!r} is one value too many",
+        extra.offset,
+        hint or "an expression goes in braces: {…}",
+    )

@@ -23,17 +23,25 @@ OWN = frozenset(("tc", "tc1", "tc2", "tce", "temp", "dtemp", "scale", "l", "w"))
 """Numbers of a resistor's, capacitor's or inductor's card beside its value."""
 
 TYPES = {
-    "R": ("R", "RES"), "C": ("C", "CAP"), "L": ("L", "IND"), "O": ("LTRA",), "Y": ("TXL",), "U": ("URC",),
-    "T": (), "S": ("SW",), "W": ("CSW",),
-}  # fmt: skip
+    "R": ("R", "RES"),
+    "C": ("C", "CAP"),
+    "L": ("L", "IND"),
+    "O": ("LTRA",),
+    "Y": ("TXL",),
+    "U": ("URC",),
+    "T": (),
+    "S": ("SW",),
+    "W": ("CSW",),
+}
 """Types of the ``.model`` cards that elements with these letters take."""
 
 COEFFICIENTS = ("tc1", "tc2", "tnom", "t_measured")
 """Parameters of capacitances and inductances over temperature."""
 
 ACTING = {
-    "R": frozenset(("r", "res", "rsh", "narrow", "short", "dw", "dlr", "defw", "w", "l", "tc1", "tc2", "tce", "tnom",
-                    "t_measured")),
+    "R": frozenset(
+        ("r", "res", "rsh", "narrow", "short", "dw", "dlr", "defw", "w", "l", "tc1", "tc2", "tce", "tnom", "t_measured")
+    ),
     "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl", *COEFFICIENTS)),
     "L": frozenset(("ind", "l", *COEFFICIENTS)),
     "O": frozenset(("r", "g", "len")),
@@ -41,7 +49,7 @@ ACTING = {
     "U": frozenset(("rperl", "isperl")),
     "S": frozenset(("vt", "vh", "ron", "roff")),
     "W": frozenset(("it", "ih", "ron", "roff")),
-}  # fmt: skip
+}
 """Parameters of these models that are read."""
 
 IDLE = frozenset(("kf", "af", "lf", "wf", "ef", "bv_max", "noise", "level", "temp"))
@@ -174,7 +182,14 @@ def switch(_: float | None, own: Numbers, model: Numbers, __: Temperatures) -> f
 
 
 LAWS: dict[str, Callable[[float | None, Numbers, Numbers, Temperatures], float]] = {
-    "R": resistance, "C": capacitance, "L": inductance, "O": lossy_line, "Y": single_line, "U": uniform_line,
-    "T": lossless_line, "S": switch, "W": switch,
-}  # fmt: skip
+    "R": resistance,
+    "C": capacitance,
+    "L": inductance,
+    "O": lossy_line,
+    "Y": single_line,
+    "U": uniform_line,
+    "T": lossless_line,
+    "S": switch,
+    "W": switch,
+}
 """First letter of a card → its value from what the card states, other numbers of the card, its model, temperatures."""

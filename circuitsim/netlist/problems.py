@@ -35,9 +35,15 @@ class Reporter:
         self._gathered: dict[tuple[str, str], tuple[Card, int, str, list[str]]] = {}
 
     def error(
-        self, kind: str, message: str, card: Card, offset: int | None = None,
-        hint: str = "", names: Iterable[str] = (), callers: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+        self,
+        kind: str,
+        message: str,
+        card: Card,
+        offset: int | None = None,
+        hint: str = "",
+        names: Iterable[str] = (),
+        callers: tuple[str, ...] = (),
+    ) -> None:
         """One error at ``offset`` of ``card`` (its first character if not given).
 
         Raises
@@ -106,9 +112,16 @@ class Reporter:
         return warnings, tuple(p for p in everything if p.kind in NOTE_KINDS)
 
     def _put(
-        self, table: dict[Any, tuple[tuple[int, ...], Problem]], kind: str, message: str, card: Card,
-        offset: int | None, hint: str, names: Iterable[str], callers: tuple[str, ...],
-    ) -> None:  # fmt: skip
+        self,
+        table: dict[Any, tuple[tuple[int, ...], Problem]],
+        kind: str,
+        message: str,
+        card: Card,
+        offset: int | None,
+        hint: str,
+        names: Iterable[str],
+        callers: tuple[str, ...],
+    ) -> None:
         at = card.start() if offset is None else offset
         order = (*card.source.order, *card.where(at))
         key = (order, kind, message)

@@ -136,9 +136,12 @@ class Ramps:
         known: dict[str, tuple[Callable[..., Any], int, int]] = {
             "max": (partial(self.extreme, max, self.larger), 1, limits.RAMPS),
             "min": (partial(self.extreme, min, self.smaller), 1, limits.RAMPS),
-            "abs": (self.magnitude, 1, 1), "uramp": (self.ramp, 1, 1), "limit": (self.clamp, 3, 3),
-            "table": (self.polygon, 3, 2 * limits.RAMPS + 1), "pwl": (self.extended, 5, 2 * limits.RAMPS + 1),
-        }  # fmt: skip
+            "abs": (self.magnitude, 1, 1),
+            "uramp": (self.ramp, 1, 1),
+            "limit": (self.clamp, 3, 3),
+            "table": (self.polygon, 3, 2 * limits.RAMPS + 1),
+            "pwl": (self.extended, 5, 2 * limits.RAMPS + 1),
+        }
         return known.get(name)
 
 
@@ -178,10 +181,11 @@ def built(elaborator: Elaborator) -> None:
 def _placed(law: Law, nodes: list[int], factor: float) -> Law:
     """``factor`` times the law, with the nodes of ramps in place of their numbers."""
     voltages = [
-        VoltageControl(c * factor, plus, minus) if plus >= 0
+        VoltageControl(c * factor, plus, minus)
+        if plus >= 0
         else VoltageControl(c * factor / VOLTS, nodes[-1 - plus], 0)
         for c, plus, minus in law.voltages
-    ]  # fmt: skip
+    ]
     currents = tuple(control._replace(coefficient=control.coefficient * factor) for control in law.currents)
     return law._replace(constant=law.constant * factor, voltages=tuple(voltages), currents=currents)
 
@@ -202,9 +206,10 @@ def _ramp(
         out.starts.append(source)
         out.files.append(owner.card.source.name)
     for letter, code, ends, value in (
-        ("B", AFFINE_VOLTAGE, (inside, 0), float("nan")), ("D", DIODE, (inside, output), float("nan")),
+        ("B", AFFINE_VOLTAGE, (inside, 0), float("nan")),
+        ("D", DIODE, (inside, output), float("nan")),
         ("R", RESISTOR, (output, 0), OHMS),
-    ):  # fmt: skip
+    ):
         out.kind.append(code)
         out.first.append(ends[0])
         out.second.append(ends[1])

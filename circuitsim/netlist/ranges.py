@@ -16,8 +16,9 @@ def positive(name: str, word: str, number: float, offset: int) -> None:
     """
     if number <= 0:
         what = "multiplier m" if word == "m" else "number n in series"
-        raise CardError("range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset,
-                        "leave the card out")  # fmt: skip
+        raise CardError(
+            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset, "leave the card out"
+        )
 
 
 def checked(code: int, name: str, value: float, offset: int) -> float:
@@ -32,6 +33,10 @@ def checked(code: int, name: str, value: float, offset: int) -> float:
     if value < row.minimum:
         wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
         amount = f"{exact(value)} {row.unit}".strip()
-        raise CardError("range", f"{short(name)}: the {row.parameter} {wrong} ({amount})", offset,
-                        "a passive circuit has no negative " + row.parameter if row.unit else "")  # fmt: skip
+        raise CardError(
+            "range",
+            f"{short(name)}: the {row.parameter} {wrong} ({amount})",
+            offset,
+            "a passive circuit has no negative " + row.parameter if row.unit else "",
+        )
     return value

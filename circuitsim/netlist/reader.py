@@ -21,9 +21,7 @@ from circuitsim.netlist.tables import Table, table
 from circuitsim.netlist.tokens import CardError, Token
 from circuitsim.units import short
 
-ANALYSES = frozenset(
-    (".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens")
-)
+ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
 
 
 class DeckReader:
@@ -166,16 +164,24 @@ class DeckReader:
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
         if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:
-            raise CardError("unsupported", f"{word} is a {refused.FOREIGN[head]}, which is not supported", start,
-                            refused.FOREIGN_HINT)  # fmt: skip
+            raise CardError(
+                "unsupported",
+                f"{word} is a {refused.FOREIGN[head]}, which is not supported",
+                start,
+                refused.FOREIGN_HINT,
+            )
         if head in refused.FOREIGN:
             self.foreign.setdefault(head, []).append((card, start, word))
             return
         if head in refused.ELEMENTS:
             what, why = refused.ELEMENTS[head]
             raise CardError("unsupported", f"{word} is {what}, which is not supported", start, why)
-        raise CardError("unknown-card", f"{word!r} begins no card that is known", start,
-                        "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment")  # fmt: skip
+        raise CardError(
+            "unknown-card",
+            f"{word!r} begins no card that is known",
+            start,
+            "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment",
+        )
 
     def dot(self, card: Card, start: int) -> None:
         """A card that begins with a dot."""
@@ -213,14 +219,19 @@ class DeckReader:
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
             hint = refused.ADVICE.get(word, "only operating points are computed")
-            self.reporter.warning("analysis", f"{word}: a {what} analysis is not done; the operating point is solved",
-                                  card, start, hint)  # fmt: skip
+            self.reporter.warning(
+                "analysis", f"{word}: a {what} analysis is not done; the operating point is solved", card, start, hint
+            )
         elif word in refused.CARDS:
             message, hint = refused.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)
         else:
-            raise CardError("unknown-card", f"{short(word)} is no card that is known", start,
-                            "see docs/netlist.md for those that are; a comment begins with *")  # fmt: skip
+            raise CardError(
+                "unknown-card",
+                f"{short(word)} is no card that is known",
+                start,
+                "see docs/netlist.md for those that are; a comment begins with *",
+            )
 
     def close_table(self) -> None:
         """A table of values, its rows behind a ``+`` (Xyce) or bare (HSPICE)."""
@@ -229,8 +240,12 @@ class DeckReader:
         try:
             found = table(card, card.start() + len(".data"))
             if found.name.text.lower() in self.tables:
-                raise CardError("duplicate", f"table {short(found.name.text)} is there already", found.name.offset,
-                                "names must differ")  # fmt: skip
+                raise CardError(
+                    "duplicate",
+                    f"table {short(found.name.text)} is there already",
+                    found.name.offset,
+                    "names must differ",
+                )
             self.tables[found.name.text.lower()] = found
         except CardError as error:
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
@@ -245,10 +260,10 @@ class DeckReader:
         self.refuse_foreign()
         here: Scope | None = self.scope
         while here is not None and here.card is not None:
-            self.reporter.error("subcircuit", f".subckt {short(here.name)} has no .ends", here.card,
-                                hint="close it with .ends")  # fmt: skip
+            self.reporter.error(
+                "subcircuit", f".subckt {short(here.name)} has no .ends", here.card, hint="close it with .ends"
+            )
             here = here.parent
-
 
     def refuse_foreign(self) -> None:
         """One error for all transistors and code models of the deck."""

@@ -8,9 +8,13 @@ ELEMENTS: dict[str, tuple[str, str]] = {
 """First letter → (what it is, reason or hint)."""
 
 FOREIGN: dict[str, str] = {
-    "a": "XSPICE code model", "j": "transistor (JFET)", "m": "transistor (MOSFET)", "n": "Verilog-A device",
-    "q": "transistor (bipolar)", "z": "transistor (MESFET)",
-}  # fmt: skip
+    "a": "XSPICE code model",
+    "j": "transistor (JFET)",
+    "m": "transistor (MOSFET)",
+    "n": "Verilog-A device",
+    "q": "transistor (bipolar)",
+    "z": "transistor (MESFET)",
+}
 """First letter → an element with a model of its own kind; those of a deck are refused together."""
 
 FOREIGN_HINT = (
@@ -37,12 +41,36 @@ CARDS: dict[str, tuple[str, str]] = {
 
 NO_EFFECT = frozenset(
     (
-        ".nodeset", ".ic", ".width", ".probe", ".meas", ".measure", ".four", ".fourier", ".csparam",
-        ".backanno", ".title", ".protect", ".unprotect", ".prot", ".unprot", ".graph", ".savebias",
-        ".loadbias", ".wave", ".net", ".probe64", ".watch", ".autoconverge", ".text", ".stmlib", ".dcvolt", ".result",
+        ".nodeset",
+        ".ic",
+        ".width",
+        ".probe",
+        ".meas",
+        ".measure",
+        ".four",
+        ".fourier",
+        ".csparam",
+        ".backanno",
+        ".title",
+        ".protect",
+        ".unprotect",
+        ".prot",
+        ".unprot",
+        ".graph",
+        ".savebias",
+        ".loadbias",
+        ".wave",
+        ".net",
+        ".probe64",
+        ".watch",
+        ".autoconverge",
+        ".text",
+        ".stmlib",
+        ".dcvolt",
+        ".result",
         ".preprocess",
     )
-)  # fmt: skip
+)
 """Cards that cannot change the operating point."""
 
 OVER_TIME = frozenset((".ic", ".meas", ".measure", ".four", ".fourier"))
@@ -59,10 +87,17 @@ ADVICE: dict[str, str] = {
 
 OTHER_ANALYSES: dict[str, str] = {
     ".noise": "noise",
-    ".disto": "distortion", ".pz": "pole-zero", ".sp": "scattering-parameter",
-    ".pss": "periodic-steady-state", ".hb": "harmonic-balance", ".mc": "Monte Carlo", ".wcase": "worst-case",
-    ".sampling": "Monte Carlo", ".embeddedsampling": "Monte Carlo", ".pce": "polynomial-chaos",
-}  # fmt: skip
+    ".disto": "distortion",
+    ".pz": "pole-zero",
+    ".sp": "scattering-parameter",
+    ".pss": "periodic-steady-state",
+    ".hb": "harmonic-balance",
+    ".mc": "Monte Carlo",
+    ".wcase": "worst-case",
+    ".sampling": "Monte Carlo",
+    ".embeddedsampling": "Monte Carlo",
+    ".pce": "polynomial-chaos",
+}
 """Analyses that are not done; the operating point is solved instead."""
 
 FORMULAS = {

@@ -193,8 +193,10 @@ class _Collected:
         """One directive."""
         word, _, body = text.strip().partition(" ")
         known: dict[str, Callable[[str], None]] = {
-            "input": self._inputs, "output": self._outputs, "trainable": self._trainable,
-        }  # fmt: skip
+            "input": self._inputs,
+            "output": self._outputs,
+            "trainable": self._trainable,
+        }
         kind = _PLURAL.get(word.lower(), word.lower())
         if kind not in known:
             near = difflib.get_close_matches(kind, known, n=1)
@@ -304,13 +306,20 @@ class _Collected:
             low, high = options.get("min", low), options.get("max", high)
             unit = ELEMENTS[code].unit
             if not low < high or (code != CURRENT and low <= 0.0):
-                raise _Wrong(f"the bounds {low:g} and {high:g} {unit} are none", word,
-                             "min must be below max" + ", and above 0" * (code != CURRENT))  # fmt: skip
+                raise _Wrong(
+                    f"the bounds {low:g} and {high:g} {unit} are none",
+                    word,
+                    "min must be below max" + ", and above 0" * (code != CURRENT),
+                )
             outside = next((k for k, own in zip(chosen, values) if not low <= own <= high), None)
             if outside is not None:
                 name = self.circuit.names[outside]
-                raise _Wrong(f"{name} has {value[outside]:g} {unit}, outside its bounds {low:g} … {high:g} {unit}",
-                             word, "widen the bounds or change its value", [name])  # fmt: skip
+                raise _Wrong(
+                    f"{name} has {value[outside]:g} {unit}, outside its bounds {low:g} … {high:g} {unit}",
+                    word,
+                    "widen the bounds or change its value",
+                    [name],
+                )
             self.bounds.update(dict.fromkeys(((k, "") for k in chosen), (low, high)))
 
     def _check_chosen(self, chosen: Sequence[int], values: Sequence[float], resistors: bool, word: str) -> None:
@@ -368,8 +377,9 @@ def _defaults(values: list[float], code: int) -> tuple[float, float]:
 def numbers_of(deck: Deck) -> dict[str, float]:
     """Thresholds, hystereses and resistances of a deck's switches, by ``S1.vt`` and the like."""
     names = deck.circuit.names
-    return {f"{names[k]}.{name}": value for k, law in deck.following.switches.items()
-            for name, value in law.numbers.items()}  # fmt: skip
+    return {
+        f"{names[k]}.{name}": value for k, law in deck.following.switches.items() for name, value in law.numbers.items()
+    }
 
 
 def _at(place: Location, word: str) -> Location:

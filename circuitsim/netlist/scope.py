@@ -229,7 +229,7 @@ class Scope:
         "value",
         "variants",
         "waves",
-    )  # fmt: skip
+    )
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
         self.name, self.card, self.parent = name, card, parent

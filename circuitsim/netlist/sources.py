@@ -78,8 +78,12 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: F
 def _from_file(parts: Parts, card: Card, name: Token, points: Token, wave: Wave | None) -> Wave:
     """PWL with the points of a file."""
     if wave is None or wave.name != "pwl" or wave.numbers:
-        raise CardError("syntax", f"{short(name.text)}: file= belongs to PWL without other points", points.offset,
-                        "PWL file=points.txt")  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)}: file= belongs to PWL without other points",
+            points.offset,
+            "PWL file=points.txt",
+        )
     return wave._replace(numbers=list(parts.points(card, points)))
 
 
@@ -118,8 +122,12 @@ def _words(
         elif value is None and k == 1:
             offset, value = token.offset, _number(parts, scope, card, name, token)
         else:
-            raise CardError("syntax", f"{short(name.text)}: {short(token.text)!r} does not belong here",
-                            token.offset, "a source reads: DC value AC magnitude phase FUNCTION(…)")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{short(name.text)}: {short(token.text)!r} does not belong here",
+                token.offset,
+                "a source reads: DC value AC magnitude phase FUNCTION(…)",
+            )
     return offset, value, wave
 
 
@@ -136,8 +144,14 @@ def _relative(parts: Parts, card: Card, name: Token, times: list[Token], wave: W
         for k, (time, after) in enumerate(zip(stated, signed)):
             numbers[2 * k] = last = time + (last if after else 0.0)
     first = times[signed.index(True)]
-    parts.reporter.warning("pwl", f"{short(name.text)}: the time {short(first.text)} is counted from {counted}", card,
-                           first.offset, "write the time without a sign", [name.text])  # fmt: skip
+    parts.reporter.warning(
+        "pwl",
+        f"{short(name.text)}: the time {short(first.text)} is counted from {counted}",
+        card,
+        first.offset,
+        "write the time without a sign",
+        [name.text],
+    )
     return wave._replace(numbers=numbers)
 
 

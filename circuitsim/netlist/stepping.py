@@ -152,8 +152,12 @@ class Ranges:
         words = self.words[self.at : self.at + 3]
         if len(words) < 3:
             last = "step" if scale is Scale.LIN else "the number of points"
-            raise CardError("syntax", f"{self.word} {short(named.token.text)} needs start, stop and {last}", self.end(),
-                            f"{self.word} {FORMS}")  # fmt: skip
+            raise CardError(
+                "syntax",
+                f"{self.word} {short(named.token.text)} needs start, stop and {last}",
+                self.end(),
+                f"{self.word} {FORMS}",
+            )
         self.at += 3
         start, stop, step = (self.number(token) for token in words)
         try:
@@ -196,18 +200,30 @@ class Resolver:
         if name.lower() in self.scope.parameters:
             return Target.PARAMETER, name, ()
         if named.parameter:
-            raise CardError("parameter", f"{self.word}: no parameter is called {short(name)!r}", at,
-                            f"define it: .param {short(name)}=…")  # fmt: skip
-        raise CardError("analysis", f"{self.word} sweeps {short(name)}, which is not in the circuit",
-                        at, "name a source, a resistor or a parameter")  # fmt: skip
+            raise CardError(
+                "parameter",
+                f"{self.word}: no parameter is called {short(name)!r}",
+                at,
+                f"define it: .param {short(name)}=…",
+            )
+        raise CardError(
+            "analysis",
+            f"{self.word} sweeps {short(name)}, which is not in the circuit",
+            at,
+            "name a source, a resistor or a parameter",
+        )
 
     def element(self, name: str, at: int) -> tuple[Target, str, tuple[str, ...]]:
         """An element with a value."""
         index = self.circuit.element_index(name)
         row = ELEMENTS[self.circuit.columns()[0][index]]
         if not row.parameter:
-            raise CardError("analysis", f"{self.word} sweeps {short(name)}, which has no value to sweep", at,
-                            "sweep a source, a resistor or a parameter")  # fmt: skip
+            raise CardError(
+                "analysis",
+                f"{self.word} sweeps {short(name)}, which has no value to sweep",
+                at,
+                "sweep a source, a resistor or a parameter",
+            )
         return Target.ELEMENT, name, ()
 
     def own(self, name: str, parameter: str, at: int) -> tuple[Target, str, tuple[str, ...]]:
@@ -220,16 +236,25 @@ class Resolver:
                 return Target.ELEMENT, name, ()
             if circuit.device_parameter(f"{name}.{parameter}") is not None:
                 return Target.ELEMENT, f"{name}.{parameter}", ()
-            raise CardError("analysis", f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary", at,
-                            f"vary its value: {self.word} {short(name)} …")  # fmt: skip
+            raise CardError(
+                "analysis",
+                f"{self.word}: {short(name)} has no parameter {short(parameter)!r} to vary",
+                at,
+                f"vary its value: {self.word} {short(name)} …",
+            )
         model = self.scope.find_model(name.lower())
         if model is not None and steps(model, parameter):
             return Target.PARAMETER, word, ()
         elements = tuple(
-            f"{circuit.names[k]}.{parameter}" for k, device in circuit.devices.items()
+            f"{circuit.names[k]}.{parameter}"
+            for k, device in circuit.devices.items()
             if device.label.lower() == name.lower() and device.model.parameter_called(parameter) is not None
-        )  # fmt: skip
+        )
         if not elements:
-            raise CardError("analysis", f"{self.word}: no element takes {short(parameter)!r} from a model "
-                            f"{short(name)!r}", at, "name an element or a parameter of the deck")  # fmt: skip
+            raise CardError(
+                "analysis",
+                f"{self.word}: no element takes {short(parameter)!r} from a model {short(name)!r}",
+                at,
+                "name an element or a parameter of the deck",
+            )
         return Target.ELEMENT, word, elements

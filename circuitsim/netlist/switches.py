@@ -65,12 +65,17 @@ def element(reader: DeckReader, parts: Parts, scope: Scope, card: Card) -> None:
     model = nodes if letter == "s" else nodes + 1
     if not model + 1 <= len(words) <= model + 2:
         ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
-        raise CardError("syntax", f"{short(name.text)} needs {ends_at} and a model", max(len(card.text) - 1, 0),
-                        FORMS[letter])  # fmt: skip
+        raise CardError(
+            "syntax", f"{short(name.text)} needs {ends_at} and a model", max(len(card.text) - 1, 0), FORMS[letter]
+        )
     state = words[-1].text.lower() if len(words) == model + 2 else "off"
     if state not in STATES:
-        raise CardError("syntax", f"{short(name.text)}: {short(words[-1].text)!r} is neither ON nor OFF",
-                        words[-1].offset, FORMS[letter])  # fmt: skip
+        raise CardError(
+            "syntax",
+            f"{short(name.text)}: {short(words[-1].text)!r} is neither ON nor OFF",
+            words[-1].offset,
+            FORMS[letter],
+        )
     ends = [parts.node(scope, token) for token in words[:nodes]]
     use = ModelUse(card, words[model].offset, name.text, words[model].text)
     position = scope.element(RESISTOR, name.text, ends[0], ends[1], 0.0, card)
@@ -110,8 +115,13 @@ def law(elaborator: Elaborator, frame: Frame, k: int) -> SwitchLaw | None:
         return SwitchLaw((first, second), numbers, control.closed)
     place = scope.index.get(control.source.text.lower())
     if place is None or scope.kind[place] != VOLTAGE:
-        elaborator.reporter.error("controlled", f"{short(name)}: {short(control.source.text)!r} is no voltage source",
-                                  control.card, control.source.offset, "the source's current controls it",
-                                  [name])  # fmt: skip
+        elaborator.reporter.error(
+            "controlled",
+            f"{short(name)}: {short(control.source.text)!r} is no voltage source",
+            control.card,
+            control.source.offset,
+            "the source's current controls it",
+            [name],
+        )
         return None
     return SwitchLaw(frame.prefix + scope.names[place], numbers, control.closed)

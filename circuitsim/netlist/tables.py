@@ -1,6 +1,6 @@
 """Tables of values (``.data``): names, then rows of one value each; ``.dc DATA=`` and ``.step DATA=`` run through them.
 
-    .data load r1 r2 1k 2k 4k 8k .enddata        two names, two rows
+.data load r1 r2 1k 2k 4k 8k .enddata        two names, two rows
 """
 
 from __future__ import annotations
@@ -37,11 +37,16 @@ def table(card: Card, position: int) -> Table:
     first = next((k for k, token in enumerate(words) if k and _value(token)), len(words))
     columns, values = words[1:first], words[first:]
     if not columns or not values:
-        raise CardError("syntax", f".data {short(words[0].text)} needs names of columns, then values",
-                        words[0].offset, form)  # fmt: skip
+        raise CardError(
+            "syntax", f".data {short(words[0].text)} needs names of columns, then values", words[0].offset, form
+        )
     if len(values) % len(columns):
-        raise CardError("syntax", f".data {short(words[0].text)}: {len(values)} values do not fill rows of "
-                        f"{len(columns)}", values[-1].offset, form)  # fmt: skip
+        raise CardError(
+            "syntax",
+            f".data {short(words[0].text)}: {len(values)} values do not fill rows of {len(columns)}",
+            values[-1].offset,
+            form,
+        )
     return Table(card, words[0], columns, values)
 
 

@@ -69,9 +69,12 @@ def checked_temperature(value: float, offset: int) -> float:
 
 
 def temperatures_of(
-    cards: Iterable[Card], options: Mapping[str, tuple[Card, Token]], top: Scope, overrides: Mapping[str, float],
+    cards: Iterable[Card],
+    options: Mapping[str, tuple[Card, Token]],
+    top: Scope,
+    overrides: Mapping[str, float],
     reporter: Reporter,
-) -> Temperatures:  # fmt: skip
+) -> Temperatures:
     """The temperatures that a deck states; what is wrong with them is reported.
 
     Parameters

@@ -43,8 +43,12 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
     if words[0].lower() not in _CARDS and not is_element(Card(source, 1, line), top):
         return None
     place = source.place(1, len(line) - len(line.lstrip()) + 1)
-    return Problem("title", f"the first line is the title: {short(line.strip())!r} is not read as a card", place,
-                   "put a title line before it, or read the deck with --no-title (title=False in Python)")  # fmt: skip
+    return Problem(
+        "title",
+        f"the first line is the title: {short(line.strip())!r} is not read as a card",
+        place,
+        "put a title line before it, or read the deck with --no-title (title=False in Python)",
+    )
 
 
 def is_element(card: Card, top: Scope) -> bool:
@@ -74,8 +78,10 @@ def parses(card: Card, top: Scope) -> bool:
     names = [w.text.lower() for w in words if not _VALUE.fullmatch(w.text)]
     if CODES[card.text.split()[0][0]] in (CODES["v"], CODES["i"]):
         return len(scratch.kind) > 0
-    return all(name in top.parameters or name in top.models or f"{name}=" in card.text.lower().replace(" ", "")
-               for name in names)  # fmt: skip
+    return all(
+        name in top.parameters or name in top.models or f"{name}=" in card.text.lower().replace(" ", "")
+        for name in names
+    )
 
 
 def is_node(word: str, top: Scope) -> bool:

@@ -57,8 +57,12 @@ def tokens(card: Card, start: int = 0) -> list[Token]:
             token = delimited(text, at)
         if token.kind != MARK:
             if at == glued:
-                raise CardError("syntax", "an expression is glued to a name", at, "put a blank between them; names "
-                                "cannot be computed")  # fmt: skip
+                raise CardError(
+                    "syntax",
+                    "an expression is glued to a name",
+                    at,
+                    "put a blank between them; names cannot be computed",
+                )
             glued = token.end
         found.append(token)
         position = token.end

@@ -128,9 +128,7 @@ def with_letter(name: str, letter: str) -> str:
     return f"{letter}.{name}" if "." in name else f"{letter}{name}"
 
 
-def text_of(
-    circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None, ngspice: bool = False
-) -> str:
+def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None, ngspice: bool = False) -> str:
     """The deck; see `circuitsim.netlist.dumps`. With ``timed``, what acts over time too."""
     nodes, changed = node_names(circuit)
     written, names, renamed = element_names(circuit)

@@ -97,5 +97,12 @@ def project(rows, v, i, r, u, points):
 
 
 __all__ = [
-    "CHAIN", "DERIVATIVES", "DERIVATIVE_CHAIN", "JUNCTIONS", "by_parameters", "law", "numbered_rows", "project",
-]  # fmt: skip
+    "CHAIN",
+    "DERIVATIVES",
+    "DERIVATIVE_CHAIN",
+    "JUNCTIONS",
+    "by_parameters",
+    "law",
+    "numbered_rows",
+    "project",
+]

@@ -15,9 +15,27 @@ from circuitsim.newton.steps import KEPT, NEAR, NOTHING, TOUCH, newton_sample, p
 
 
 def newton_samples(
-    plan, kind, first, second, value, inputs, x, places, role, rows, zero, given, tolerance,
-    begin, end, closed, v, current, relative, steps,
-):  # fmt: skip
+    plan,
+    kind,
+    first,
+    second,
+    value,
+    inputs,
+    x,
+    places,
+    role,
+    rows,
+    zero,
+    given,
+    tolerance,
+    begin,
+    end,
+    closed,
+    v,
+    current,
+    relative,
+    steps,
+):
     """Solve samples ``begin`` … ``end`` − 1, filling in one row of each result for every sample.
 
     Parameters
@@ -60,9 +78,24 @@ def newton_samples(
             own[TOUCH : TOUCH + 5] = zero
         while True:
             steps[s], relative[s] = newton_sample(
-                plan, space, kind, first, second, values, places, role, rows, own, 0 if near else 1, tolerance,
-                closed[s], v[s], current[s], worst, each,
-            )  # fmt: skip
+                plan,
+                space,
+                kind,
+                first,
+                second,
+                values,
+                places,
+                role,
+                rows,
+                own,
+                0 if near else 1,
+                tolerance,
+                closed[s],
+                v[s],
+                current[s],
+                worst,
+                each,
+            )
             if not near or (steps[s] > 0 and relative[s] <= tolerance):
                 break
             own[TOUCH : TOUCH + 5] = zero

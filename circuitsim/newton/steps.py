@@ -107,9 +107,24 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
     for d in range(closed.size):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     steps, worst = newton_sample(
-        plan, space, kind, first, second, value, places, role, rows, own, exact, tolerance, closed, v, current,
-        out[at : at + 7], out[at + 7 : at + 14],
-    )  # fmt: skip
+        plan,
+        space,
+        kind,
+        first,
+        second,
+        value,
+        places,
+        role,
+        rows,
+        own,
+        exact,
+        tolerance,
+        closed,
+        v,
+        current,
+        out[at : at + 7],
+        out[at + 7 : at + 14],
+    )
     out[at + 14] = steps
     for d in range(closed.size):
         out[at + 15 + d] = 1.0 if closed[d] else 0.0
@@ -118,9 +133,24 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
 
 
 def newton_sample(
-    plan, space, kind, first, second, value, places, role, rows, own, exact, tolerance, closed, v, current, worst,
+    plan,
+    space,
+    kind,
+    first,
+    second,
+    value,
+    places,
+    role,
+    rows,
+    own,
+    exact,
+    tolerance,
+    closed,
+    v,
+    current,
+    worst,
     relative,
-):  # fmt: skip
+):
     """Newton's method for one column of values; see `newton_once`.
 
     Parameters
@@ -167,9 +197,19 @@ def newton_sample(
             if off <= CLOSE or (off <= 0.5 * tolerance and off > 0.25 * best):
                 hold(first, second, places, own, value, v, space.low, current)
                 bound = violations(
-                    kind, first, second, value, v, space.low, still_nodes(space.stubs, closed), current,
-                    space.at_node, role, worst, relative,
-                )  # fmt: skip
+                    kind,
+                    first,
+                    second,
+                    value,
+                    v,
+                    space.low,
+                    still_nodes(space.stubs, closed),
+                    current,
+                    space.at_node,
+                    role,
+                    worst,
+                    relative,
+                )
                 for k in range(7):
                     off = max(off, relative[k])
                 return step, off if bound <= ACCURATE else np.inf

@@ -63,9 +63,11 @@ def plot_worst_case(found: WorstCase) -> Figure:
     for row, one in enumerate(ranges):
         axes = figure.add_subplot(len(ranges), 1, row + 1)
         limits = [
-            x for spec, _ in found.specifications if spec.quantity.lower() == one.name.lower()
+            x
+            for spec, _ in found.specifications
+            if spec.quantity.lower() == one.name.lower()
             for x in (spec.low, spec.high)
-        ]  # fmt: skip
+        ]
         _range(axes, one, limits)
         if row == 0:
             title(axes, found.title)
@@ -148,5 +150,12 @@ def bars(axes: Axes, rows: Sequence[tuple[str, float]], label: str) -> None:
     axes.grid(True, axis="x", linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8, colors=INK)
     if len(rows) > len(shown):
-        axes.text(0.99, 0.02, f"and {len(rows) - len(shown)} of smaller effect", fontsize=7, ha="right",
-                  transform=axes.transAxes, color=INK)  # fmt: skip
+        axes.text(
+            0.99,
+            0.02,
+            f"and {len(rows) - len(shown)} of smaller effect",
+            fontsize=7,
+            ha="right",
+            transform=axes.transAxes,
+            color=INK,
+        )

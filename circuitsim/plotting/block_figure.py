@@ -49,16 +49,29 @@ def draw_blocks(source: OperatingPoint | Circuit, whole: Block) -> Figure:
             return INK
         return tuple(colours.to_rgba(volts[nodes])[0])
 
-    paper.axes.add_collection(LineCollection(
-        [found.centres[list(line.parts)] for line in found.lines], colors=[colour(line.nodes) for line in found.lines],
-        linewidths=[paper.scale * (1.1 + 0.75 * float(np.log2(len(line.nodes)))) for line in found.lines], zorder=1,
-    ))  # fmt: skip
+    paper.axes.add_collection(
+        LineCollection(
+            [found.centres[list(line.parts)] for line in found.lines],
+            colors=[colour(line.nodes) for line in found.lines],
+            linewidths=[paper.scale * (1.1 + 0.75 * float(np.log2(len(line.nodes)))) for line in found.lines],
+            zorder=1,
+        )
+    )
     idle = without_current(what)
     for part, centre in zip(whole.parts, found.centres):
         _box(paper.axes, part, centre, box_words(source, part), bool(idle[list(part.elements)].all()), paper.scale)
     for text in (line.label for line in found.lines if line.label is not None):
-        paper.axes.text(text.x, text.y, plain(text.words), fontsize=paper.scale * text.size, color=INK, ha=text.ha,
-                        va=text.va, linespacing=1.0, zorder=3)  # fmt: skip
+        paper.axes.text(
+            text.x,
+            text.y,
+            plain(text.words),
+            fontsize=paper.scale * text.size,
+            color=INK,
+            ha=text.ha,
+            va=text.va,
+            linespacing=1.0,
+            zorder=3,
+        )
     words = [f"{len(what.circuit):,} elements in {len(whole.parts)} blocks; lines: common nodes"]
     words += ["faint: no current"] if idle.any() else []
     paper.finish(colours, [*words, "circuitsim report opens each block"])
@@ -73,10 +86,29 @@ def _box(axes: Axes, part: Block, centre: np.ndarray, words: list[str], idle: bo
     width, height = (2 * HALF).tolist()
     ink = FAINT if idle else INK
     style = "round,pad=0,rounding_size=0.06"
-    axes.add_patch(FancyBboxPatch((x, y), width, height, style, facecolor="white", edgecolor=ink,
-                                  linewidth=1.4 * scale, zorder=2))  # fmt: skip
+    axes.add_patch(
+        FancyBboxPatch((x, y), width, height, style, facecolor="white", edgecolor=ink, linewidth=1.4 * scale, zorder=2)
+    )
     middle = float(centre[0])
-    axes.text(middle, float(centre[1]) + 0.02, plain(short(part.name, 18)), fontsize=9 * scale, color=ink, ha="center",
-              va="bottom", fontweight="bold", zorder=3)  # fmt: skip
-    axes.text(middle, float(centre[1]), plain("\n".join(words)), fontsize=7.5 * scale, color=FAINT, ha="center",
-              va="top", linespacing=1.15, zorder=3)  # fmt: skip
+    axes.text(
+        middle,
+        float(centre[1]) + 0.02,
+        plain(short(part.name, 18)),
+        fontsize=9 * scale,
+        color=ink,
+        ha="center",
+        va="bottom",
+        fontweight="bold",
+        zorder=3,
+    )
+    axes.text(
+        middle,
+        float(centre[1]),
+        plain("\n".join(words)),
+        fontsize=7.5 * scale,
+        color=FAINT,
+        ha="center",
+        va="top",
+        linespacing=1.15,
+        zorder=3,
+    )

@@ -92,10 +92,12 @@ class _Pictures:
         found = diagram(self.what, block.parts, self.effort)
         size = (found.high - found.low + 2 * MARGIN) * SCALE
         title = f"Block diagram of {block.name or 'the whole circuit'}"
-        begin = (f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
-                 f'aria-label="{escape(title)}" viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" '
-                 f'width="{size[0]:.0f}" {attributes}'
-                 f'style="max-width:100%;height:auto">')  # fmt: skip
+        begin = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
+            f'aria-label="{escape(title)}" viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" '
+            f'width="{size[0]:.0f}" {attributes}'
+            f'style="max-width:100%;height:auto">'
+        )
         lines = [self._line(found, line, block) for line in found.lines]
         boxes = [self._box(found, k, part, own) for k, (part, own) in enumerate(zip(block.parts, numbers))]
         style = [f"<style>{self.style}</style>"] if self.style else []
@@ -109,8 +111,10 @@ class _Pictures:
         (x1, y1), (x2, y2) = (self._at(found, found.centres[k]) for k in line.parts)
         width = 1.5 + np.log2(len(line.nodes))
         text = "" if line.label is None else words(line.label, *self._at(found, np.array(line.label[:2], dtype=float)))
-        return (f'<g class="link" role="img" aria-label="{said}"><title>{said}</title><polyline class="wire" '
-                f'stroke-width="{width:.1f}" points="{x1:.1f},{y1:.1f} {x2:.1f},{y2:.1f}"/>{text}</g>')  # fmt: skip
+        return (
+            f'<g class="link" role="img" aria-label="{said}"><title>{said}</title><polyline class="wire" '
+            f'stroke-width="{width:.1f}" points="{x1:.1f},{y1:.1f} {x2:.1f},{y2:.1f}"/>{text}</g>'
+        )
 
     def _box(self, found: Diagram, k: int, part: Block, number: int) -> str:
         x, y = self._at(found, found.centres[k])
@@ -125,11 +129,13 @@ class _Pictures:
         said = escape(said, quote=True)
         lines = Text(0.0, 0.0, short(part.name, 18), "center", "bottom", size=9.0, bold=True)
         more = Text(0.0, 0.0, "\n".join(inside), "center", "top", size=7.5, faint=True)
-        return (f'<g class="block{state}" data-block="{number}" data-name="{escape(part.name)}" '
-                f'role="{"img" if self.style else "button"}" aria-label="{said}"><title>{said}</title>'
-                f'<rect class="body" stroke-width="1.9" rx="6" '
-                f'x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
-                f"{words(lines, x, y - 1)}{words(more, x, y + 1)}</g>")  # fmt: skip
+        return (
+            f'<g class="block{state}" data-block="{number}" data-name="{escape(part.name)}" '
+            f'role="{"img" if self.style else "button"}" aria-label="{said}"><title>{said}</title>'
+            f'<rect class="body" stroke-width="1.9" rx="6" '
+            f'x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+            f"{words(lines, x, y - 1)}{words(more, x, y + 1)}</g>"
+        )
 
     @staticmethod
     def _at(found: Diagram, place: np.ndarray) -> tuple[float, float]:

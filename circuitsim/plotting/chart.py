@@ -45,8 +45,9 @@ class _Scale(NamedTuple):
         return self.begin + (self.end - self.begin) * (value - self.low) / (self.high - self.low)
 
 
-def line_chart(x: Sequence[float], curves: Mapping[str, Sequence[float]], across: Axis, up: Axis,
-               style: bool = True) -> str:  # fmt: skip
+def line_chart(
+    x: Sequence[float], curves: Mapping[str, Sequence[float]], across: Axis, up: Axis, style: bool = True
+) -> str:
     """Curves over one common axis as an ``<svg>`` element; values that are not finite interrupt a curve.
 
     Parameters
@@ -64,18 +65,24 @@ def line_chart(x: Sequence[float], curves: Mapping[str, Sequence[float]], across
     sx = _scale(x, LEFT, WIDTH - RIGHT, across.logarithmic)
     sy = _scale(every, HEIGHT - BOTTOM, TOP, up.logarithmic)
     title = f"{', '.join(curves)} over {across.name}"
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-chart" role="img" aria-label="{escape(title)}" '
-             f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="max-width:100%;height:auto">']  # fmt: skip
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-chart" role="img" aria-label="{escape(title)}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" style="max-width:100%;height:auto">'
+    ]
     if style:
         parts.append(f"<style>{CHART_STYLE}</style>")
     for value in _ticks(sx):
         at = sx(value)
-        parts += [f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>',
-                  _text(at, HEIGHT - BOTTOM + 15, "middle", _tick(value, across))]  # fmt: skip
+        parts += [
+            f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>',
+            _text(at, HEIGHT - BOTTOM + 15, "middle", _tick(value, across)),
+        ]
     for value in _ticks(sy):
         at = sy(value)
-        parts += [f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>',
-                  _text(LEFT - 6, at + 4, "end", _tick(value, up))]  # fmt: skip
+        parts += [
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>',
+            _text(LEFT - 6, at + 4, "end", _tick(value, up)),
+        ]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "middle", across.name))
     for number, (name, values) in enumerate(curves.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -116,8 +123,13 @@ def _tick(value: float, axis: Axis) -> str:
     return format_quantity(value + 0.0, axis.unit, 4) if axis.unit else f"{value:.4g}"
 
 
-def _curve(name: str, points: Sequence[tuple[float, float]], scales: tuple[_Scale, _Scale], colour: str,
-           axes: tuple[Axis, Axis]) -> list[str]:  # fmt: skip
+def _curve(
+    name: str,
+    points: Sequence[tuple[float, float]],
+    scales: tuple[_Scale, _Scale],
+    colour: str,
+    axes: tuple[Axis, Axis],
+) -> list[str]:
     """One curve in pieces, and its points with their values."""
     pieces: list[list[str]] = [[]]
     marks = []

@@ -88,27 +88,44 @@ def _paint(
         return INK if colours is None or volts is None else tuple(colours.to_rgba(np.array([volts]))[0])
 
     strokes, edge = drawing.strokes, scale * (1.4 if drawing.detailed else 0.5)
-    axes.add_collection(LineCollection(
-        [s.points for s in strokes], colors=[colour(s.potential) for s in strokes],
-        linewidths=[scale * s.width for s in strokes], capstyle="round", zorder=2,
-    ))  # fmt: skip
+    axes.add_collection(
+        LineCollection(
+            [s.points for s in strokes],
+            colors=[colour(s.potential) for s in strokes],
+            linewidths=[scale * s.width for s in strokes],
+            capstyle="round",
+            zorder=2,
+        )
+    )
     fills = [INK if body.filled else "white" for body in drawing.bodies]
-    axes.add_collection(PolyCollection(
-        [body.points for body in drawing.bodies], facecolors=fills, edgecolors=INK, linewidths=edge, zorder=1.5
-    ))  # fmt: skip
-    axes.add_collection(LineCollection(
-        [c.points for c in drawing.controls], colors=FAINT, linewidths=0.8 * scale, linestyles=(0, (4, 3)), zorder=1.4,
-    ))  # fmt: skip
+    axes.add_collection(
+        PolyCollection(
+            [body.points for body in drawing.bodies], facecolors=fills, edgecolors=INK, linewidths=edge, zorder=1.5
+        )
+    )
+    axes.add_collection(
+        LineCollection(
+            [c.points for c in drawing.controls],
+            colors=FAINT,
+            linewidths=0.8 * scale,
+            linestyles=(0, (4, 3)),
+            zorder=1.4,
+        )
+    )
     heads = [c.head for c in drawing.controls]
     axes.add_collection(PolyCollection(heads, facecolors=FAINT, edgecolors="none", zorder=4))
     axes.add_collection(PolyCollection([a.points for a in drawing.arrows], facecolors=INK, edgecolors="none", zorder=4))
     if drawing.dots:
         area = scale**2 * (34 if drawing.detailed else 5)
         axes.scatter(
-            [dot.x for dot in drawing.dots], [dot.y for dot in drawing.dots], s=area,
+            [dot.x for dot in drawing.dots],
+            [dot.y for dot in drawing.dots],
+            s=area,
             c=[colour(None if voltages is None else float(voltages[dot.node])) for dot in drawing.dots],
-            edgecolors=INK if drawing.detailed else "none", linewidths=0.8, zorder=5,
-        )  # fmt: skip
+            edgecolors=INK if drawing.detailed else "none",
+            linewidths=0.8,
+            zorder=5,
+        )
     _write(axes, drawing.labels, scale)
 
 
@@ -118,7 +135,17 @@ def _write(axes: Axes, labels: list[Label], scale: float) -> None:
     halo = [withStroke(linewidth=2.2 * scale, foreground="white")]
     for text in (text for label in labels for text in label.texts):
         axes.text(
-            text.x, text.y, plain(text.words), path_effects=halo, zorder=6, fontsize=scale * text.size,
-            color=FAINT if text.faint else INK, rotation=text.angle, rotation_mode="anchor", ha=text.ha, va=text.va,
-            linespacing=1.0, fontweight="bold" if text.bold else "normal",
-        )  # fmt: skip
+            text.x,
+            text.y,
+            plain(text.words),
+            path_effects=halo,
+            zorder=6,
+            fontsize=scale * text.size,
+            color=FAINT if text.faint else INK,
+            rotation=text.angle,
+            rotation_mode="anchor",
+            ha=text.ha,
+            va=text.va,
+            linespacing=1.0,
+            fontweight="bold" if text.bold else "normal",
+        )

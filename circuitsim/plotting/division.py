@@ -151,8 +151,10 @@ class _Division:
         leaves = max(math.ceil(len(items) / (MOST_PARTS if boxes else MOST_ELEMENTS)), 2)
         levels = max(1, math.ceil(math.log(leaves) / math.log(MOST_PARTS) - 1e-9))
         groups = self._groups(items, max(2, math.ceil(leaves ** (1.0 / levels) - 1e-9)))
-        parts = [self._of(self._part(prefix, name, str(number)), group, prefix, depth)
-                 for number, group in enumerate(groups, 1)]  # fmt: skip
+        parts = [
+            self._of(self._part(prefix, name, str(number)), group, prefix, depth)
+            for number, group in enumerate(groups, 1)
+        ]
         return Block(name, elements, tuple(parts))
 
     @staticmethod

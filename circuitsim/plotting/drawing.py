@@ -142,8 +142,9 @@ def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) 
     """
     circuit = circuit_of(source)
     if len(circuit) > MOST:
-        raise UsageError(f"the circuit has {len(circuit):,} elements, a drawing shows at most {MOST:,}; "
-                         "draw a sub-circuit")  # fmt: skip
+        raise UsageError(
+            f"the circuit has {len(circuit):,} elements, a drawing shows at most {MOST:,}; draw a sub-circuit"
+        )
     if isinstance(source, Circuit):
         return Shown(circuit)
     regions = ((k, source.region(k)) for k in range(len(circuit)))
@@ -165,8 +166,7 @@ def arrange(what: Shown, elements: Sequence[int] | None = None, effort: Effort |
     """
     plan = sketch(what.circuit, elements)
     kinds = what.circuit.arrays().kind
-    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)],
-                   effort)  # fmt: skip
+    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)], effort)
     detailed = len(plan.node) <= ON_GRID
     where = placed.positions * (CELL if detailed else 0.55)
     shades = SHADES if elements is None else 2
@@ -209,8 +209,20 @@ class _Draughtsman:
         controls = control_arrows(self.what.circuit, places, self.centres)
         labels = self._labels(dots, controls) if self.detailed else []
         low, high = self._corners(labels, controls)
-        return Drawing(self.what.circuit, self.strokes, self.bodies, self.arrows, dots, labels, controls, low, high,
-                       self.detailed, self.plan.loops, self.strongest)  # fmt: skip
+        return Drawing(
+            self.what.circuit,
+            self.strokes,
+            self.bodies,
+            self.arrows,
+            dots,
+            labels,
+            controls,
+            low,
+            high,
+            self.detailed,
+            self.plan.loops,
+            self.strongest,
+        )
 
     def _corners(self, labels: list[Label], controls: list[ControlArrow]) -> tuple[np.ndarray, np.ndarray]:
         parts = [stroke.points for stroke in self.strokes] + [self.where] + [arrow.points for arrow in controls]
@@ -259,9 +271,14 @@ class _Draughtsman:
         self.choices.append((k, self._choices(k, centre, along, shape.half, share, (a + shift, b + shift))))
 
     def _arrow(
-        self, k: int, shape: SymbolArrays, turn: np.ndarray, centre: np.ndarray, wire: tuple[np.ndarray, np.ndarray],
+        self,
+        k: int,
+        shape: SymbolArrays,
+        turn: np.ndarray,
+        centre: np.ndarray,
+        wire: tuple[np.ndarray, np.ndarray],
         share: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Direction of the current, on the wire."""
         if self.what.currents is None or abs(float(self.what.currents[k])) <= 1e-12 * self.largest:
             return
@@ -274,7 +291,7 @@ class _Draughtsman:
 
     def _symbol(
         self, k: int, shape: SymbolArrays, turn: np.ndarray, centre: np.ndarray, nodes: tuple[int, int], width: float
-    ) -> None:  # fmt: skip
+    ) -> None:
         parts = [np.array([(-shape.half, -0.05), (shape.half, 0.05)]) @ turn + centre]
         if shape.body is not None:
             self.bodies.append(Outline(centre + shape.body @ turn, k, k in self.what.conducting))
@@ -353,9 +370,14 @@ class _Draughtsman:
         return words
 
     def _choices(
-        self, k: int, centre: np.ndarray, along: np.ndarray, half: float, share: float,
+        self,
+        k: int,
+        centre: np.ndarray,
+        along: np.ndarray,
+        half: float,
+        share: float,
         ends: tuple[np.ndarray, np.ndarray],
-    ) -> list[Place]:  # fmt: skip
+    ) -> list[Place]:
         """Places of an element's label: beside its symbol, or along its wire where wires fan out."""
         words = self._words(k)
         if share != 0.5:
@@ -364,12 +386,19 @@ class _Draughtsman:
         if abs(along[1]) < 0.35:
             split = [Text(x, y + 0.19, words[0][0], va="bottom")]
             split += [Text(x, y - 0.19, text, va="top", faint=faint) for text, faint in words[1:]]
-            return [tuple(split), *(stacked(words, x, y + up, "center", va) for up, va in
-                    ((0.19, "bottom"), (-0.19, "top"), (0.3, "bottom"), (-0.3, "top")))]  # fmt: skip
+            return [
+                tuple(split),
+                *(
+                    stacked(words, x, y + up, "center", va)
+                    for up, va in ((0.19, "bottom"), (-0.19, "top"), (0.3, "bottom"), (-0.3, "top"))
+                ),
+            ]
         side = 0.2 if abs(along[1]) > 0.9 else 0.24
         lean = 0.0 if abs(along[1]) > 0.9 else -0.12 * float(np.sign(along[0] * along[1]))
         places: list[Place] = []
         for reach in (1.0, 1.6, 2.4):
-            places += [stacked(words, x + side * reach, y + lean, "left", "center"),
-                       stacked(words, x - side * reach, y - lean, "right", "center")]  # fmt: skip
+            places += [
+                stacked(words, x + side * reach, y + lean, "left", "center"),
+                stacked(words, x - side * reach, y - lean, "right", "center"),
+            ]
         return places

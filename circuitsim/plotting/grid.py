@@ -49,9 +49,14 @@ class Grid:
     """
 
     def __init__(
-        self, start: np.ndarray, edges: np.ndarray, parent: np.ndarray, weight: np.ndarray,
-        shapes: Sequence[Shape] = (), budget: int = BUDGET,
-    ) -> None:  # fmt: skip
+        self,
+        start: np.ndarray,
+        edges: np.ndarray,
+        parent: np.ndarray,
+        weight: np.ndarray,
+        shapes: Sequence[Shape] = (),
+        budget: int = BUDGET,
+    ) -> None:
         n = len(start)
         self.budget = budget
         self.shapes = [vertices.tolist() for vertices, _ in shapes]
@@ -84,9 +89,10 @@ class Grid:
         while True:
             ring = [
                 (x + dx, y + dy)
-                for dx in range(-reach, reach + 1) for dy in range(-reach, reach + 1)
+                for dx in range(-reach, reach + 1)
+                for dy in range(-reach, reach + 1)
                 if max(abs(dx), abs(dy)) == reach and (x + dx, y + dy) not in self.at
-            ]  # fmt: skip
+            ]
             if ring:
                 cell = min(ring, key=lambda c: ((c[0] - wish[0]) ** 2 + (c[1] - wish[1]) ** 2, c))
                 self.cells[v] = cell

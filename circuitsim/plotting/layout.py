@@ -90,9 +90,13 @@ def shaped(diamond: Diamond, local: np.ndarray) -> Shape:
 
 
 def _component(
-    edges: np.ndarray, parent: np.ndarray, weight: np.ndarray, left: np.ndarray, diamonds: Sequence[Shape],
+    edges: np.ndarray,
+    parent: np.ndarray,
+    weight: np.ndarray,
+    left: np.ndarray,
+    diamonds: Sequence[Shape],
     effort: Effort,
-) -> PlacedLayers:  # fmt: skip
+) -> PlacedLayers:
     middle = np.full(len(edges), 0.5)
     found = None if diamonds else layered(edges, parent, left, parent.size <= ON_GRID)
     if found is not None:

@@ -112,9 +112,12 @@ def sketch(circuit: Circuit, elements: Sequence[int] | None = None) -> Sketch:
         bundles.setdefault(key, []).append(k)
     diamonds = [
         Diamond(
-            vertex[b.left], vertex[b.right], vertex[b.top], corner[number] if number in corner else vertex[b.bottom],
+            vertex[b.left],
+            vertex[b.right],
+            vertex[b.top],
+            corner[number] if number in corner else vertex[b.bottom],
             tuple(vertex[v] for v in b.middle),
         )
         for number, b in enumerate(found)
-    ]  # fmt: skip
+    ]
     return Sketch(node, parent, [Bundle(*key, tuple(elements)) for key, elements in bundles.items()], loops, diamonds)

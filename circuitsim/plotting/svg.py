@@ -92,9 +92,12 @@ class Writer:
     """
 
     def __init__(
-        self, drawing: Drawing, voltages: np.ndarray | None, marked: frozenset[str],
+        self,
+        drawing: Drawing,
+        voltages: np.ndarray | None,
+        marked: frozenset[str],
         colours: ScalarMappable | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.drawing, self.voltages, self.marked = drawing, voltages, marked
         self.colours = colours
         if colours is None and voltages is not None:
@@ -171,8 +174,10 @@ class Writer:
             if potential is not None:
                 shown_as += f": {format_quantity(potential + 0.0, 'V', 5)}"
             said = escape(shown_as, quote=True)
-            circle = (f'<circle cx="{self._x(dot.x):.1f}" cy="{self._y(dot.y):.1f}" r="{radius}" class="wire dot" '
-                      f'style="--volts:{fill}"/>')  # fmt: skip
+            circle = (
+                f'<circle cx="{self._x(dot.x):.1f}" cy="{self._y(dot.y):.1f}" r="{radius}" class="wire dot" '
+                f'style="--volts:{fill}"/>'
+            )
             name = escape(self.drawing.circuit.node_names[dot.node])
             begin = f'<g class="node" data-node="{dot.node}" data-name="{name}" role="img" aria-label="{said}">'
             found.append(f"{begin}<title>{said}</title>{circle}{labels.get(dot.node, '')}</g>")
@@ -215,8 +220,10 @@ def words(text: Text, x: float, y: float) -> str:
     lines = []
     for k, line in enumerate(text.words.split("\n")):
         down = bottom - 1.22 * size * (count - 1 - k) - 0.28 * size
-        lines.append(f'<text x="{x:.1f}" y="{y + down:.1f}" font-size="{size:.1f}" text-anchor="{anchor}"'
-                     f"{weight}{faint}{turn}>{escape(line)}</text>")  # fmt: skip
+        lines.append(
+            f'<text x="{x:.1f}" y="{y + down:.1f}" font-size="{size:.1f}" text-anchor="{anchor}"'
+            f"{weight}{faint}{turn}>{escape(line)}</text>"
+        )
     return "".join(lines)
 
 

@@ -68,8 +68,15 @@ def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
         axes.legend(fontsize=7, loc="best", frameon=False)
     else:
         shown = f"first {CURVES} of {len(curves)}" if len(curves) > CURVES else f"{len(curves)}"
-        axes.text(0.01, 0.97, f"{shown} curves, dark to light in the order of the columns", fontsize=7, va="top",
-                  transform=axes.transAxes, color=INK)  # fmt: skip
+        axes.text(
+            0.01,
+            0.97,
+            f"{shown} curves, dark to light in the order of the columns",
+            fontsize=7,
+            va="top",
+            transform=axes.transAxes,
+            color=INK,
+        )
 
 
 def _colours(count: int) -> list[tuple[float, ...]]:

@@ -49,9 +49,11 @@ _SYMBOLS = [_drawn(row.symbol) for row in ELEMENTS]
 _SHORT = SymbolArrays(0.2, [], graded=_points((-0.2, 0), (0.2, 0)))
 
 GROUND_LINES = [
-    _points((0, 0), (0, -0.1)), _points((-0.13, -0.1), (0.13, -0.1)),
-    _points((-0.08, -0.15), (0.08, -0.15)), _points((-0.03, -0.2), (0.03, -0.2)),
-]  # fmt: skip
+    _points((0, 0), (0, -0.1)),
+    _points((-0.13, -0.1), (0.13, -0.1)),
+    _points((-0.08, -0.15), (0.08, -0.15)),
+    _points((-0.03, -0.2), (0.03, -0.2)),
+]
 """The ground symbol, hanging from the origin."""
 
 ARROW = _points((-0.055, 0.05), (0.055, 0), (-0.055, -0.05))

@@ -22,9 +22,7 @@ STRIPS = 24
 def plot_waveforms(result: TransientResult, table: Table) -> Figure:
     """One panel a quantity, then one line a diode, drawn while it conducts."""
     time = np.asarray(table.columns[0])
-    panels = {
-        kind: [k for k, name in enumerate(table.header) if k and name[0] == kind] for kind in QUANTITIES
-    }  # fmt: skip
+    panels = {kind: [k for k, name in enumerate(table.header) if k and name[0] == kind] for kind in QUANTITIES}
     panels = {kind: names for kind, names in panels.items() if names}
     strips = result.conduction()[:STRIPS]
     heights = [3.0] * len(panels) + ([0.5 + 0.18 * len(strips)] if strips else [])

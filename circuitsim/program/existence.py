@@ -84,9 +84,7 @@ def _predecessor_cycle(last: np.ndarray, head: np.ndarray) -> list[int] | None:
     return None
 
 
-def _cycle_elements(
-    structure: Structure, program: QuadraticProgram, cycle: list[int]
-) -> tuple[list[int], list[float]]:
+def _cycle_elements(structure: Structure, program: QuadraticProgram, cycle: list[int]) -> tuple[list[int], list[float]]:
     """The diodes of a cycle and the sources between them, in order, and the voltages of these sources.
 
     Their sum holds the diodes forward.
@@ -200,9 +198,12 @@ def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, grou
 
 
 def _search(
-    start: int, out: dict[int, list[int]], back: dict[int, list[int]], flow: dict[tuple[int, int], float],
+    start: int,
+    out: dict[int, list[int]],
+    back: dict[int, list[int]],
+    flow: dict[tuple[int, int], float],
     need: dict[int, float],
-) -> dict[int, int]:  # fmt: skip
+) -> dict[int, int]:
     """Predecessors of all islands reachable from ``start`` in the residual graph, in breadth-first order."""
     via = {start: -1}
     queue = deque([start])
@@ -256,5 +257,6 @@ def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedErro
     return UnboundedError(
         f"no steady state: the sources {', '.join(names[:8])} drive {abs(net):.6g} A {direction} the nodes {shown}, "
         "and no resistor, source or diode lets it back; add a path (a large resistor to ground, say) or turn a diode",
-        elements=names, nodes=nodes,
-    )  # fmt: skip
+        elements=names,
+        nodes=nodes,
+    )

@@ -144,9 +144,18 @@ def analyse_arrays(arrays: CircuitArrays, circuit: Circuit | None = None) -> Str
     coordinate, n, diodes = number[forest.root], int(free.sum()), np.flatnonzero(kind == DIODE)
     derived = Derived(first, second, part, forest.root, coordinate, n, resistors, diodes)
     return Structure(
-        circuit, arrays, voltage_edges, forest, coordinate, n, resistors, diodes, np.flatnonzero(kind == CURRENT),
-        references, derived,
-    )  # fmt: skip
+        circuit,
+        arrays,
+        voltage_edges,
+        forest,
+        coordinate,
+        n,
+        resistors,
+        diodes,
+        np.flatnonzero(kind == CURRENT),
+        references,
+        derived,
+    )
 
 
 def quadratic_program(structure: Structure) -> QuadraticProgram:
@@ -177,9 +186,7 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     d = structure.diodes
     bound = offset[second[d]] - offset[first[d]]
     _check_inner_diodes(structure, d[ends.inner], voltage)
-    return QuadraticProgram(
-        n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset
-    )  # fmt: skip
+    return QuadraticProgram(n, ends.a, ends.b, g, e, c, ends.tail, ends.head, bound[~ends.inner], ends.diode, offset)
 
 
 class Ends(NamedTuple):
@@ -247,10 +254,20 @@ class Derived:
         grouped = several[root]
         at_first, at_second = grouped[u], grouped[v]
         return Ends(
-            r, u, v, coordinate[u], coordinate[v], inner, d[~inner], tail[~inner], head[~inner],
-            np.flatnonzero(grouped), np.flatnonzero(at_first), np.flatnonzero(at_second),
+            r,
+            u,
+            v,
+            coordinate[u],
+            coordinate[v],
+            inner,
+            d[~inner],
+            tail[~inner],
+            head[~inner],
+            np.flatnonzero(grouped),
+            np.flatnonzero(at_first),
+            np.flatnonzero(at_second),
             np.flatnonzero(at_first | at_second),
-        )  # fmt: skip
+        )
 
     @cached_property
     def without_resistors(self) -> Derived:
@@ -314,5 +331,6 @@ def contradiction(structure: Structure, elements: list[int], excess: float) -> I
     return InfeasibleError(
         f"no steady state: the loop {', '.join(names)} violates Kirchhoff's voltage law by {excess:.6g} V; "
         "put a resistor in the loop or correct a source",
-        elements=names, nodes=nodes,
-    )  # fmt: skip
+        elements=names,
+        nodes=nodes,
+    )

@@ -76,16 +76,24 @@ def operating_point(point: OperatingPoint) -> str:
     found = point.to_dict()
     absorbed = sum(max(0.0, power) for power in point.powers.tolist())
     circuit = point.circuit
-    head = (f"<p>{len(circuit.node_names)} nodes, {len(circuit)} elements: {point.status.value}, "
-            f"{escape(format_quantity(absorbed, 'W', 4))} absorbed.</p>")  # fmt: skip
+    head = (
+        f"<p>{len(circuit.node_names)} nodes, {len(circuit)} elements: {point.status.value}, "
+        f"{escape(format_quantity(absorbed, 'W', 4))} absorbed.</p>"
+    )
     if point.uniqueness is not None:
         head += f"<p>Operating points: {escape(point.uniqueness.value)}.</p>"
-    return "".join([
-        head, drawing(point),
-        "<h2>Certificate</h2>", html.certificate(found["certificate"], "uniqueness" not in found),
-        "<h2>Elements</h2>", _long(html.branches(found)),
-        "<h2>Nodes</h2>", _long(html.nodes(found)),
-    ])  # fmt: skip
+    return "".join(
+        [
+            head,
+            drawing(point),
+            "<h2>Certificate</h2>",
+            html.certificate(found["certificate"], "uniqueness" not in found),
+            "<h2>Elements</h2>",
+            _long(html.branches(found)),
+            "<h2>Nodes</h2>",
+            _long(html.nodes(found)),
+        ]
+    )
 
 
 def failure(circuit: Circuit, message: str, elements: Collection[str]) -> str:
@@ -132,9 +140,11 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
     if whole is not None:
         legend += " Boxes open with a press or Enter; Escape closes. Lines between boxes: nodes they have in common."
     trail = "" if whole is None else '<nav id="trail" aria-label="Open blocks"></nav>'
-    return (f'<h2>Circuit</h2>{_TOOLS.format(path=path)}{trail}<div id="drawing" tabindex="0" role="group" '
-            f'aria-label="Drawing of the circuit: arrow keys move it, plus and minus zoom">{picture}</div>'
-            f'<p id="said" role="status" aria-live="polite"></p><p class="faint">{legend}</p>')  # fmt: skip
+    return (
+        f'<h2>Circuit</h2>{_TOOLS.format(path=path)}{trail}<div id="drawing" tabindex="0" role="group" '
+        f'aria-label="Drawing of the circuit: arrow keys move it, plus and minus zoom">{picture}</div>'
+        f'<p id="said" role="status" aria-live="polite"></p><p class="faint">{legend}</p>'
+    )
 
 
 def sweep(found: Sweep) -> str:
@@ -166,10 +176,15 @@ def history(found: History, options: dict[str, Any]) -> str:
 
     last = [[name, f"{value:.6g}"] for name, value in found.rows[-1].items()] if found.rows else []
     stated = [[name, str(value)[:200]] for name, value in options.items() if value is not None]
-    return "".join([
-        "<h2>Training</h2>", *history_charts(found), html.table(["last row", "value"], last),
-        "<h2>Options</h2>", _long(html.table(["option", "value"], stated)),
-    ])  # fmt: skip
+    return "".join(
+        [
+            "<h2>Training</h2>",
+            *history_charts(found),
+            html.table(["last row", "value"], last),
+            "<h2>Options</h2>",
+            _long(html.table(["option", "value"], stated)),
+        ]
+    )
 
 
 def _long(table: str) -> str:

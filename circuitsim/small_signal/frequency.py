@@ -183,11 +183,15 @@ def _solved(
     if worst <= tolerance and not regular:
         raise ConvergenceError(_singular(hertz))
     if not worst <= tolerance:
-        raise ConvergenceError(_singular(hertz) if not np.isfinite(worst) else (
-            f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}: "
-            "the equations are singular but for rounding (ideally coupled windings in parallel, a resonance without "
-            "resistance)"
-        ))  # fmt: skip
+        raise ConvergenceError(
+            _singular(hertz)
+            if not np.isfinite(worst)
+            else (
+                f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}: "
+                "the equations are singular but for rounding (ideally coupled windings in parallel, a resonance "
+                "without resistance)"
+            )
+        )
     return x, worst
 
 
@@ -233,8 +237,10 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
             name = system.linear.expansion.circuit.node_names[node]
             raise UnboundedError(
                 f"at {hertz:g} Hz current sources drive a net current into the part of node {name}, which no element "
-                "ties to ground (blocking diodes are open): add a resistance", [], [name],
-            )  # fmt: skip
+                "ties to ground (blocking diodes are open): add a resistance",
+                [],
+                [name],
+            )
 
 
 def _sizes(x: np.ndarray, n_nodes: int) -> np.ndarray:

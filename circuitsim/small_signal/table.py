@@ -60,6 +60,7 @@ def response_table(result: AcResult, probes: Sequence[Probe | Formula], relative
 def poles_table(found: Poles) -> Table:
     """Real and imaginary part, frequency and damping of poles."""
     return Table(
-        ("real", "imaginary", "frequency", "damping"), ("1/s", "1/s", "Hz", ""),
+        ("real", "imaginary", "frequency", "damping"),
+        ("1/s", "1/s", "Hz", ""),
         (found.values.real, found.values.imag, found.hertz, found.damping),
-    )  # fmt: skip
+    )

@@ -8,9 +8,7 @@ from circuitsim._jit import jit
 
 
 @jit()
-def descend(
-    ptr, neighbour, g, drive, low_ptr, low, low_bound, high_ptr, high, high_bound, current, x, moves, sweeps
-):  # fmt: skip
+def descend(ptr, neighbour, g, drive, low_ptr, low, low_bound, high_ptr, high, high_bound, current, x, moves, sweeps):
     """Sweep over all nodes until the largest move is at most ``moves`` of the largest potential.
 
     Parameters are those of `circuitsim.solvers.coordinate_descent.Incidence`, then x (n + 1,), changed in place, and

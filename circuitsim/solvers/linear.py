@@ -1,9 +1,9 @@
 """Linear circuits of the nodal matrix: one protocol (analyse → factor → solve), and the decision among its methods.
 
-    NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
-        .solver(g)          → LinearSolver   at given conductances: the decision list is here
-            .factor(closed) → Factored       the diodes ``closed`` as shorts, all others absent
-                .solve(current)              potentials for injected currents, several columns at once if asked
+NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
+    .solver(g)          → LinearSolver   at given conductances: the decision list is here
+        .factor(closed) → Factored       the diodes ``closed`` as shorts, all others absent
+            .solve(current)              potentials for injected currents, several columns at once if asked
 """
 
 from __future__ import annotations

@@ -121,9 +121,12 @@ def _interleaved(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     for shift, number in enumerate((other, one)):
         spread = number.astype(np.uint64)
         for by, mask in (
-            (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F),
-            (2, 0x3333333333333333), (1, 0x5555555555555555),
-        ):  # fmt: skip
+            (16, 0x0000FFFF0000FFFF),
+            (8, 0x00FF00FF00FF00FF),
+            (4, 0x0F0F0F0F0F0F0F0F),
+            (2, 0x3333333333333333),
+            (1, 0x5555555555555555),
+        ):
             spread = (spread | spread << np.uint64(by)) & np.uint64(mask)
         key |= spread << np.uint64(shift)
     return key

@@ -18,9 +18,7 @@ from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.waveforms import value
 
 
-def operating_point(
-    problem: Problem, closed: np.ndarray, held: Mapping[str, float]
-) -> tuple[np.ndarray, np.ndarray]:
+def operating_point(problem: Problem, closed: np.ndarray, held: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
     """Capacitor voltages and inductor currents (m,) at time 0, and the conducting set (d,).
 
     Parameters
@@ -91,9 +89,11 @@ def holding(circuit: Circuit, held: Mapping[str, float]) -> Circuit:
             raise UsageError(f"{name} is no inductor: its current cannot be held")
         kind[k], value[k] = CURRENT, level
     columns = (
-        array("b", np.append(kind, np.full(len(nodes), VOLTAGE)).tolist()), array("q", [*first.tolist(), *nodes]),
-        array("q", [*second.tolist(), *[0] * len(nodes)]), array("d", [*value.tolist(), *levels]),
-    )  # fmt: skip
+        array("b", np.append(kind, np.full(len(nodes), VOLTAGE)).tolist()),
+        array("q", [*first.tolist(), *nodes]),
+        array("q", [*second.tolist(), *[0] * len(nodes)]),
+        array("d", [*value.tolist(), *levels]),
+    )
     names = [*circuit.names, *(f".ic v({circuit.node_names[node]})" for node in nodes)]
     return Circuit.from_columns(
         circuit.title, columns, names, [*circuit.node_names], devices=circuit.devices, laws=circuit.laws

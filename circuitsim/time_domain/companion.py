@@ -121,9 +121,11 @@ class Companion:
         used = set(nodes)
         laws, place = dict(circuit.laws), {int(k): j for j, k in enumerate(self.storing)}
         coupled = self.windings
-        driven = {} if coupled is None else {
-            k: -1 for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1).T) if row.any()
-        }  # fmt: skip
+        driven = (
+            {}
+            if coupled is None
+            else {k: -1 for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1).T) if row.any()}
+        )
 
         def add(code: int, start: int, end: int, number: float, of: str) -> int:
             name = of + "'"
@@ -162,16 +164,21 @@ class Companion:
         if coupled is not None:
             self.series = np.array([driven.get(k, -1) for k in coupled.coils.tolist()])
             self.place = np.array([place[k] for k in coupled.coils[: coupled.independent].tolist()], dtype=np.int64)
-            self.beside = np.array([
-                add(BY_CURRENT_F, starts[k], ends[k], 1.0, names[k]) if row.any() else -1
-                for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1))
-            ])  # fmt: skip
+            self.beside = np.array(
+                [
+                    add(BY_CURRENT_F, starts[k], ends[k], 1.0, names[k]) if row.any() else -1
+                    for k, row in zip(coupled.coils.tolist(), np.triu(coupled.turns, 1))
+                ]
+            )
             laws |= _transformers(coupled, self.series, self.beside)
         columns = array("b", kinds), array("q", starts), array("q", ends), array("d", values)
         return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=laws)
 
     def solve(
-        self, length: float, base: np.ndarray, changed: Sequence[tuple[np.ndarray, np.ndarray]],
+        self,
+        length: float,
+        base: np.ndarray,
+        changed: Sequence[tuple[np.ndarray, np.ndarray]],
         start: OperatingPoint | None,
     ) -> OperatingPoint:
         """A stage.
@@ -277,9 +284,9 @@ def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> 
             volts = [CurrentControl(float(share[j, p] * coupled.inductance[j]), coils[j]) for j in before]
             laws[voltage] = Law(Quantity.VOLTAGE, 0.0, (), tuple(volts))
         if after:
-            laws[current] = Law(Quantity.CURRENT, 0.0, (), tuple(
-                CurrentControl(-float(share[p, j]), int(series[j])) for j in after
-            ))  # fmt: skip
+            laws[current] = Law(
+                Quantity.CURRENT, 0.0, (), tuple(CurrentControl(-float(share[p, j]), int(series[j])) for j in after)
+            )
     return laws
 
 

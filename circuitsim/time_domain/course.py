@@ -58,15 +58,23 @@ class Course:
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
         self.fixed = problem.fixed()
-        self.library = library or Library(
-            problem.supply(), problem.twigs(), stop, problem.decays, problem.whole
-        )
+        self.library = library or Library(problem.supply(), problem.twigs(), stop, problem.decays, problem.whole)
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
-            np.zeros(12), np.zeros(9, dtype=np.int64), np.zeros(s), np.zeros(s), np.zeros(q), np.zeros(s + q),
-            np.zeros(s + q), sets[0], sets[1], sets[2], np.zeros(d, dtype=np.int64), np.zeros(d),
+            np.zeros(12),
+            np.zeros(9, dtype=np.int64),
+            np.zeros(s),
+            np.zeros(s),
+            np.zeros(q),
+            np.zeros(s + q),
+            np.zeros(s + q),
+            sets[0],
+            sets[1],
+            sets[2],
+            np.zeros(d, dtype=np.int64),
+            np.zeros(d),
             nothing_carried(self.library.shape.parts, elements, q, problem.resistors),
-        )  # fmt: skip
+        )
         self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
         self._pinned = Pinned(self.fixed), Pinned(self.walk)
         self.done: list[Track] = []
@@ -113,16 +121,29 @@ class Course:
     def go(self, progress: Callable[[float, float], bool | None] | None) -> None:
         """Go to the end; what the compiled loop lacks is computed here."""
         supply = {
-            MODE: self._mode, WINDOW: self._window, CORNERS: self._corners, ROOM: self._room, JUMP: self._jump,
-            SOURCES: self._sources, FAST: self._fast, ENDLESS: self._endless, NO_SET: self._no_set,
-        }  # fmt: skip
+            MODE: self._mode,
+            WINDOW: self._window,
+            CORNERS: self._corners,
+            ROOM: self._room,
+            JUMP: self._jump,
+            SOURCES: self._sources,
+            FAST: self._fast,
+            ENDLESS: self._endless,
+            NO_SET: self._no_set,
+        }
         name = "advance_decays" if self.library.decaying else "advance"
         while True:
             library, walk = self.library, self.walk
             code = time_kernel(name, 0, self._ahead())(
-                *library.pinned, library.count, library.inside, library.exponent, self.schedule, *self._pinned,
-                self.track, self.stop,
-            )  # fmt: skip
+                *library.pinned,
+                library.count,
+                library.inside,
+                library.exponent,
+                self.schedule,
+                *self._pinned,
+                self.track,
+                self.stop,
+            )
             work = self._work()
             self.worked += work
             time_kernel.count(name, work)
@@ -170,9 +191,7 @@ class Course:
     def put_away(self) -> None:
         """Put away the segments and events so far."""
         n, e = int(self.walk.mark[SEGMENTS]), int(self.walk.mark[EVENTS])
-        self.done.append(Track(*(
-            column[: n if k < 6 else e].copy() for k, column in enumerate(self.track.members)
-        )))  # fmt: skip
+        self.done.append(Track(*(column[: n if k < 6 else e].copy() for k, column in enumerate(self.track.members))))
         self.walk.mark[[SEGMENTS, EVENTS]] = 0
         self.counted -= n
         room, columns = len(self.track.members.start), self.track.members[2:6:3]
@@ -233,9 +252,15 @@ class Course:
         ):
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
             time_kernel("signs", ORDERS * rows.size)(
-                self.problem.system, np.ascontiguousarray(rows.T), self.walk.w, self.walk.w_size, free, NOISE, order,
+                self.problem.system,
+                np.ascontiguousarray(rows.T),
+                self.walk.w,
+                self.walk.w_size,
+                free,
+                NOISE,
+                order,
                 sign,
-            )  # fmt: skip
+            )
             wrong = [names[k] for k in np.flatnonzero(sign).tolist() if k < len(names)]
             if wrong:
                 raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)
@@ -286,6 +311,15 @@ def _track(room: int, states: int, parts: int) -> Track:
     mode, cause, halvings, before, after = np.zeros((5, room), dtype=np.int64)
     time, error, lost = np.zeros((3, room))
     return Track(
-        np.zeros(room), mode, np.zeros((room, states)), cause, halvings, np.zeros((room, parts)), time, error, lost,
-        before, after,
-    )  # fmt: skip
+        np.zeros(room),
+        mode,
+        np.zeros((room, states)),
+        cause,
+        halvings,
+        np.zeros((room, parts)),
+        time,
+        error,
+        lost,
+        before,
+        after,
+    )

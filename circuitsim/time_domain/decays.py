@@ -115,10 +115,19 @@ def room_of(decays):
     n, d = decays.voltage.shape[1], decays.slack.shape[2]
     one, peak = np.zeros((4, n)), np.zeros(decays.start.shape[2])
     return Piece(
-        np.zeros((n, ORDER)), np.zeros((n, POINTS)), one[0], one[1], one[2], one[3], peak,
-        np.zeros(d, np.bool_), np.zeros(1 + decays.rate.shape[1]), np.zeros((WORK, n)),
-        np.zeros((2, decays.states.shape[2])), np.zeros((4, d)),
-    )  # fmt: skip
+        np.zeros((n, ORDER)),
+        np.zeros((n, POINTS)),
+        one[0],
+        one[1],
+        one[2],
+        one[3],
+        peak,
+        np.zeros(d, np.bool_),
+        np.zeros(1 + decays.rate.shape[1]),
+        np.zeros((WORK, n)),
+        np.zeros((2, decays.states.shape[2])),
+        np.zeros((4, d)),
+    )
 
 
 def source_window(known, inside, fixed, halvings, length):
@@ -321,12 +330,8 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
             c = 0
             while c < decays.many[m]:
                 c = part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
-            at_first(
-                decays.whole[0], decays.voltage[m], modes.voltage[m], decays.many[m], s, z, parts[at], begin[0]
-            )
-            at_first(
-                decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1]
-            )
+            at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], decays.many[m], s, z, parts[at], begin[0])
+            at_first(decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1])
         count = s + decays.many[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
         p = k % TIMES

@@ -43,8 +43,9 @@ def changes(
     while low.size:
         if len(found) > most:
             within = float((high - low)[0])
-            raise UsageError(f"{name}: its conditions change more than {most} times within {within:g} s; measure a "
-                             "shorter stretch")  # fmt: skip
+            raise UsageError(
+                f"{name}: its conditions change more than {most} times within {within:g} s; measure a shorter stretch"
+            )
         left, right = low, high
         for _ in range(HALVINGS):
             middle = 0.5 * (left + right)

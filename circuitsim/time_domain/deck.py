@@ -31,10 +31,15 @@ from circuitsim.time_domain.waveforms import (
 
 
 def run_deck(
-    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
-    tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
-    method: Method | str | None = None, accuracy: float = ACCURACY,
-) -> TransientResult:  # fmt: skip
+    deck: Deck,
+    step: float | None = None,
+    stop: float | None = None,
+    initial: Mapping[str, float] | None = None,
+    tolerance: float = 1e-9,
+    progress: Callable[[float, float], bool | None] | None = None,
+    method: Method | str | None = None,
+    accuracy: float = ACCURACY,
+) -> TransientResult:
     """The waveforms of a deck, from its ``.tran`` card.
 
     Parameters
@@ -61,14 +66,30 @@ def run_deck(
 
 
 def run_setting(
-    own: DeckSetting, tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
-    method: Method | str | None = None, accuracy: float = ACCURACY,
-) -> TransientResult:  # fmt: skip
+    own: DeckSetting,
+    tolerance: float = 1e-9,
+    progress: Callable[[float, float], bool | None] | None = None,
+    method: Method | str | None = None,
+    accuracy: float = ACCURACY,
+) -> TransientResult:
     """The waveforms of what a deck says; see `run_deck`."""
     return transient(
-        own.circuit, own.grid.stop, own.waves, own.initial, None, tolerance, own.switches, own.couplings,
-        progress, own.begin, own.held, method, accuracy, own.grid.step, own.longest,
-    )  # fmt: skip
+        own.circuit,
+        own.grid.stop,
+        own.waves,
+        own.initial,
+        None,
+        tolerance,
+        own.switches,
+        own.couplings,
+        progress,
+        own.begin,
+        own.held,
+        method,
+        accuracy,
+        own.grid.step,
+        own.longest,
+    )
 
 
 STEPS = 5
@@ -109,9 +130,12 @@ class DeckSetting(NamedTuple):
 
 
 def setting(
-    deck: Deck, step: float | None = None, stop: float | None = None, initial: Mapping[str, float] | None = None,
+    deck: Deck,
+    step: float | None = None,
+    stop: float | None = None,
+    initial: Mapping[str, float] | None = None,
     elaborated: tuple[Circuit, FollowingSources] | None = None,
-) -> DeckSetting:  # fmt: skip
+) -> DeckSetting:
     """What a deck's ``.tran`` and its other cards say about a run.
 
     Parameters
@@ -149,9 +173,13 @@ def setting(
 
 
 def steady_deck(
-    deck: Deck, period: float | None = None, initial: Mapping[str, float] | None = None, points: int = 1001,
-    tolerance: float = 1e-9, progress: Callable[[float, float], bool | None] | None = None,
-) -> PeriodicResult:  # fmt: skip
+    deck: Deck,
+    period: float | None = None,
+    initial: Mapping[str, float] | None = None,
+    points: int = 1001,
+    tolerance: float = 1e-9,
+    progress: Callable[[float, float], bool | None] | None = None,
+) -> PeriodicResult:
     """One period of a deck's periodic steady state; numbers that time functions leave out are those of its ``.tran``.
 
     Parameters
@@ -197,9 +225,7 @@ def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:
     return {circuit.names[k]: value for k, value in following.initials.items()}
 
 
-def _moving(
-    circuit: Circuit, following: FollowingSources, grid: Grid, straight: bool = True
-) -> dict[str, Waveform]:
+def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight: bool = True) -> dict[str, Waveform]:
     """Waveforms of sources; formulas as straight lines where they are ``straight`` up to the end of the run.
 
     Raises
@@ -296,9 +322,13 @@ def _frequency(n: _Numbers, _: Card) -> Waveform:
 
 
 BUILDERS: dict[str, Callable[[_Numbers, Card], Waveform]] = {
-    "pulse": _pulse, "sin": _sine, "exp": _exponential, "pwl": _corners, "am": _modulated,
+    "pulse": _pulse,
+    "sin": _sine,
+    "exp": _exponential,
+    "pwl": _corners,
+    "am": _modulated,
     "sffm": _frequency,
-}  # fmt: skip
+}
 """Time functions of sources."""
 
 

@@ -38,8 +38,9 @@ def check_by_source(waves: Iterable[Waveform], name: str) -> None:
     UsageError
     """
     if any(isinstance(wave, FormulaLines) for wave in waves):
-        raise UsageError(f"{name} may be what the formula of another source reads: such runs have gradients by R, C, L "
-                         "and devices")  # fmt: skip
+        raise UsageError(
+            f"{name} may be what the formula of another source reads: such runs have gradients by R, C, L and devices"
+        )
 
 
 class FormulaOfTime(Sampled):

@@ -79,9 +79,13 @@ class FourierRequest(NamedTuple):
 
 
 def fourier(
-    result: TransientResult, quantity: str, frequency: float, harmonics: int = 9, periods: int = 1,
+    result: TransientResult,
+    quantity: str,
+    frequency: float,
+    harmonics: int = 9,
+    periods: int = 1,
     names: Mapping[str, float] = MappingProxyType({}),
-) -> FourierSeries:  # fmt: skip
+) -> FourierSeries:
     """The Fourier series of a quantity over the last periods of a run.
 
     Parameters
@@ -146,14 +150,18 @@ def check_request(request: FourierRequest, stop: float) -> int:
     """
     frequency, harmonics, periods = request.frequency, request.harmonics, request.periods
     if not 0.0 < frequency < math.inf or not 1 <= harmonics <= MOST or not (periods == -1 or periods >= 1):
-        raise UsageError(f"a Fourier series needs a positive frequency, 1 to {MOST:,} harmonics, and 1 or more periods "
-                         f"(-1: all), not {frequency!r}, {harmonics}, {periods}")  # fmt: skip
+        raise UsageError(
+            f"a Fourier series needs a positive frequency, 1 to {MOST:,} harmonics, and 1 or more periods "
+            f"(-1: all), not {frequency!r}, {harmonics}, {periods}"
+        )
     if stop == math.inf:
         return max(periods, 1)
     whole = math.floor(stop * frequency * (1.0 + 1e-12))
     if whole < max(periods, 1):
-        raise UsageError(f"the run of {stop:g} s has {whole} periods of {1.0 / frequency:g} s, not {max(periods, 1)}: "
-                         "let it end later")  # fmt: skip
+        raise UsageError(
+            f"the run of {stop:g} s has {whole} periods of {1.0 / frequency:g} s, not {max(periods, 1)}: "
+            "let it end later"
+        )
     return whole if periods == -1 else periods
 
 

@@ -49,9 +49,11 @@ class WaveformGradient(NamedTuple):
 
 
 def waveform_gradient(
-    result: TransientResult, functionals: Sequence[Functional], names: Sequence[str],
+    result: TransientResult,
+    functionals: Sequence[Functional],
+    names: Sequence[str],
     weights: Sequence[float] | None = None,
-) -> WaveformGradient:  # fmt: skip
+) -> WaveformGradient:
     """Functionals of waveforms and the gradient of their weighted sum by numbers of the circuit.
 
     Parameters
@@ -110,9 +112,7 @@ def waveform_gradient(
 class _Sweep:
     """One run backwards: what each entry of each mode's matrices contributes."""
 
-    def __init__(
-        self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray
-    ) -> None:
+    def __init__(self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray) -> None:
         self.result, self.functionals, self.weights = result, functionals, weights
         self.segments, self.modes = result.segments, result.segments.library.complete()
         self.n, self.q = self.modes.storing.shape[1:]
@@ -158,9 +158,8 @@ class _Sweep:
     def form(self, m: int, time: float) -> tuple[np.ndarray | None, list[int]]:
         """The quadratic form whose integral counts around a time, and the functionals in it."""
         inside = [
-            f for f, own in enumerate(self.functionals)
-            if isinstance(own, Integral) and own.begin <= time < own.end
-        ]  # fmt: skip
+            f for f, own in enumerate(self.functionals) if isinstance(own, Integral) and own.begin <= time < own.end
+        ]
         if not inside:
             return None, []
         found = np.zeros((self.n, self.n))

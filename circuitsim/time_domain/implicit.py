@@ -108,9 +108,15 @@ class Implicit:
     """
 
     def __init__(
-        self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
-        couplings: Mapping[tuple[str, str], float], tolerance: float, accuracy: float, longest: float = math.inf,
-    ) -> None:  # fmt: skip
+        self,
+        circuit: Circuit,
+        waveforms: Mapping[str, Waveform],
+        switches: Mapping[str, Switch],
+        couplings: Mapping[tuple[str, str], float],
+        tolerance: float,
+        accuracy: float,
+        longest: float = math.inf,
+    ) -> None:
         if not 0.0 < accuracy <= 0.1:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
         kind = circuit.arrays().kind
@@ -169,7 +175,11 @@ class Implicit:
 
     # ------------------------------------------------------------------ the run
     def run(
-        self, x: np.ndarray, closed: np.ndarray, times: np.ndarray, keep: Callable[[int, Point], None],
+        self,
+        x: np.ndarray,
+        closed: np.ndarray,
+        times: np.ndarray,
+        keep: Callable[[int, Point], None],
         progress: Callable[[float, float], bool | None] | None,
     ) -> float:
         """Go through output times.
@@ -238,9 +248,14 @@ class Implicit:
         return max(INSTANT * left, min(BRIEF * self._grain, LONGEST * left))
 
     def _begin(
-        self, time: float, x: np.ndarray, now: Conduction, instant: float, ended: tuple[float, float],
+        self,
+        time: float,
+        x: np.ndarray,
+        now: Conduction,
+        instant: float,
+        ended: tuple[float, float],
         near: OperatingPoint | None,
-    ) -> tuple[Point, Conduction]:  # fmt: skip
+    ) -> tuple[Point, Conduction]:
         """Two short steps of backward Euler after a discontinuity: in the first states jump, the second has their
         derivatives. ``ended``: what the step before was towards, and its event's error, s."""
         before, lost = self.stretches[-1].conduction if self.stretches else None, 0.0

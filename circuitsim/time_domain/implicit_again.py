@@ -97,7 +97,7 @@ class StepsAgain:
             jump = self._kept(euler_step(self.run.companion, moving, own.time, x, own.instant, self._near))
             step = euler_step(
                 self.run.companion, moving, own.time + own.instant, jump.end.x, own.instant, jump.end.solved
-            )  # fmt: skip
+            )
             found.append((jump, step, switches))
         return found
 

@@ -125,9 +125,13 @@ class Watch:
 
 
 def located(
-    attempt: Callable[[float], Step], distance: Callable[[Point], float], bend: float, at: Point, step: Step,
+    attempt: Callable[[float], Step],
+    distance: Callable[[Point], float],
+    bend: float,
+    at: Point,
+    step: Step,
     resolution: float,
-) -> tuple[float, float, Step]:  # fmt: skip
+) -> tuple[float, float, Step]:
     """The shortest step over an event, to a resolution: inverse interpolation (Brent 1973) of what is known.
 
     Where three steps in succession do not halve the interval (a distance that jumps, or that begins with rounding), it

@@ -53,8 +53,10 @@ class ImplicitSweep:
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
         self.again = StepsAgain(result)
         none = self.stages.none()
-        self.of = [(none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)
-                   for f in functionals]  # fmt: skip
+        self.of = [
+            (none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)
+            for f in functionals
+        ]
         self.stretches = self.again.stretches
         self.times = np.array([own.time for own in self.stretches])
         self._plan()
@@ -100,9 +102,7 @@ class ImplicitSweep:
                 step, first = before or self.again.whole(n - 1), self.again.first(n - 1)
         return wanted.x
 
-    def _through(
-        self, n: int, step: Step, begin: Point, wanted: Wanted, by_time: float
-    ) -> tuple[Wanted, float]:  # fmt: skip
+    def _through(self, n: int, step: Step, begin: Point, wanted: Wanted, by_time: float) -> tuple[Wanted, float]:
         """Back through step ``n``: from what its end has, and the time there, to its beginning."""
         own, after = self.stretches[n], self.stretches[n + 1]
         end, total, later = after.time, self.stages.none(), 0.0
@@ -120,9 +120,7 @@ class ImplicitSweep:
         share = step.length / (after.aim - self.again.begins(n)) if after.aim > end else 1.0
         return total, later + (1.0 - share) * by_time + reached.time - share * reached.length
 
-    def _part(
-        self, step: Step, begin: Point, own: Stretch, part: _Part, wanted: Wanted
-    ) -> tuple[Reached, Wanted]:
+    def _part(self, step: Step, begin: Point, own: Stretch, part: _Part, wanted: Wanted) -> tuple[Reached, Wanted]:
         """Back through a step with values at its end and integrals over it; also what the point before it has."""
         start, by_length = self.stages.none(), 0.0
         stages = [self.stages.none() for _ in step.stages[:-1]] + [wanted]
@@ -165,9 +163,7 @@ class ImplicitSweep:
                 wanted, by_time = none._replace(x=reached.x), by_time + reached.time
         return wanted, by_time
 
-    def _turn(
-        self, step: Step, begin: Point, own: Stretch, after: Stretch, by_time: float
-    ) -> tuple[Reached, float]:
+    def _turn(self, step: Step, begin: Point, own: Stretch, after: Stretch, by_time: float) -> tuple[Reached, float]:
         """What the time of the event at the end of a step contributes, and by a shift of the step's beginning."""
         wanted, threshold = self._condition(step.end, own.conduction, after.conduction)
         stages = [self.stages.none(), self.stages.none(), wanted]
@@ -199,9 +195,7 @@ class ImplicitSweep:
         chosen = np.flatnonzero(distances[:d] <= within)
         return none._replace(diodes=self.stages.of_diodes(chosen, now)), threshold
 
-    def _at_event(
-        self, n: int, point: Point, wanted: Wanted, by_time: float, after: bool
-    ) -> tuple[Wanted, float]:
+    def _at_event(self, n: int, point: Point, wanted: Wanted, by_time: float, after: bool) -> tuple[Wanted, float]:
         """With values at the beginning of step ``n`` and the time of an event there."""
         time, fresh = self.stretches[n].time, self.stretches[n].fresh
         for f, own in enumerate(self.functionals):
@@ -219,5 +213,8 @@ class ImplicitSweep:
 def _sum(total: Wanted, reached: Reached, start: Wanted) -> Wanted:
     """What the beginning of a step has."""
     return Wanted(
-        total.voltage + start.voltage, total.current + start.current, total.x + reached.x, total.slope + reached.slope,
-    )  # fmt: skip
+        total.voltage + start.voltage,
+        total.current + start.current,
+        total.x + reached.x,
+        total.slope + reached.slope,
+    )

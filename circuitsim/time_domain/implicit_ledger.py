@@ -119,9 +119,7 @@ class Ledger:
         """Of the whole run, laws held to ``tolerance``, the balance to ``energy``."""
         kcl, kvl, sources, diodes, complementarity, devices = self._worst.tolist()
         imbalance = float(self.energies().imbalance)
-        return ImplicitCertificate(
-            kcl, kvl, sources, diodes, complementarity, devices, imbalance, tolerance, energy
-        )  # fmt: skip
+        return ImplicitCertificate(kcl, kvl, sources, diodes, complementarity, devices, imbalance, tolerance, energy)
 
 
 __all__ = ["ImplicitCertificate", "Ledger"]

@@ -58,7 +58,7 @@ class _Rest:
         none = np.zeros(inner.size, dtype=bool)
         self.tangents.backward(
             point, inner, self.tangents.conducting(point, none, sizes), (potentials, currents), sizes
-        )  # fmt: skip
+        )
         self.held = {}
         place = len(result.circuit)
         for name in result.begun.held:

@@ -51,9 +51,14 @@ class ImplicitOrigin(NamedTuple):
 
 
 def implicit_run(
-    make: Callable[[float], Implicit], accuracy: float, times: np.ndarray, initial: Mapping[str, float] | None,
-    held: Mapping[str, float], tolerance: float, progress: Callable[[float, float], bool | None] | None,
-) -> ImplicitResult:  # fmt: skip
+    make: Callable[[float], Implicit],
+    accuracy: float,
+    times: np.ndarray,
+    initial: Mapping[str, float] | None,
+    held: Mapping[str, float],
+    tolerance: float,
+    progress: Callable[[float, float], bool | None] | None,
+) -> ImplicitResult:
     """A run through output times (n,), s, made for an accuracy; where the energy balance is off by more than belongs to
     that, it is made again with finer steps.
 
@@ -76,9 +81,14 @@ def implicit_run(
 
 
 def _run(
-    run: Implicit, times: np.ndarray, initial: Mapping[str, float] | None, held: Mapping[str, float],
-    tolerance: float, balance: float, progress: Callable[[float, float], bool | None] | None,
-) -> ImplicitResult | None:  # fmt: skip
+    run: Implicit,
+    times: np.ndarray,
+    initial: Mapping[str, float] | None,
+    held: Mapping[str, float],
+    tolerance: float,
+    balance: float,
+    progress: Callable[[float, float], bool | None] | None,
+) -> ImplicitResult | None:
     """A run; None if it is not certified, its energy balance to ``balance``."""
     x, closed, origin = beginning(run, initial, held)
     waves = np.zeros((2, times.size, len(run.circuit)))
@@ -153,9 +163,13 @@ class ImplicitResult(TransientResult):
     certificate: ImplicitCertificate  # type: ignore[assignment]
 
     def __init__(
-        self, run: Implicit, times: np.ndarray, waves: tuple[np.ndarray, np.ndarray], certificate: ImplicitCertificate,
+        self,
+        run: Implicit,
+        times: np.ndarray,
+        waves: tuple[np.ndarray, np.ndarray],
+        certificate: ImplicitCertificate,
         begun: ImplicitOrigin,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.circuit, self.times, self.stop = run.circuit, times, float(times[-1])
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
         self.accuracy, self.steps = run.accuracy, len(run.stretches)

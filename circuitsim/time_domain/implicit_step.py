@@ -104,9 +104,12 @@ def euler_step(
 
 
 def third_order_step(
-    companion: Companion, moving: Moving, begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None],
-    length: float, end: float,
-) -> Step:  # fmt: skip
+    companion: Companion,
+    moving: Moving,
+    begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None],
+    length: float,
+    end: float,
+) -> Step:
     """A step of the Runge-Kutta method.
 
     Parameters

@@ -25,11 +25,23 @@ from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
 ROUNDING = 1e-12
 """Share of its terms below which a sum is zero; share of the largest multiplier below which one is."""
 ORDERS = {
-    Role.CAPACITOR: {Role.VOLTAGE: Role.VOLTAGE, Role.CAPACITOR: Role.CAPACITOR, Role.BLOCKING: Role.RESISTOR,
-                     Role.RESISTOR: Role.CURRENT, Role.INDUCTOR: Role.CURRENT, Role.CURRENT: Role.CURRENT},
-    Role.INDUCTOR: {Role.VOLTAGE: Role.VOLTAGE, Role.CAPACITOR: Role.VOLTAGE, Role.RESISTOR: Role.VOLTAGE,
-                    Role.BLOCKING: Role.CAPACITOR, Role.INDUCTOR: Role.INDUCTOR, Role.CURRENT: Role.CURRENT},
-}  # fmt: skip
+    Role.CAPACITOR: {
+        Role.VOLTAGE: Role.VOLTAGE,
+        Role.CAPACITOR: Role.CAPACITOR,
+        Role.BLOCKING: Role.RESISTOR,
+        Role.RESISTOR: Role.CURRENT,
+        Role.INDUCTOR: Role.CURRENT,
+        Role.CURRENT: Role.CURRENT,
+    },
+    Role.INDUCTOR: {
+        Role.VOLTAGE: Role.VOLTAGE,
+        Role.CAPACITOR: Role.VOLTAGE,
+        Role.RESISTOR: Role.VOLTAGE,
+        Role.BLOCKING: Role.CAPACITOR,
+        Role.INDUCTOR: Role.INDUCTOR,
+        Role.CURRENT: Role.CURRENT,
+    },
+}
 """The roles in the tree of a jump of capacitor voltages, and of inductor currents."""
 
 
@@ -44,9 +56,7 @@ class _Space(NamedTuple):
     sources: np.ndarray
 
 
-def jump(
-    problem: Problem, x: np.ndarray, w: np.ndarray, now: str
-) -> tuple[np.ndarray, float, list[np.ndarray]]:
+def jump(problem: Problem, x: np.ndarray, w: np.ndarray, now: str) -> tuple[np.ndarray, float, list[np.ndarray]]:
     """States after a jump.
 
     Parameters
@@ -73,18 +83,14 @@ def jump(
         Sources contradict each other through diodes.
     """
     k, sources = storage(problem, problem.parts.value, problem.parts.coupling), problem.rows @ w
-    carrying, blocking = (
-        _limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR)
-    )
+    carrying, blocking = (_limiting(problem, role, x, sources, k, now) for role in (Role.CAPACITOR, Role.INDUCTOR))
     free, given = constraint(problem, carrying, ~blocking, problem.rows)
     p, _ = projection(free, k)
     after = p @ x + (np.eye(x.size) - p) @ (given @ w)
     return after, float(after @ k @ (after - x)), [carrying, ~blocking]
 
 
-def _limiting(
-    problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, k: np.ndarray, now: str
-) -> np.ndarray:
+def _limiting(problem: Problem, role: Role, x: np.ndarray, sources: np.ndarray, k: np.ndarray, now: str) -> np.ndarray:
     """Diodes (d,) that carry charge, or that block flux."""
     own = np.flatnonzero(problem.parts.role[problem.storing] == role)
     if not own.size or not problem.diodes.size:
@@ -127,12 +133,13 @@ def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | 
     if role == Role.CAPACITOR:
         return InfeasibleError(
             f"after {now} {', '.join(names)} form a loop whose voltages do not add up: a resistance in series is "
-            "missing", names,
-        )  # fmt: skip
+            "missing",
+            names,
+        )
     return UnboundedError(
         f"after {now} {', '.join(names)} drive a net current that has no path: a resistance in parallel is missing",
         names,
-    )  # fmt: skip
+    )
 
 
 def _multipliers(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.ndarray | None:

@@ -30,9 +30,18 @@ from circuitsim.time_domain import (
 )
 
 KERNELS = (
-    "advance", "advance_decays", "sizes", "signs", "evaluate", "evaluate_decays", "node_exponentials", "wired",
-    "equations", "entered", "entered_decays",
-)  # fmt: skip
+    "advance",
+    "advance_decays",
+    "sizes",
+    "signs",
+    "evaluate",
+    "evaluate_decays",
+    "node_exponentials",
+    "wired",
+    "equations",
+    "entered",
+    "entered_decays",
+)
 """Functions that `time_kernel` is asked for."""
 PATIENCE = 2_000_000
 """Products of two numbers that a process computes interpreted (about half a second) before it loads compiled
@@ -44,9 +53,24 @@ SOON = {"advance": 16_000_000, "evaluate": 3_000_000, "evaluate_decays": 6_000_0
 """The same of kernels that compile in less time."""
 
 _MODULES = (
-    loop, decay_series, decays, decaying_parts, exponentials, germs, mode_equations, mode_kernels, mode_parts,
-    mode_rows, part_currents, part_states, roots, scales, trees, window_lengths, windows,
-)  # fmt: skip
+    loop,
+    decay_series,
+    decays,
+    decaying_parts,
+    exponentials,
+    germs,
+    mode_equations,
+    mode_kernels,
+    mode_parts,
+    mode_rows,
+    part_currents,
+    part_states,
+    roots,
+    scales,
+    trees,
+    window_lengths,
+    windows,
+)
 
 
 def _register() -> None:

@@ -144,9 +144,15 @@ class Library:
         # A mode has a part for each state that a resistor moves, and one for each state of a source.
         parts = min(q, supply.resistors.size) + s if decaying else 0
         self.shape = _Shape(
-            supply.role.size, s, q, supply.diodes.size + supply.on.size, twigs, parts,
-            not (decaying and supply.capacitors), len(supply.of.turns),
-        )  # fmt: skip
+            supply.role.size,
+            s,
+            q,
+            supply.diodes.size + supply.on.size,
+            twigs,
+            parts,
+            not (decaying and supply.capacitors),
+            len(supply.of.turns),
+        )
         self._complete: Modes | None = None
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
@@ -292,9 +298,20 @@ class _Shape(NamedTuple):
             own[...] = 0.0
         rate, start, lift, weight, drive, held, states, voltage, current, slack = found[6 : len(zeros)]
         return self._modes(many, found[:6], found[len(zeros) :]), Decays(
-            np.zeros(many, np.int64), rate, start, lift, weight, drive, held, states, voltage, current, slack,
-            np.zeros((2, m), bool), np.zeros((many, d if c else 0), bool),
-        )  # fmt: skip
+            np.zeros(many, np.int64),
+            rate,
+            start,
+            lift,
+            weight,
+            drive,
+            held,
+            states,
+            voltage,
+            current,
+            slack,
+            np.zeros((2, m), bool),
+            np.zeros((many, d if c else 0), bool),
+        )
 
     def _of_parts(self, q: int, m: int, s: int, d: int, k: int) -> list[tuple[int, ...]]:
         """Shapes of `Decays.rate` to `Decays.slack`."""
@@ -306,16 +323,39 @@ class _Shape(NamedTuple):
         m, _, q, d, t = self[:5]
         links = m - self.windings - t
         onto, conductance, radius, longest, sources, source_checks = zeros
-        size, place, source_many, twigs, links_of, tree, rest, window = _block(np.zeros, np.int64, [
-            (many, *shape) for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,),
-                                         (LENGTHS,))
-        ])  # fmt: skip
+        size, place, source_many, twigs, links_of, tree, rest, window = _block(
+            np.zeros,
+            np.int64,
+            [
+                (many, *shape)
+                for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,), (LENGTHS,))
+            ],
+        )
         window[:] = -1
         system, voltage, current, slack, storing, cut = whole
         return Modes(
-            np.zeros((many, d), bool), size, place, onto, conductance, system, radius, longest, voltage, current, slack,
-            storing, sources, source_checks, source_many, twigs, links_of, cut, tree, rest, window,
-        )  # fmt: skip
+            np.zeros((many, d), bool),
+            size,
+            place,
+            onto,
+            conductance,
+            system,
+            radius,
+            longest,
+            voltage,
+            current,
+            slack,
+            storing,
+            sources,
+            source_checks,
+            source_many,
+            twigs,
+            links_of,
+            cut,
+            tree,
+            rest,
+            window,
+        )
 
 
 def _block(make: Callable[..., np.ndarray], kind: type, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:

@@ -93,9 +93,15 @@ def space_for(modes, walk):
     """Memory for a window."""
     n, d = walk.z.size, walk.tied.size
     return Space(
-        np.empty((POINTS, n)), np.empty((d, POINTS)), np.empty(d), np.empty(d, np.int64), np.empty(walk.x.size),
-        np.empty(n), np.zeros((2, modes.voltage.shape[2])), np.empty(walk.parts.y.size),
-    )  # fmt: skip
+        np.empty((POINTS, n)),
+        np.empty((d, POINTS)),
+        np.empty(d),
+        np.empty(d, np.int64),
+        np.empty(walk.x.size),
+        np.empty(n),
+        np.zeros((2, modes.voltage.shape[2])),
+        np.empty(walk.parts.y.size),
+    )
 
 
 def advance(modes, count, inside, exponent, schedule, fixed, walk, track, stop):
@@ -152,9 +158,20 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     end, number[ERROR] = min(length, left), 0.0
     if share * length < end:
         end, number[ERROR] = refined(
-            fixed, modes, decays, m, space.states, piece, length, walk.z, parts.y, event, share * length,
-            space.slack_size[event], number[TIME],
-        )  # fmt: skip
+            fixed,
+            modes,
+            decays,
+            m,
+            space.states,
+            piece,
+            length,
+            walk.z,
+            parts.y,
+            event,
+            share * length,
+            space.slack_size[event],
+            number[TIME],
+        )
     elif length >= left and bound == stop:
         event = zero_at(space.slack, space.orders, space.slack_size, left / length)
     else:
@@ -172,9 +189,13 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     energies(modes, decays, m, fixed, walk, parts, space, piece, since, length)
     if decays is None:
         later_sizes(
-            inside[modes.window[m, exponent - power]], modes.conductance[m], since / length, walk.z, space.z_size,
+            inside[modes.window[m, exponent - power]],
+            modes.conductance[m],
+            since / length,
+            walk.z,
+            space.z_size,
             walk.size,
-        )  # fmt: skip
+        )
     move(modes, decays, m, fixed, walk, parts, space, piece, since, length, track.state[at], event)
     number[TIME] = bound if last else min(number[TIME] + since, bound)
     look_ahead(number, event)
@@ -270,9 +291,7 @@ def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
         at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, walk.z, parts.y, begin[1])
         n = s + many
         to_nodes(n, piece)
-        integrate(
-            decays.voltage[m], decays.current[m], space.begin, n, piece.nodes, fixed, until, length, walk.number
-        )
+        integrate(decays.voltage[m], decays.current[m], space.begin, n, piece.nodes, fixed, until, length, walk.number)
     else:
         nodes = space.states.T.copy()
         integrate(modes.voltage[m], modes.current[m], space.begin, n, nodes, fixed, until, length, walk.number)
@@ -353,9 +372,17 @@ def end_window(modes, decays, m, schedule, fixed, walk, parts, space, piece, sin
     # A waveform that was zero up to rounding may have left that: its time is known to a window.
     number[ERROR] = since
     germs(
-        modes, decays, (parts.y, parts.error), m, known_of(fixed, walk, space.x_size, modes.voltage.shape[2]),
-        fixed.diodes, walk, state_of(modes, m, walk, space.x_size), walk.tied, VALUE,
-    )  # fmt: skip
+        modes,
+        decays,
+        (parts.y, parts.error),
+        m,
+        known_of(fixed, walk, space.x_size, modes.voltage.shape[2]),
+        fixed.diodes,
+        walk,
+        state_of(modes, m, walk, space.x_size),
+        walk.tied,
+        VALUE,
+    )
     for k in range(walk.sign.size):
         if walk.sign[k] < 0.0:
             mark[ENTER] = 1

@@ -55,9 +55,7 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     return Reader(result, text, names or {}, LastStretch()).measurement()
 
 
-def measure_all(
-    result: TransientResult, texts: Sequence[str], names: Mapping[str, float]
-) -> dict[str, float | None]:
+def measure_all(result: TransientResult, texts: Sequence[str], names: Mapping[str, float]) -> dict[str, float | None]:
     """Measurements by name, in their order; each may read those before it."""
     found: dict[str, float | None] = {}
     last = LastStretch()
@@ -126,9 +124,7 @@ class Words(ABC):
         See `measure`.
     """
 
-    def __init__(
-        self, circuit: Circuit, shown: tuple[float, float], text: str, names: Mapping[str, float]
-    ) -> None:
+    def __init__(self, circuit: Circuit, shown: tuple[float, float], text: str, names: Mapping[str, float]) -> None:
         self.circuit, self.text, self.names = circuit, text, names
         self.begin, self.stop = shown
         formulas = re.sub(r"par\s*\(\s*['\"]([^'\"]*)['\"]\s*\)", r"{\1}", text, flags=re.IGNORECASE)
@@ -362,9 +358,12 @@ class _Checker(Words):
 
 
 def check_measurements(
-    circuit: Circuit, shown: tuple[float, float], texts: Sequence[str], names: Mapping[str, float],
+    circuit: Circuit,
+    shown: tuple[float, float],
+    texts: Sequence[str],
+    names: Mapping[str, float],
     varied: Iterable[str] = (),
-) -> None:  # fmt: skip
+) -> None:
     """Refuse measurements that no run of a circuit could answer, before it is made.
 
     Parameters

@@ -55,9 +55,12 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
 
 
 def measure_gradient(
-    result: TransientResult, texts: Sequence[str], by: Sequence[str], weights: Sequence[float] | None = None,
+    result: TransientResult,
+    texts: Sequence[str],
+    by: Sequence[str],
+    weights: Sequence[float] | None = None,
     names: Mapping[str, float] | None = None,
-) -> tuple[dict[str, float | None], dict[str, float]]:  # fmt: skip
+) -> tuple[dict[str, float | None], dict[str, float]]:
     """Measurements, and the gradient of their weighted sum by numbers of the circuit.
 
     Parameters

@@ -79,12 +79,12 @@ def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepp
     parts = parts._replace(
         first=np.append(parts.first, [node for node, _ in nodes]).astype(np.int64),
         second=np.append(parts.second, none).astype(np.int64),
-        role=np.append(role, np.full(len(nodes), int(Role.VOLTAGE))), value=np.append(value, none), coupling=None,
+        role=np.append(role, np.full(len(nodes), int(Role.VOLTAGE))),
+        value=np.append(value, none),
+        coupling=None,
         turns=parts.turns[:0],
-    )  # fmt: skip
-    mode = mode_of(
-        parts, problem.diodes, conducting[:d], sources, problem.system, np.concatenate([of.rows, held])
-    )  # fmt: skip
+    )
+    mode = mode_of(parts, problem.diodes, conducting[:d], sources, problem.system, np.concatenate([of.rows, held]))
     capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
     current = problem.states_of(mode.current[: problem.parts.role.size])
     rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], current[problem.storing])

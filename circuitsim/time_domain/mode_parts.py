@@ -119,9 +119,18 @@ def of_capacitors(net, role, of, shared, waves, dependent):
             for c in range(s):
                 current[e, c] = waves.current[e, k + c]
     parts = Parting(
-        found.rate, found.start, lift, weight, found.drive, found.shape, found.along, found.slope, current, of.value,
+        found.rate,
+        found.start,
+        lift,
+        weight,
+        found.drive,
+        found.shape,
+        found.along,
+        found.slope,
+        current,
+        of.value,
         own,
-    )  # fmt: skip
+    )
     flows = Waves(current, current, np.zeros((s + many, s + many)))
     part_currents(net, of.value, dependent, of.system, parts, conducts, shared, flows)
     return parts
@@ -156,11 +165,29 @@ def decomposed(of, dependent, flow, push):
                 for c in range(s):
                     push[i, c] -= dependent[e, i] * force[c]
     room = Parting(
-        np.zeros(n), np.zeros((n, n)), np.zeros((n, r)), np.zeros(0), np.zeros((n, s)), np.zeros((k, n)),
-        np.zeros((k, s)), np.zeros((k, s)), np.zeros((r, s + n)), of.value, np.zeros(0, np.int64),
-    )  # fmt: skip
+        np.zeros(n),
+        np.zeros((n, n)),
+        np.zeros((n, r)),
+        np.zeros(0),
+        np.zeros((n, s)),
+        np.zeros((k, n)),
+        np.zeros((k, s)),
+        np.zeros((k, s)),
+        np.zeros((r, s + n)),
+        of.value,
+        np.zeros(0, np.int64),
+    )
     c = decompose(dependent, flow, of.value, of.coupling, push, of.system, room)
     return Parting(
-        room.rate[:c], room.start[:c], room.lift[:c], room.weight, room.drive[:c], room.shape[:, :c].copy(),
-        room.along, room.slope, room.current[:, : s + c].copy(), of.value, room.resistors,
-    )  # fmt: skip
+        room.rate[:c],
+        room.start[:c],
+        room.lift[:c],
+        room.weight,
+        room.drive[:c],
+        room.shape[:, :c].copy(),
+        room.along,
+        room.slope,
+        room.current[:, : s + c].copy(),
+        of.value,
+        room.resistors,
+    )

@@ -19,7 +19,6 @@ DONE, SHARED, CHECKS = range(3)
 """Outcomes of `filled_in`."""
 
 
-
 class Supply(NamedTuple):
     """What all modes of a run are made from.
 
@@ -111,13 +110,21 @@ def filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
     net = transformed
     if not supply.of.turns.size:
         net = wired(supply.nodes, supply.first, supply.second, role, np.argsort(ohms, kind="mergesort"))
-    if not known and not (alone(net.twigs[net.tree[FREE] :], role, BLOCKING)
-                          and alone(net.links[: net.rest[C]], role, CONDUCTING)):  # fmt: skip
+    if not known and not (
+        alone(net.twigs[net.tree[FREE] :], role, BLOCKING) and alone(net.links[: net.rest[C]], role, CONDUCTING)
+    ):
         return SHARED, 0
     k = net.tree[R] - net.tree[C] + net.rest[FREE] - net.rest[L]
     waves = Waves(np.zeros((m, k + s)), np.zeros((m, k + s)), np.zeros((k + s, k + s)))
-    of = Given(supply.of.storing, supply.of.sources, supply.of.system, supply.of.rows, value, supply.of.coupling,
-               supply.of.turns)  # fmt: skip
+    of = Given(
+        supply.of.storing,
+        supply.of.sources,
+        supply.of.system,
+        supply.of.rows,
+        value,
+        supply.of.coupling,
+        supply.of.turns,
+    )
     dependent, loops, cuts = np.zeros((m, k + s)), np.zeros((m, s)), np.zeros((m, s))
     equations(net, role, of, shared, waves, dependent, (loops, cuts), modes.current.shape[2] > 0)
     many = not_zero(loops).size + not_zero(cuts).size

@@ -146,15 +146,27 @@ def mode_of(
     loops, cuts = np.zeros((2, m, s), kind)
     coupling = UNCOUPLED if parts.coupling is None else parts.coupling
     of = Given(
-        storing, sources, system, rows.astype(kind), parts.value.astype(kind), coupling.astype(kind), parts.turns,
-    )  # fmt: skip
-    work = 16 * net.cut.size + 4 * voltage.size
-    time_kernel("equations", work)(
-        net, role, of, shared_of(net, role), waves, dependent, (loops, cuts), True
+        storing,
+        sources,
+        system,
+        rows.astype(kind),
+        parts.value.astype(kind),
+        coupling.astype(kind),
+        parts.turns,
     )
+    work = 16 * net.cut.size + 4 * voltage.size
+    time_kernel("equations", work)(net, role, of, shared_of(net, role), waves, dependent, (loops, cuts), True)
     return Mode(
-        conducting.copy(), states, waves.system, voltage, current, dependent, loops, cuts, net,
-    )  # fmt: skip
+        conducting.copy(),
+        states,
+        waves.system,
+        voltage,
+        current,
+        dependent,
+        loops,
+        cuts,
+        net,
+    )
 
 
 def shared_of(net: Wiring, role: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

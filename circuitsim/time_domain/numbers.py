@@ -99,12 +99,15 @@ def _numbers(origin: Origin, step: float) -> Stepped:
     rows, switches = problem.supply(), problem.switches
     coupling = problem.parts.coupling
     return Stepped(
-        step, problem.parts.value.astype(complex), None if coupling is None else coupling.astype(complex),
+        step,
+        problem.parts.value.astype(complex),
+        None if coupling is None else coupling.astype(complex),
         problem.rows.astype(complex),
         np.array([[s.on for s in switches], [s.off for s in switches]], dtype=complex).reshape(2, -1),
-        np.array([rows.on, rows.off], dtype=complex), np.zeros(problem.storing.size, dtype=complex),
+        np.array([rows.on, rows.off], dtype=complex),
+        np.zeros(problem.storing.size, dtype=complex),
         {key: complex(level) for key, level in origin.held.items()},
-    )  # fmt: skip
+    )
 
 
 def _size(origin: Origin, name: str) -> float:

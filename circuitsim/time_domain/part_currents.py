@@ -103,4 +103,3 @@ def part_currents(net, value, own, system, parting, conducts, shared, waves):
         for j in range(current.shape[1]):
             current[e, j] = -current[e, j]
     conducting(net, conducts, shared, waves)
-

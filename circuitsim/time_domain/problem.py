@@ -24,8 +24,14 @@ from circuitsim.time_domain.waveforms import Constant, Waveform
 
 STATES = 60
 """Most capacitors and inductors: matrix exponentials cost the cube of their number."""
-ROLES = {RESISTOR: Role.RESISTOR, DIODE: Role.BLOCKING, VOLTAGE: Role.VOLTAGE, CURRENT: Role.CURRENT,
-         INDUCTOR: Role.INDUCTOR, CAPACITOR: Role.CAPACITOR}  # fmt: skip
+ROLES = {
+    RESISTOR: Role.RESISTOR,
+    DIODE: Role.BLOCKING,
+    VOLTAGE: Role.VOLTAGE,
+    CURRENT: Role.CURRENT,
+    INDUCTOR: Role.INDUCTOR,
+    CAPACITOR: Role.CAPACITOR,
+}
 
 
 class Problem:
@@ -55,9 +61,12 @@ class Problem:
     """
 
     def __init__(
-        self, circuit: Circuit, waveforms: Mapping[str, Waveform], switches: Mapping[str, Switch],
+        self,
+        circuit: Circuit,
+        waveforms: Mapping[str, Waveform],
+        switches: Mapping[str, Switch],
         couplings: Mapping[tuple[str, str], float],
-    ) -> None:  # fmt: skip
+    ) -> None:
         expansion = _expansion(circuit)
         self.terminals = terminals_of(circuit, expansion)
         self.device_parts = expansion.parts
@@ -146,10 +155,22 @@ class Problem:
         coupling = UNCOUPLED if parts.coupling is None else parts.coupling
         of = Given(self.storing, self.sources, self.system, self.rows, parts.value, coupling, parts.turns)
         return Supply(
-            parts.n_nodes, parts.first, parts.second, parts.role, of, self.diodes, self.switched, self.resistors,
-            ohms, self.control, on, off, self.system.shape[0] - 1,
-            bool((parts.role == Role.CAPACITOR).any()), self.radius,
-        )  # fmt: skip
+            parts.n_nodes,
+            parts.first,
+            parts.second,
+            parts.role,
+            of,
+            self.diodes,
+            self.switched,
+            self.resistors,
+            ohms,
+            self.control,
+            on,
+            off,
+            self.system.shape[0] - 1,
+            bool((parts.role == Role.CAPACITOR).any()),
+            self.radius,
+        )
 
     def twigs(self) -> int:
         """Number of branches in a normal tree."""
@@ -161,11 +182,19 @@ class Problem:
         # The voltages that devices block and drop dissipate.
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
-            self.diodes, role[self.storing] == Role.CAPACITOR, self.storing, self.sources, self.rows,
-            np.abs(self.rows), role[self.sources] == Role.VOLTAGE, lossy, self.sources[~inside],
+            self.diodes,
+            role[self.storing] == Role.CAPACITOR,
+            self.storing,
+            self.sources,
+            self.rows,
+            np.abs(self.rows),
+            role[self.sources] == Role.VOLTAGE,
+            lossy,
+            self.sources[~inside],
             self.system,
-            self.radius, self.storage(),
-        )  # fmt: skip
+            self.radius,
+            self.storage(),
+        )
 
     def resistances(self) -> tuple[float, float]:
         """Smallest and largest resistance, Ω, without switches and devices; inf and 0 where there is none."""
@@ -262,10 +291,14 @@ def _with_controls(
     more, none = len(ends), np.zeros(len(ends))
     coupling = None if parts.coupling is None else np.pad(parts.coupling, (0, more))
     return Parts(
-        parts.n_nodes, np.concatenate([parts.first, first]), np.concatenate([parts.second, second]),
-        np.concatenate([parts.role, np.full(more, int(Role.CURRENT))]), np.concatenate([parts.value, none]), coupling,
+        parts.n_nodes,
+        np.concatenate([parts.first, first]),
+        np.concatenate([parts.second, second]),
+        np.concatenate([parts.role, np.full(more, int(Role.CURRENT))]),
+        np.concatenate([parts.value, none]),
+        coupling,
         np.hstack([parts.turns, np.zeros((len(parts.turns), more))]),
-    ), np.array(control, dtype=np.int64).reshape(-1, 2)  # fmt: skip
+    ), np.array(control, dtype=np.int64).reshape(-1, 2)
 
 
 def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, Waveform]) -> list[Waveform]:

@@ -19,10 +19,15 @@ ROUNDING = 1e-3
 """Voltages below this share of the largest one, or of R · the largest current, are rounding."""
 
 LAWS = {
-    "kcl": "Kirchhoff's current law", "kvl": "Kirchhoff's voltage law", "sources": "source voltages",
-    "resistors": "Ohm's law", "diodes": "signs of diode currents and voltages", "complementarity": "complementarity",
-    "devices": "laws of devices", "energy": "the energy balance",
-}  # fmt: skip
+    "kcl": "Kirchhoff's current law",
+    "kvl": "Kirchhoff's voltage law",
+    "sources": "source voltages",
+    "resistors": "Ohm's law",
+    "diodes": "signs of diode currents and voltages",
+    "complementarity": "complementarity",
+    "devices": "laws of devices",
+    "energy": "the energy balance",
+}
 """What the columns of a certificate are about."""
 
 
@@ -74,9 +79,14 @@ class TransientCertificate(NamedTuple):
 
 
 def certify(
-    parts: Parts, diodes: np.ndarray, voltage: np.ndarray, current: np.ndarray, ohms: np.ndarray, imbalance: float,
+    parts: Parts,
+    diodes: np.ndarray,
+    voltage: np.ndarray,
+    current: np.ndarray,
+    ohms: np.ndarray,
+    imbalance: float,
     tolerance: float,
-) -> TransientCertificate:  # fmt: skip
+) -> TransientCertificate:
     """The certificate of waveforms (n, m) in V and A, with the resistors' values (n, r), Ω, at the same times."""
     m, r = parts.role.size, np.flatnonzero(parts.role == Role.RESISTOR)
     # One row a branch: what follows runs along time.
@@ -109,9 +119,14 @@ def certify(
     both = np.minimum(np.abs(drops, out=drops), np.abs(flows, out=flows)).max(initial=0.0)
     law = _share(off, np.maximum(v[r], ROUNDING * np.maximum(largest, steady * i.max(initial=0.0))))
     return TransientCertificate(
-        _largest(_share(net, at_node)), _largest(_share(around, in_loop)), _largest(law),
-        float(wrong), float(both), imbalance, tolerance,
-    )  # fmt: skip
+        _largest(_share(net, at_node)),
+        _largest(_share(around, in_loop)),
+        _largest(law),
+        float(wrong),
+        float(both),
+        imbalance,
+        tolerance,
+    )
 
 
 def _peak(rows: np.ndarray) -> np.ndarray:

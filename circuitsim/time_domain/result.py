@@ -153,16 +153,32 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     if library.decaying:
         work = times.size * modes.voltage.shape[1] * (ORDER + elements)
         time_kernel("evaluate_decays", work)(
-            library.inside, modes.window[0], library.exponent, library.decays, modes,
-            (segments.mode, segments.start, segments.state, segments.parts, segments.halvings), where, times, voltage,
+            library.inside,
+            modes.window[0],
+            library.exponent,
+            library.decays,
+            modes,
+            (segments.mode, segments.start, segments.state, segments.parts, segments.halvings),
+            where,
+            times,
+            voltage,
             current,
-        )  # fmt: skip
+        )
         return voltage.T, current.T, where
     n, steps = modes.system.shape[1], modes.radius[segments.mode[where]] * (times - segments.start[where])
     time_kernel("evaluate", products(n, steps) + n * voltage.size)(
-        modes.system, modes.radius, modes.voltage, modes.current, segments.mode, segments.start, segments.state, where,
-        times, voltage, current,
-    )  # fmt: skip
+        modes.system,
+        modes.radius,
+        modes.voltage,
+        modes.current,
+        segments.mode,
+        segments.start,
+        segments.state,
+        where,
+        times,
+        voltage,
+        current,
+    )
     return voltage.T, current.T, where
 
 
@@ -232,10 +248,18 @@ class TransientResult:
     """Share of a signal's size up to which two values of interpolants are one."""
 
     def __init__(
-        self, terminals: Terminals, times: np.ndarray, segments: Segments, changes: Changes,
-        energies: Energies, stop: float, certificate: TransientCertificate, waves: tuple[np.ndarray, np.ndarray],
-        changing: Sequence[str], origin: Origin,
-    ) -> None:  # fmt: skip
+        self,
+        terminals: Terminals,
+        times: np.ndarray,
+        segments: Segments,
+        changes: Changes,
+        energies: Energies,
+        stop: float,
+        certificate: TransientCertificate,
+        waves: tuple[np.ndarray, np.ndarray],
+        changing: Sequence[str],
+        origin: Origin,
+    ) -> None:
         self.circuit, self.times, self.energies = terminals.circuit, times, energies
         self._terminals, self.origin = terminals, origin
         self.stop, self.certificate = stop, certificate
@@ -348,8 +372,10 @@ class TransientResult:
 
     def __repr__(self) -> str:
         verdict = "certified" if self.certificate.certified else "not certified"
-        return (f"TransientResult of {self.circuit.title!r}: {self.times.size} output times to {self.stop:g} s, "
-                f"{len(self.events)} events, {verdict}")  # fmt: skip
+        return (
+            f"TransientResult of {self.circuit.title!r}: {self.times.size} output times to {self.stop:g} s, "
+            f"{len(self.events)} events, {verdict}"
+        )
 
     def _repr_html_(self) -> str:
         from circuitsim.notebook import of_waveforms

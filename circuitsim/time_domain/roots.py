@@ -34,9 +34,9 @@ TO_NODES = chebyshev.chebvander(NODES, POINTS - 1)
 """Coefficients → values at the nodes."""
 TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
 """Values at the nodes → the interpolant at the left end of the window."""
-HALVES = np.ascontiguousarray(np.stack([
-    (TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1)).T for side in (-1.0, 1.0)
-]))  # fmt: skip
+HALVES = np.ascontiguousarray(
+    np.stack([(TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1)).T for side in (-1.0, 1.0)])
+)
 """Coefficients (rows) on a window → on its left and its right half."""
 
 

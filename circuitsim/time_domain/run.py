@@ -234,7 +234,14 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
     waves = problem.terminals.of_parts(voltage, current)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(
-        problem.terminals, times, segments, run.changes(), energies, run.stop, found, waves,
+        problem.terminals,
+        times,
+        segments,
+        run.changes(),
+        energies,
+        run.stop,
+        found,
+        waves,
         [problem.circuit.names[k] for k in (*problem.diodes, *problem.switched)],
         run.origin(),
-    )  # fmt: skip
+    )

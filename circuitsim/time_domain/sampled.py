@@ -56,9 +56,15 @@ class FrequencyModulation(Sampled):
     what = "frequency modulated"
 
     def __init__(
-        self, offset: float, amplitude: float, carrier: float, index: float, signal: float,
-        carrier_phase: float = 0.0, signal_phase: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        offset: float,
+        amplitude: float,
+        carrier: float,
+        index: float,
+        signal: float,
+        carrier_phase: float = 0.0,
+        signal_phase: float = 0.0,
+    ) -> None:
         super().__init__()
         self.offset, self.amplitude, self.index = offset, amplitude, index
         self.carrier, self.signal = 2.0 * math.pi * carrier, 2.0 * math.pi * signal

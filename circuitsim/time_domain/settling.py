@@ -91,22 +91,24 @@ class SettlingResult:
         """As plain values: the JSON object of ``circuitsim energy --format json``."""
         time, energy = self.column("time"), self.column("delivered")
         return {
-            "schema": 2, "share": self.share, "outputs": list(self.outputs),
+            "schema": 2,
+            "share": self.share,
+            "outputs": list(self.outputs),
             "worst": {
                 "time": {"sample": self.slowest, "value": float(time.max())},
                 "delivered": {"sample": self.hungriest, "value": float(energy.max())},
             },
             "mean": {"time": float(time.mean()), "delivered": float(energy.mean())},
             "samples": [row._asdict() for row in self.rows],
-        }  # fmt: skip
+        }
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row a sample (extra ``pandas``)."""
         import pandas
 
-        return pandas.DataFrame([
-            {**row._asdict(), "final": None} | dict(zip(self.outputs, row.final)) for row in self.rows
-        ]).drop(columns="final")  # fmt: skip
+        return pandas.DataFrame(
+            [{**row._asdict(), "final": None} | dict(zip(self.outputs, row.final)) for row in self.rows]
+        ).drop(columns="final")
 
     def __repr__(self) -> str:
         worst = f"{self.column('time').max():.4g} s, {self.column('delivered').max():.4g} J"
@@ -141,11 +143,18 @@ class StepCircuit:
     """
 
     def __init__(
-        self, circuit: Circuit, inputs: Sequence[str], outputs: Sequence[str],
-        capacitances: Mapping[str, float] = MappingProxyType({}), switches: Mapping[str, Switch] = MappingProxyType({}),
-        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}), share: float = 0.01,
-        tolerance: float = 1e-9, method: Method | str | None = None, accuracy: float = ACCURACY,
-    ) -> None:  # fmt: skip
+        self,
+        circuit: Circuit,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        capacitances: Mapping[str, float] = MappingProxyType({}),
+        switches: Mapping[str, Switch] = MappingProxyType({}),
+        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+        share: float = 0.01,
+        tolerance: float = 1e-9,
+        method: Method | str | None = None,
+        accuracy: float = ACCURACY,
+    ) -> None:
         self.method, self.accuracy = method, accuracy
         self.circuit = with_capacitances(circuit, capacitances)
         kind = self.circuit.arrays().kind
@@ -194,9 +203,17 @@ class StepCircuit:
 
     def _transient(self, circuit: Circuit, stop: float, start: Mapping[str, float]) -> TransientResult:
         return transient(
-            circuit, stop, {}, start, 2, self.tolerance, self.switches, self.couplings, method=self.method,
+            circuit,
+            stop,
+            {},
+            start,
+            2,
+            self.tolerance,
+            self.switches,
+            self.couplings,
+            method=self.method,
             accuracy=self.accuracy,
-        )  # fmt: skip
+        )
 
     def _at_rest(self, inputs: Sequence[float] | np.ndarray) -> dict[str, float]:
         """Voltages and currents of what stores energy, at the operating point of some inputs."""
@@ -244,9 +261,7 @@ class StepCircuit:
         values = dict(zip(self.inputs, map(float, after)))
         circuit = self.circuit.with_values(values)
         until = self._transient(circuit, max(time, 1e-12 * run.stop), self._at_rest(before)).energies
-        return Settling(
-            time, until.delivered, until.dissipated, until.lost, until.stored, tuple(final.tolist())
-        )  # fmt: skip
+        return Settling(time, until.delivered, until.dissipated, until.lost, until.stored, tuple(final.tolist()))
 
     def _before(self, inputs: Sequence[float] | np.ndarray) -> np.ndarray:
         """Outputs (outputs,) at rest before the step."""
@@ -255,9 +270,11 @@ class StepCircuit:
 
 
 def settling_energy(
-    step: StepCircuit, x: np.ndarray, previous: bool = False,
+    step: StepCircuit,
+    x: np.ndarray,
+    previous: bool = False,
     progress: Callable[[float, float], bool | None] | None = None,
-) -> SettlingResult:  # fmt: skip
+) -> SettlingResult:
     """Settling times and energies of samples.
 
     Parameters

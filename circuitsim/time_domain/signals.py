@@ -87,9 +87,13 @@ class Signal:
     """A quantity over time, less a level."""
 
     def __init__(
-        self, result: TransientResult, probe: Probe | Formula, names: Mapping[str, float], level: float,
+        self,
+        result: TransientResult,
+        probe: Probe | Formula,
+        names: Mapping[str, float],
+        level: float,
         last: LastStretch | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.result, self.probe, self.names, self.level = result, probe, names, level
         self._last = last or LastStretch()
         self._numbers: dict[tuple[Any, ...], int] = {}

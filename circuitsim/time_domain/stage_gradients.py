@@ -109,9 +109,7 @@ class StageGradients:
         watch = self.run.watch
         return Sizes(*(own if own > 1e-200 else 1.0 for own in (watch.volts, watch.amperes)))
 
-    def step(
-        self, step: Step, begin: tuple[float, np.ndarray], now: Conduction, stages: list[Wanted]
-    ) -> Reached:  # fmt: skip
+    def step(self, step: Step, begin: tuple[float, np.ndarray], now: Conduction, stages: list[Wanted]) -> Reached:
         """Back through a step of the Runge-Kutta method.
 
         Parameters
@@ -161,9 +159,7 @@ class StageGradients:
             np.add.at(weights[0], tangents.first[own.diodes], wanted.diodes[0])
             np.add.at(weights[0], tangents.second[own.diodes], -wanted.diodes[0])
             weights[1][own.diodes] += wanted.diodes[1]
-        found = tangents.backward(
-            solved, inner, tangents.conducting(solved, before, sizes), weights, sizes, self.count
-        )  # fmt: skip
+        found = tangents.backward(solved, inner, tangents.conducting(solved, before, sizes), weights, sizes, self.count)
         by = found.by_value
         ohms = by[storing]
         by_g = float(by_x @ point.slope) + float((ohms * np.where(capacitor, 1.0 / weight, -weight / g**2)).sum())

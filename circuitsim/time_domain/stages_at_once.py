@@ -105,9 +105,7 @@ class StagesAtOnce:
     smooth : Smooth
     """
 
-    def __init__(
-        self, companion: Companion, ready: PreparedExpanded, laws: LawArrays, smooth: Smooth
-    ) -> None:
+    def __init__(self, companion: Companion, ready: PreparedExpanded, laws: LawArrays, smooth: Smooth) -> None:
         self.companion, self.ready, self.laws, self.smooth = companion, ready, laws, smooth
         self.tolerance = float(ready.tolerance)
         elementary, windings = ready.expansion.circuit, companion.windings
@@ -118,10 +116,22 @@ class StagesAtOnce:
         self._laws = Pinned(LawArrays(*map(np.array, laws)))
         none = np.zeros(0, dtype=np.int64)
         coils, inverse = (none, np.zeros((0, 0))) if windings is None else (windings.coils, windings.inverse)
-        self._states = Pinned(StatePlaces(*map(np.array, (
-            companion.base, companion.storing, companion.capacitor, smooth.elements, coils,
-            companion.series[: companion.place.size], inverse,
-        ))))  # fmt: skip
+        self._states = Pinned(
+            StatePlaces(
+                *map(
+                    np.array,
+                    (
+                        companion.base,
+                        companion.storing,
+                        companion.capacitor,
+                        smooth.elements,
+                        coils,
+                        companion.series[: companion.place.size],
+                        inverse,
+                    ),
+                )
+            )
+        )
         self.smooth_alone = smooth.elements.size == len(ready.circuit.devices)
 
     @classmethod
@@ -158,9 +168,22 @@ class StagesAtOnce:
         slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
         slopes[: first + 1] = begin.slopes
         done, solved = stage_kernel("solve_stages", made.system.eq.size * len(columns))(
-            made.pinned, self._laws, self._states, anew, first, begin.length, begin.share, begin.before, self.tolerance,
-            column, begin.x, slopes, self.companion.size, start[0], *out
-        )  # fmt: skip
+            made.pinned,
+            self._laws,
+            self._states,
+            anew,
+            first,
+            begin.length,
+            begin.share,
+            begin.before,
+            self.tolerance,
+            column,
+            begin.x,
+            slopes,
+            self.companion.size,
+            start[0],
+            *out,
+        )
         stages = list[Solved]()
         for k, (device, branch, node, x, wave, found) in enumerate(list(zip(*out))[first : done + solved], first):
             point = StagePoint(self, made, Tangents(column[k], device, branch, node), found)

@@ -13,9 +13,27 @@ ROUNDING = 1e-14
 
 
 def solve_stages(
-    made, laws, states, anew, first, length, share, before, tolerance, columns, x, slopes, sizes, start, device, branch,
-    node, state, wave, found,
-):  # fmt: skip
+    made,
+    laws,
+    states,
+    anew,
+    first,
+    length,
+    share,
+    before,
+    tolerance,
+    columns,
+    x,
+    slopes,
+    sizes,
+    start,
+    device,
+    branch,
+    node,
+    state,
+    wave,
+    found,
+):
     """Solve stages that follow each other, as long as ideal diodes stay as they are and all laws hold.
 
     Parameters

@@ -139,9 +139,12 @@ def steady_state_periodic(
 
 
 def _found(
-    problem: Problem, length: float, initial: Mapping[str, float] | None, tolerance: float,
+    problem: Problem,
+    length: float,
+    initial: Mapping[str, float] | None,
+    tolerance: float,
     progress: Callable[[float, float], bool | None] | None,
-) -> tuple[Course, Shooting]:  # fmt: skip
+) -> tuple[Course, Shooting]:
     """A run over one period that ends where it begins."""
     run = Course(problem, length)
     run.begin(initial, {})

@@ -82,12 +82,20 @@ class Run(NamedTuple):
 
 
 def transient_sweep(
-    deck: Deck, vary: Mapping[str | tuple[str, ...], Sequence[Any]], columns: str | Sequence[str] | None = None,
-    measurements: Sequence[str] | None = None, step: float | None = None, stop: float | None = None,
-    initial: Mapping[str, float] | None = None, tolerance: float = TOLERANCE, method: Method | str | None = None,
-    accuracy: float = ACCURACY, progress: Callable[[float, int], bool | None] | None = None, workers: int | None = 1,
+    deck: Deck,
+    vary: Mapping[str | tuple[str, ...], Sequence[Any]],
+    columns: str | Sequence[str] | None = None,
+    measurements: Sequence[str] | None = None,
+    step: float | None = None,
+    stop: float | None = None,
+    initial: Mapping[str, float] | None = None,
+    tolerance: float = TOLERANCE,
+    method: Method | str | None = None,
+    accuracy: float = ACCURACY,
+    progress: Callable[[float, int], bool | None] | None = None,
+    workers: int | None = 1,
     executor: Executor | None = None,
-) -> TransientSweep:  # fmt: skip
+) -> TransientSweep:
     """The waveforms of a deck at all combinations of varied values.
 
     Parameters
@@ -226,9 +234,14 @@ def _waves(job: Job, runs: Sequence[Run], varied: np.ndarray, times: np.ndarray,
         axis.label: np.repeat(values, n) for axis, values in zip(job.axes, varied)
     }
     return Sweep(
-        job.deck.title, axes, {str(probe): table[k] for k, probe in enumerate(job.probes)},
-        {TIME: "s"} | _units(job) | {str(probe): probe.unit for probe in job.probes}, failures, [], (n, *shape),
-    )  # fmt: skip
+        job.deck.title,
+        axes,
+        {str(probe): table[k] for k, probe in enumerate(job.probes)},
+        {TIME: "s"} | _units(job) | {str(probe): probe.unit for probe in job.probes},
+        failures,
+        [],
+        (n, *shape),
+    )
 
 
 def _measured(job: Job, runs: Sequence[Run], varied: np.ndarray, shape: tuple[int, ...]) -> Sweep:

@@ -25,9 +25,7 @@ def waveform_table(
         Parameters that formulas read, in lower case.
     """
     found = columns(result, probes, names, result.times)
-    return Table(
-        ("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found)
-    )  # fmt: skip
+    return Table(("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found))
 
 
 def columns(
@@ -38,9 +36,12 @@ def columns(
 
 
 def of_waves(
-    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float], voltage: np.ndarray,
+    result: TransientResult,
+    probes: Sequence[Probe | Formula],
+    names: Mapping[str, float],
+    voltage: np.ndarray,
     current: np.ndarray,
-) -> list[np.ndarray]:  # fmt: skip
+) -> list[np.ndarray]:
     """Quantities from branch voltages, V, and currents, A (n, m)."""
     found = []
     for probe in probes:
@@ -68,9 +69,12 @@ def events_table(result: TransientResult) -> Table:
     """Changes of diodes: ``+`` for those that conduct from then on, ``-`` for those that block."""
     events = result.events
     return Table(
-        ("time", "error", "changed", "energy_lost"), ("s", "s", "", "J"),
+        ("time", "error", "changed", "energy_lost"),
+        ("s", "s", "", "J"),
         (
-            [event.time for event in events], [float(event.error) for event in events],
-            [" ".join(event.changed) for event in events], [event.energy_lost for event in events],
+            [event.time for event in events],
+            [float(event.error) for event in events],
+            [" ".join(event.changed) for event in events],
+            [event.energy_lost for event in events],
         ),
-    )  # fmt: skip
+    )

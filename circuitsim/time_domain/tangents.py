@@ -214,9 +214,14 @@ class Tangents:
         return np.asarray(self.diode & np.where(np.abs(forward) > TOUCH, forward > 0.0, before))
 
     def backward(
-        self, point: OperatingPoint, column: np.ndarray, conducting: np.ndarray, weights: tuple[np.ndarray, np.ndarray],
-        sizes: Sizes, count: bool = True,
-    ) -> Backward:  # fmt: skip
+        self,
+        point: OperatingPoint,
+        column: np.ndarray,
+        conducting: np.ndarray,
+        weights: tuple[np.ndarray, np.ndarray],
+        sizes: Sizes,
+        count: bool = True,
+    ) -> Backward:
         """Derivatives of a weighted sum of potentials (nodes,) and of currents of elementary elements (m,).
 
         Parameters
@@ -313,7 +318,7 @@ class _Factor:
 
     def __init__(
         self, scales: tuple[np.ndarray, np.ndarray], entries: tuple[np.ndarray, np.ndarray, np.ndarray]
-    ) -> None:  # fmt: skip
+    ) -> None:
         from scipy.linalg import lu_factor
         from scipy.sparse import coo_array
         from scipy.sparse.linalg import splu

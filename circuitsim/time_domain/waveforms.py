@@ -175,9 +175,7 @@ class PiecewiseLinear:
         return _between(times - begin, own[k] - own[k - 1], y[k - 1], y[k])
 
 
-def _between(
-    since: np.ndarray, span: np.ndarray, first: np.ndarray, last: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _between(since: np.ndarray, span: np.ndarray, first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values and slopes of lines from ``first`` to ``last`` within ``span`` s, and their sizes (n, 2)."""
     slope = np.divide(last - first, span, out=np.zeros(span.size), where=span > 0.0)
     state = np.stack([first + slope * np.maximum(since, 0.0), slope], axis=1)
@@ -204,9 +202,16 @@ class Pulse:
     """
 
     def __init__(
-        self, low: float, high: float, delay: float = 0.0, rise: float = 0.0, fall: float = 0.0,
-        width: float = math.inf, period: float = math.inf, count: float = math.inf,
-    ) -> None:  # fmt: skip
+        self,
+        low: float,
+        high: float,
+        delay: float = 0.0,
+        rise: float = 0.0,
+        fall: float = 0.0,
+        width: float = math.inf,
+        period: float = math.inf,
+        count: float = math.inf,
+    ) -> None:
         if min(rise, fall, width) < 0.0 or not period > 0.0:
             raise UsageError("a pulse needs times that are not negative and a positive period")
         self.low, self.high, self.delay, self.rise, self.fall = low, high, delay, rise, fall
@@ -275,9 +280,15 @@ class Sine:
     """
 
     def __init__(
-        self, offset: float, amplitude: float, frequency: float, delay: float = 0.0, damping: float = 0.0,
-        phase: float = 0.0, cycles: float = math.inf,
-    ) -> None:  # fmt: skip
+        self,
+        offset: float,
+        amplitude: float,
+        frequency: float,
+        delay: float = 0.0,
+        damping: float = 0.0,
+        phase: float = 0.0,
+        cycles: float = math.inf,
+    ) -> None:
         self.offset, self.amplitude, self.frequency = offset, amplitude, frequency
         self.delay, self.damping, self.phase = delay, damping, math.radians(phase)
         self.end = delay + cycles / abs(frequency) if frequency else math.inf
@@ -363,9 +374,10 @@ class AmplitudeModulation:
         self.delay, self.fastest = delay, max(abs(carrier), abs(signal))
         # Three sines: the carrier and its two side bands.
         self.lines = (
-            (carrier, amplitude * offset, 0.0), (carrier - signal, 0.5 * amplitude, 0.5 * math.pi),
+            (carrier, amplitude * offset, 0.0),
+            (carrier - signal, 0.5 * amplitude, 0.5 * math.pi),
             (carrier + signal, -0.5 * amplitude, 0.5 * math.pi),
-        )  # fmt: skip
+        )
         self.system, self.row = np.zeros((6, 6)), np.array([1.0, 0.0] * 3)
         for k, (frequency, _, _) in enumerate(self.lines):
             self.system[2 * k, 2 * k + 1] = 2.0 * math.pi * frequency

@@ -72,19 +72,25 @@ class Design(NamedTuple):
         """One row an element: its value (Ω, V, A) and its bounds."""
         import pandas
 
-        rows = {name: {"value": v, "low": self.bounds[name][0], "high": self.bounds[name][1]}
-                for name, v in self.values.items()}  # fmt: skip
+        rows = {
+            name: {"value": v, "low": self.bounds[name][0], "high": self.bounds[name][1]}
+            for name, v in self.values.items()
+        }
         return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("element")
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the JSON object of ``circuitsim optimise --format json``."""
         return {
-            "schema": 2, "title": self.point.circuit.title, "values": self.values,
+            "schema": 2,
+            "title": self.point.circuit.title,
+            "values": self.values,
             "bounds": {name: list(ends) for name, ends in self.bounds.items()},
             "outputs": {name: {"value": value, "target": target} for name, (value, target) in self.outputs.items()},
-            "error": self.error, "continuous_error": self.continuous_error, "series": self.series or None,
+            "error": self.error,
+            "continuous_error": self.continuous_error,
+            "series": self.series or None,
             "certificate": self.point.certificate.to_dict(),
-        }  # fmt: skip
+        }
 
 
 def parse_target(text: str) -> Target:
@@ -163,9 +169,15 @@ def optimise(
     if not np.isfinite(task.residuals(inside)).all():
         task.point(inside)  # raises what is wrong
     found = least_squares(
-        task.residuals, inside, task.jacobian, (task.low, task.high), xtol=1e-12, ftol=1e-14, gtol=1e-14,
+        task.residuals,
+        inside,
+        task.jacobian,
+        (task.low, task.high),
+        xtol=1e-12,
+        ftol=1e-14,
+        gtol=1e-14,
         max_nfev=iterations,
-    )  # fmt: skip
+    )
     x = found.x
     continuous = task.error(x)
     if series:
@@ -184,9 +196,7 @@ def optimise(
 class _Problem:
     """Residuals and their derivatives in the variables: logarithms of resistances, values of sources."""
 
-    def __init__(
-        self, circuit: Circuit, bounds: Mapping[str, tuple[float, float]], targets: Sequence[Target]
-    ) -> None:
+    def __init__(self, circuit: Circuit, bounds: Mapping[str, tuple[float, float]], targets: Sequence[Target]) -> None:
         if not targets:
             raise UsageError("no target: give at least one, for instance --target 'v(out)=2.5'")
         self.circuit, self.names = circuit, list(bounds)
@@ -299,9 +309,12 @@ def _with_free(task: _Problem, x: np.ndarray, free: np.ndarray, solver: Any) -> 
     low, high = task.low[free], task.high[free]
     inside = np.clip(x[free], low + 1e-9 * (high - low), high - 1e-9 * (high - low))
     found = solver(
-        lambda part: task.residuals(whole(part)), inside, lambda part: task.jacobian(whole(part))[:, free],
-        (low, high), max_nfev=30,
-    )  # fmt: skip
+        lambda part: task.residuals(whole(part)),
+        inside,
+        lambda part: task.jacobian(whole(part))[:, free],
+        (low, high),
+        max_nfev=30,
+    )
     return whole(found.x)
 
 

@@ -116,8 +116,12 @@ def port_model(
     )
     names = [f"e{k}" for k in range(columns[0].size)]
     kinds, one, other, values = columns
-    taken = (array("b", kinds.tobytes()), array("q", one.tobytes()), array("q", other.tobytes()),
-             array("d", values.tobytes()))  # fmt: skip
+    taken = (
+        array("b", kinds.tobytes()),
+        array("q", one.tobytes()),
+        array("q", other.tobytes()),
+        array("d", values.tobytes()),
+    )
     reference = Circuit.from_columns("", taken, names, list(circuit.node_names), laws=circuit.laws)
     ready = prepared(reference)
     renamed = [_renamed(probe, circuit) for probe in probes]
@@ -181,9 +185,14 @@ def state_of(model: PortModel, conducting: np.ndarray) -> State | None:
     y0, s0, z0 = gain[:, 0], gain[:, 1 : 1 + k], gain[:, 1 + k :]
     mixed, hd = model.z[:r, r:], h[:, r:]
     return State(
-        model.z[:r, :r] - mixed @ z0, model.y[:r] - mixed @ y0, model.s[:r] - mixed @ s0, f - hd @ y0, t - hd @ s0,
-        h[:, :r] - hd @ z0, diode,
-    )  # fmt: skip
+        model.z[:r, :r] - mixed @ z0,
+        model.y[:r] - mixed @ y0,
+        model.s[:r] - mixed @ s0,
+        f - hd @ y0,
+        t - hd @ s0,
+        h[:, :r] - hd @ z0,
+        diode,
+    )
 
 
 def _solution(left: np.ndarray, right: np.ndarray) -> np.ndarray | None:

@@ -124,9 +124,16 @@ class MonteCarlo:
     """
 
     def __init__(
-        self, nominal: OperatingPoint, probes: Sequence[Probe | Formula], spread: Spread,
-        tolerances: Sequence[Tolerance], summary: Summary, seed: int, latin: bool, confidence: float,
-    ) -> None:  # fmt: skip
+        self,
+        nominal: OperatingPoint,
+        probes: Sequence[Probe | Formula],
+        spread: Spread,
+        tolerances: Sequence[Tolerance],
+        summary: Summary,
+        seed: int,
+        latin: bool,
+        confidence: float,
+    ) -> None:
         self.nominal, self.seed, self.latin, self.confidence = nominal, seed, latin, confidence
         self.tolerances, self.samples, self.failures = tuple(tolerances), summary.samples, summary.failures
         self.worst = summary.worst
@@ -181,26 +188,45 @@ class MonteCarlo:
 
 
 def _quantity(
-    name: str, unit: str, nominal: float, q: int, summary: Summary, shares: np.ndarray, spread: Spread,
+    name: str,
+    unit: str,
+    nominal: float,
+    q: int,
+    summary: Summary,
+    shares: np.ndarray,
+    spread: Spread,
     confidence: float,
-) -> Quantity:  # fmt: skip
+) -> Quantity:
     sketch, moments = summary.sketches[q], summary.moments
     order = np.argsort(-shares, kind="stable")
     deviation = float(moments.deviation[q])
     return Quantity(
-        name, unit, nominal, float(moments.mean[q]), deviation / math.sqrt(moments.count), deviation, sketch.least,
-        sketch.most, {p: sketch.quantile(p, confidence) for p in QUANTILES},
+        name,
+        unit,
+        nominal,
+        float(moments.mean[q]),
+        deviation / math.sqrt(moments.count),
+        deviation,
+        sketch.least,
+        sketch.most,
+        {p: sketch.quantile(p, confidence) for p in QUANTILES},
         tuple((spread.variables[v], float(shares[v])) for v in order.tolist()),
-        max(0.0, 1.0 - float(shares.sum())) if deviation else 0.0, *sketch.histogram(),
-    )  # fmt: skip
+        max(0.0, 1.0 - float(shares.sum())) if deviation else 0.0,
+        *sketch.histogram(),
+    )
 
 
 def numbers(q: Quantity) -> dict[str, float | str]:
     """One row of a table."""
     row: dict[str, float | str] = {
-        "unit": q.unit, "nominal": q.nominal, "mean": q.mean, "mean_error": q.mean_error, "deviation": q.deviation,
-        "least": q.least, "most": q.most,
-    }  # fmt: skip
+        "unit": q.unit,
+        "nominal": q.nominal,
+        "mean": q.mean,
+        "mean_error": q.mean_error,
+        "deviation": q.deviation,
+        "least": q.least,
+        "most": q.most,
+    }
     for probability, (low, value, high) in q.quantiles.items():
         word = f"q{100.0 * probability:g}"
         row |= {f"{word}_low": low, word: value, f"{word}_high": high}
@@ -213,13 +239,18 @@ def _ends(interval: Interval) -> dict[str, float | None]:
 
 def _plain(q: Quantity) -> dict[str, Any]:
     return {
-        "unit": q.unit, "nominal": q.nominal, "mean": q.mean, "mean_error": q.mean_error, "deviation": q.deviation,
-        "least": q.least, "most": q.most,
+        "unit": q.unit,
+        "nominal": q.nominal,
+        "mean": q.mean,
+        "mean_error": q.mean_error,
+        "deviation": q.deviation,
+        "least": q.least,
+        "most": q.most,
         "quantiles": {f"{p:g}": _ends(interval) for p, interval in q.quantiles.items()},
         "contributions": dict(q.contributions),
         "unexplained": q.unexplained,
         "histogram": {"counts": q.counts.tolist(), "edges": q.edges.tolist()},
-    }  # fmt: skip
+    }
 
 
 __all__ = ["QUANTILES", "MonteCarlo", "Quantity", "Summary", "numbers"]

@@ -83,9 +83,10 @@ class Worker:
         rows = max(1, NUMBERS_AT_ONCE // self.small.size)
         parts = [self._by_kernel(values[k : k + rows]) for k in range(0, len(values), rows)]
         return Solved(
-            np.concatenate([part.values for part in parts]), max(part.worst for part in parts),
+            np.concatenate([part.values for part in parts]),
+            max(part.worst for part in parts),
             sum(part.failures for part in parts),
-        )  # fmt: skip
+        )
 
     def _by_kernel(self, values: np.ndarray) -> Solved:
         small = self.small

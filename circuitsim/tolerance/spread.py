@@ -185,9 +185,13 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
     weights = csr_array((change, (own_row, place)), shape=(len(rows), len(names)))
     nominal = np.array([value_of(circuit, name) for name in names])
     spread = Spread(
-        names, nominal, tuple(_distinct([row.name for row in rows])), np.array([row.amount for row in rows]),
-        tuple(row.distribution for row in rows), weights,
-    )  # fmt: skip
+        names,
+        nominal,
+        tuple(_distinct([row.name for row in rows])),
+        np.array([row.amount for row in rows]),
+        tuple(row.distribution for row in rows),
+        weights,
+    )
     _check(circuit, spread)
     return spread
 
@@ -212,8 +216,10 @@ def _row(circuit: Circuit, name: str, tolerance: Tolerance, members: Sequence[st
 def _of_deck(circuit: Circuit, deck: Deviations, replaced: set[str]) -> list[_Row]:
     """The variables of the deck's own tolerances and random functions."""
     if deck.refused:
-        raise UsageError("the deck's random functions cannot be drawn: " + "; ".join(deck.refused[:5]) + "\n    hint: "
-                         "let values of R, L, C, V and I be sums of random functions, each times a number")
+        raise UsageError(
+            "the deck's random functions cannot be drawn: " + "; ".join(deck.refused[:5]) + "\n    hint: "
+            "let values of R, L, C, V and I be sums of random functions, each times a number"
+        )
     effects: list[dict[str, float]] = [{} for _ in deck.variables]
     for position, terms in deck.effects.items():
         name = circuit.names[position]

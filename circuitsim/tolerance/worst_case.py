@@ -103,9 +103,12 @@ class WorstCase:
     """
 
     def __init__(
-        self, title: str, ranges: Sequence[Range], specifications: Sequence[Specification],
+        self,
+        title: str,
+        ranges: Sequence[Range],
+        specifications: Sequence[Specification],
         tolerances: Sequence[Tolerance],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.title, self.ranges, self.tolerances = title, tuple(ranges), tuple(tolerances)
         self.specifications = tuple((one, _holds(one, self[one.quantity])) for one in specifications)
 
@@ -125,13 +128,19 @@ class WorstCase:
             "tolerances": [str(one) for one in self.tolerances],
             "quantities": {
                 r.name: {
-                    "unit": r.unit, "nominal": r.nominal, "least": _plain(r.least), "most": _plain(r.most),
-                    "exact": r.exact, "method": r.method, "solves": r.solves, "systems": r.systems,
+                    "unit": r.unit,
+                    "nominal": r.nominal,
+                    "least": _plain(r.least),
+                    "most": _plain(r.most),
+                    "exact": r.exact,
+                    "method": r.method,
+                    "solves": r.solves,
+                    "systems": r.systems,
                 }
                 for r in self.ranges
             },
             "specifications": {str(one): holds for one, holds in self.specifications},
-        }  # fmt: skip
+        }
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row a quantity: unit, nominal, least, most, their bounds, exact, method."""
@@ -139,11 +148,17 @@ class WorstCase:
 
         rows = {
             r.name: {
-                "unit": r.unit, "nominal": r.nominal, "least": r.least.value, "most": r.most.value,
-                "least_bound": r.least.bound, "most_bound": r.most.bound, "exact": r.exact, "method": r.method,
+                "unit": r.unit,
+                "nominal": r.nominal,
+                "least": r.least.value,
+                "most": r.most.value,
+                "least_bound": r.least.bound,
+                "most_bound": r.most.bound,
+                "exact": r.exact,
+                "method": r.method,
             }
             for r in self.ranges
-        }  # fmt: skip
+        }
         return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("quantity")
 
     def __repr__(self) -> str:
@@ -207,8 +222,10 @@ def worst_case(
     circuit, spread = spread_circuit(source, stated)
     if Distribution.NORMAL in spread.distribution:
         first = spread.variables[spread.distribution.index(Distribution.NORMAL)]
-        raise UsageError(f"{first}: normal tolerances have no limits: a worst case needs uniform or truncated ones, "
-                         f"for instance --tol '{first}=5%' in their place")  # fmt: skip
+        raise UsageError(
+            f"{first}: normal tolerances have no limits: a worst case needs uniform or truncated ones, "
+            f"for instance --tol '{first}=5%' in their place"
+        )
     _check(circuit, spread)
     text = observe if isinstance(observe, str) else " ".join(observe)
     words = [word for word in text.split() if word.lower() == DISSIPATION]
@@ -317,9 +334,7 @@ def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Pro
     return Range(name, unit, read(ready.solve()), least, most, case.value, 3, 0)
 
 
-def _searched(
-    circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: float | None, budget: int
-) -> list[Range]:
+def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: float | None, budget: int) -> list[Range]:
     """The extremes by branch and bound."""
     elementary = expanded(circuit).circuit if circuit.devices else circuit
     places = [circuit.element_index(name) for name in spread.names]
@@ -351,9 +366,15 @@ def _searched(
 
 
 def _range(
-    surface: Surface, q: int, probe: Probe, middle: float, spread: Spread, gap: float | None, rounding: float,
+    surface: Surface,
+    q: int,
+    probe: Probe,
+    middle: float,
+    spread: Spread,
+    gap: float | None,
+    rounding: float,
     budget: int,
-) -> Range:  # fmt: skip
+) -> Range:
     """The extremes of one quantity."""
     region = Region(-spread.amount, spread.amount)
     searches = [Search(surface, q, sign) for sign in (-1.0, 1.0)]

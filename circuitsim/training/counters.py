@@ -75,10 +75,11 @@ def read_rows(found: Any) -> list[Row]:
         They are none.
     """
     good = isinstance(found, list) and all(
-        isinstance(row, dict) and list(row) == list(found[0])
+        isinstance(row, dict)
+        and list(row) == list(found[0])
         and all(isinstance(value, (bool, int, float)) for value in row.values())
         for row in found
-    )  # fmt: skip
+    )
     if not good:
         raise CheckpointError("the checkpoint's history is damaged: it must be rows of numbers with the same columns")
     rows: list[Row] = found

@@ -26,9 +26,13 @@ class ProgressLine:
     """
 
     def __init__(
-        self, stream: TextIO, label: str, interval: float = 0.2, clock: Callable[[], float] = time.monotonic,
+        self,
+        stream: TextIO,
+        label: str,
+        interval: float = 0.2,
+        clock: Callable[[], float] = time.monotonic,
         seldom: float = 60.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         # The line is rewritten with a carriage return, which the commands' standard error would escape.
         self.stream: TextIO = getattr(stream, "behind", stream)
         self.label = label

@@ -21,10 +21,16 @@ from circuitsim.training.history import History
 Arrays = dict[str, np.ndarray]
 
 OTHER_NAMES = {
-    "learning_rate": "learning_rate_init", "lr": "learning_rate_init", "n_iter": "max_iter", "epochs": "max_iter",
-    "n_epochs": "max_iter", "batch": "batch_size", "seed": "random_state", "hidden_layer_sizes": "hidden",
+    "learning_rate": "learning_rate_init",
+    "lr": "learning_rate_init",
+    "n_iter": "max_iter",
+    "epochs": "max_iter",
+    "n_epochs": "max_iter",
+    "batch": "batch_size",
+    "seed": "random_state",
+    "hidden_layer_sizes": "hidden",
     "hidden": "n_components",
-}  # fmt: skip
+}
 """Names of other classes and libraries, and scikit-learn's or this package's."""
 
 
@@ -75,10 +81,17 @@ class SavedEstimator:
             elif value is not None:
                 numbers[name] = value.item() if isinstance(value, np.generic) else value
         history = getattr(self, "history_", None)
-        save_checkpoint(Path(path), pack(fitted=arrays, model=model), {
-            "estimator": type(self).__name__, "parameters": self._plain_parameters(), "fitted": numbers, "model": facts,
-            "history": None if history is None else history.rows,
-        })  # fmt: skip
+        save_checkpoint(
+            Path(path),
+            pack(fitted=arrays, model=model),
+            {
+                "estimator": type(self).__name__,
+                "parameters": self._plain_parameters(),
+                "fitted": numbers,
+                "model": facts,
+                "history": None if history is None else history.rows,
+            },
+        )
 
     @classmethod
     def load(cls, path: Path | str) -> Self:

@@ -47,8 +47,9 @@ class TensorBoard:
         for number, row in enumerate(history.rows[self._written :], start=self._written + 1):
             values = [
                 self._summary.Value(tag=name, simple_value=float(value))
-                for name, value in row.items() if name != "epoch"
-            ]  # fmt: skip
+                for name, value in row.items()
+                if name != "epoch"
+            ]
             event = self._event(wall_time=time.time(), step=int(row.get("epoch", number)))
             event.summary.CopyFrom(self._summary(value=values))
             self._writer.add_event(event)

@@ -192,19 +192,34 @@ def test_currents_between_parallel_amplifiers_are_a_choice():
 @pytest.mark.parametrize(
     "cards, message, names",
     [
-        ("X1 a b bidiramp gain=2\nX2 b c bidiramp gain=3\nX3 c a bidiramp gain=1\nR1 a 0 1",
-         "X3 closes the loop X3, X1, X2, whose gains multiply to 6 instead of one", ("X3", "X1", "X2")),
-        ("X1 a b bidiramp gain=2\nX2 a b bidiramp gain=3\nR1 a 0 1",
-         "X2 closes the loop X2, X1, whose gains multiply to 1.5 instead of one", ("X2", "X1")),
-        ("X1 a b bidiramp gain=2\nR1 b c 1\nR2 c a 1\nR3 a 0 1",
-         "R2 joins the nodes c and a, whose sections differ in gain by a factor of 0.5 (loop R2, X1, R1): an element "
-         "between them has no energy function", ("R2", "X1", "R1")),
-        ("D1 a b\nX1 a b bidiramp gain=2\nR3 a 0 1",
-         "X1 closes the loop X1, D1, whose gains multiply to 2 instead of one", ("X1", "D1")),
-        ("X1 a a bidiramp gain=2\nR1 a 0 1",
-         "X1 closes the loop X1, whose gains multiply to 2 instead of one", ("X1",)),
+        (
+            "X1 a b bidiramp gain=2\nX2 b c bidiramp gain=3\nX3 c a bidiramp gain=1\nR1 a 0 1",
+            "X3 closes the loop X3, X1, X2, whose gains multiply to 6 instead of one",
+            ("X3", "X1", "X2"),
+        ),
+        (
+            "X1 a b bidiramp gain=2\nX2 a b bidiramp gain=3\nR1 a 0 1",
+            "X2 closes the loop X2, X1, whose gains multiply to 1.5 instead of one",
+            ("X2", "X1"),
+        ),
+        (
+            "X1 a b bidiramp gain=2\nR1 b c 1\nR2 c a 1\nR3 a 0 1",
+            "R2 joins the nodes c and a, whose sections differ in gain by a factor of 0.5 (loop R2, X1, R1): an "
+            "element between them has no energy function",
+            ("R2", "X1", "R1"),
+        ),
+        (
+            "D1 a b\nX1 a b bidiramp gain=2\nR3 a 0 1",
+            "X1 closes the loop X1, D1, whose gains multiply to 2 instead of one",
+            ("X1", "D1"),
+        ),
+        (
+            "X1 a a bidiramp gain=2\nR1 a 0 1",
+            "X1 closes the loop X1, whose gains multiply to 2 instead of one",
+            ("X1",),
+        ),
     ],
-)  # fmt: skip
+)
 def test_contradicting_gains_are_refused_by_name_and_place(cards, message, names, tmp_path, capsys):
     deck = tmp_path / "wrong.cir"
     deck.write_text(f"t\n{cards}\n")
@@ -245,11 +260,13 @@ def test_python_circuits_are_refused_too():
         ("X1 a b bidiramp again=2", "X1: sub-circuit bidiramp has no parameter 'again'"),
         ("X1 a b bidiramp gain=2 m=3", "X1: an amplifier has no multiplier m"),
         ("X1 a b bidiramp gain={q}", "q"),
-        (".subckt bidiramp left right gain=1\nR1 left right 1\n.ends\nX1 a b bidiramp",
-         "bidiramp is the bidirectional amplifier and cannot be defined otherwise"),
+        (
+            ".subckt bidiramp left right gain=1\nR1 left right 1\n.ends\nX1 a b bidiramp",
+            "bidiramp is the bidirectional amplifier and cannot be defined otherwise",
+        ),
         (".subckt bidiramp left right gain=1\nX1 a b bidiramp", ".subckt bidiramp has no .ends"),
     ],
-)  # fmt: skip
+)
 def test_wrong_calls(card, message):
     with pytest.raises(NetlistError) as caught:
         circuitsim.loads(f"t\n{card}\nR9 a 0 1\n")
@@ -385,13 +402,32 @@ def test_gains_beyond_a_double_are_refused():
 def test_any_text_with_amplifiers_is_solved_or_refused():
     """Definitions cut short, calls without nodes, absurd gains: an error of ours or an operating point, never else."""
     cards = [
-        ".subckt bidiramp left right gain=1", "Eforward inside 0 left 0 {gain}", "Vright inside right 0",
-        "Fback left 0 Vright {1/gain}", ".ends bidiramp", ".ends", "X1 a b bidiramp gain=2", "X2 b c bidiramp",
-        "X3 a c bidiramp gain={g}", "X4 a 0 bidiramp gain=1", "X5 bidiramp", "X6 a b c bidiramp", ".param g=2",
-        "R1 a 0 1", "R2 b 0 1", "R3 a b 1", "V1 a 0 1", "D1 b c", "+ gain=3", ".subckt cell p q",
-        "XI p q bidiramp gain=2", "X7 a c cell", "X8 a b bidiramp gain=1e308", "X9 c d bidiramp gain=1e-300",
+        ".subckt bidiramp left right gain=1",
+        "Eforward inside 0 left 0 {gain}",
+        "Vright inside right 0",
+        "Fback left 0 Vright {1/gain}",
+        ".ends bidiramp",
+        ".ends",
+        "X1 a b bidiramp gain=2",
+        "X2 b c bidiramp",
+        "X3 a c bidiramp gain={g}",
+        "X4 a 0 bidiramp gain=1",
+        "X5 bidiramp",
+        "X6 a b c bidiramp",
+        ".param g=2",
+        "R1 a 0 1",
+        "R2 b 0 1",
+        "R3 a b 1",
+        "V1 a 0 1",
+        "D1 b c",
+        "+ gain=3",
+        ".subckt cell p q",
+        "XI p q bidiramp gain=2",
+        "X7 a c cell",
+        "X8 a b bidiramp gain=1e308",
+        "X9 c d bidiramp gain=1e-300",
         "I1 d 0 1",
-    ]  # fmt: skip
+    ]
     rng, solved = np.random.default_rng(1), 0
     for _ in range(600):
         text = "\n".join(["t", *rng.choice(cards, rng.integers(1, 9))]) + "\n"

@@ -82,9 +82,7 @@ def test_the_samples_of_a_killed_worker_are_drawn_elsewhere(machines: Any) -> No
     assert killed
 
 
-def test_the_command_line_finds_the_cluster(
-    machines: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_finds_the_cluster(machines: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.cir").write_text(CLIPPER)
     words = ["sweep", str(tmp_path / "c.cir"), "--vary", "V1=0:5:0.1"]
     assert main(words) == 0

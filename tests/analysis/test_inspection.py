@@ -22,10 +22,17 @@ def test_report_of_a_mixed_circuit() -> None:
     c.resistor("R3", "p", "q", 0.0)
     report, lints, contradiction = inspect_circuit(c)
     assert report._asdict() == {
-        "nodes": 8, "elements": 9, "parts": 2, "floating": 1, "super_nodes": 2, "unknowns": 3, "free_diodes": 1,
-        "kinds": {"resistor": 3, "ideal diode": 2, "voltage source": 3, "current source": 1}, "voltage_loops": 1,
+        "nodes": 8,
+        "elements": 9,
+        "parts": 2,
+        "floating": 1,
+        "super_nodes": 2,
+        "unknowns": 3,
+        "free_diodes": 1,
+        "kinds": {"resistor": 3, "ideal diode": 2, "voltage source": 3, "current source": 1},
+        "voltage_loops": 1,
         "islands": 3,
-    }  # fmt: skip
+    }
     assert [lint.kind for lint in lints] == ["dangling", "dangling", "floating"]
     assert contradiction is None
 
@@ -104,8 +111,9 @@ def test_rings_of_diodes_are_strong_components_of_their_graph() -> None:
             graph.add_edge(str(a), str(b), f"D{k}")
         expected = {
             frozenset([*part, *(name for _, _, name in graph.subgraph(part).edges(keys=True))])
-            for part in networkx.strongly_connected_components(graph) if len(part) > 1
-        }  # fmt: skip
+            for part in networkx.strongly_connected_components(graph)
+            if len(part) > 1
+        }
         found = [lint.names for lint in inspect_circuit(c).lints if lint.kind == "diode-ring"]
         assert {frozenset(names) for names in found} == expected and len(found) == len(expected)
         rings += len(found)

@@ -74,8 +74,16 @@ def controlled(seed: int) -> Circuit:
 
 
 def outputs_of(c: Circuit) -> list[str]:
-    return ["v(1)", "v(2,1)", "i(R1)", "i(V0)", "p(R2)", *["i(D0)"] * ("D0" in c),
-            *["i(DX0)", "i(DX1)", "p(DX2)"] * ("DX0" in c), *["v(o)", "i(E1)"] * ("E1" in c)]  # fmt: skip
+    return [
+        "v(1)",
+        "v(2,1)",
+        "i(R1)",
+        "i(V0)",
+        "p(R2)",
+        *["i(D0)"] * ("D0" in c),
+        *["i(DX0)", "i(DX1)", "p(DX2)"] * ("DX0" in c),
+        *["v(o)", "i(E1)"] * ("E1" in c),
+    ]
 
 
 def quotients(ready, reader: Reader, name: str, value: float) -> np.ndarray:

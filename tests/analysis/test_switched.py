@@ -102,8 +102,13 @@ def test_a_control_inside_a_negative_hysteresis_is_an_error() -> None:
 def random_deck(rng: np.random.Generator) -> str:
     """A ladder of resistors with up to four switches, each controlled by a voltage or by the current of the source."""
     nodes = [f"n{k}" for k in range(5)]
-    lines = ["random switches", "V1 n0 x 10", "Vs x 0 0", ".model m SW(vt=3 vh=0.5 ron=10 roff=100k)",
-             ".model w CSW(it=-5m ih=1m ron=10 roff=100k)"]  # fmt: skip
+    lines = [
+        "random switches",
+        "V1 n0 x 10",
+        "Vs x 0 0",
+        ".model m SW(vt=3 vh=0.5 ron=10 roff=100k)",
+        ".model w CSW(it=-5m ih=1m ron=10 roff=100k)",
+    ]
     lines += [f"R{k} {a} {b} {rng.integers(1, 20) * 100}" for k, (a, b) in enumerate(pairwise(nodes))]
     lines += [f"Rg{k} {a} 0 {rng.integers(1, 20) * 100}" for k, a in enumerate(nodes)]
     for k in range(int(rng.integers(1, 5))):

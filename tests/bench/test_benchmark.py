@@ -127,8 +127,19 @@ def test_runs_resume_even_after_a_line_was_cut(tmp_path: Path, monkeypatch: pyte
     assert len(runner.finished(tmp_path)) == 4
 
 
-TIMES = {"cold": 0.002, "build": 0.001, "solve": 0.001, "prepared": 0.0005, "warm": 0.0004, "batch": 0.0001,
-         "error": 1e-16, "memory": 50.0, "nodes": 102, "diodes": 30, "conducting": 0.5}  # fmt: skip
+TIMES = {
+    "cold": 0.002,
+    "build": 0.001,
+    "solve": 0.001,
+    "prepared": 0.0005,
+    "warm": 0.0004,
+    "batch": 0.0001,
+    "error": 1e-16,
+    "memory": 50.0,
+    "nodes": 102,
+    "diodes": 30,
+    "conducting": 0.5,
+}
 
 
 def test_the_report_lists_failures_and_takes_ratios_of_successes_only() -> None:
@@ -150,8 +161,12 @@ def test_the_report_lists_failures_and_takes_ratios_of_successes_only() -> None:
 def test_the_command_measures_in_processes_and_writes_its_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     words = ["bench", "--against", "osqp", "--max-unknowns", "10", "--budget", "0.01", "--out", str(tmp_path)]
     # One family is enough: the others are here already.
-    skipped = [{"family": f, "unknowns": 10, "seed": 0, "competitor": c, "failure": "skipped by the test"}
-               for f in FAMILIES if f != "grid" for c in (OURS, "osqp")]  # fmt: skip
+    skipped = [
+        {"family": f, "unknowns": 10, "seed": 0, "competitor": c, "failure": "skipped by the test"}
+        for f in FAMILIES
+        if f != "grid"
+        for c in (OURS, "osqp")
+    ]
     (tmp_path / runner.RESULTS).write_text("".join(json.dumps(row) + "\n" for row in skipped))
     assert main(words) == 0
     assert "| grid | 10 |" in capsys.readouterr().out

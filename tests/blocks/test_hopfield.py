@@ -22,10 +22,13 @@ def block(layers: list[int], **options: object) -> DeepHopfieldBlock:
 
 
 CASES = [
-    ({}, [5, 4, 3]), ({"clamped": False}, [5, 4, 3, 2]), ({"activation": "laborieux"}, [4, 6, 5]),
-    ({"activation": "laborieux", "clamped": False, "inputs": 7}, [6, 5, 3]), ({"inputs": 3}, [4, 3]),
+    ({}, [5, 4, 3]),
+    ({"clamped": False}, [5, 4, 3, 2]),
+    ({"activation": "laborieux"}, [4, 6, 5]),
+    ({"activation": "laborieux", "clamped": False, "inputs": 7}, [6, 5, 3]),
+    ({"inputs": 3}, [4, 3]),
     ({"clamped": False}, [4]),
-]  # fmt: skip
+]
 
 
 Setting = tuple[DeepHopfieldBlock, np.ndarray, np.ndarray, np.ndarray]

@@ -78,5 +78,7 @@ def test_a_diverged_sample_leaves_the_gradient_to_the_others() -> None:
 
 def test_strengths_of_the_variants() -> None:
     assert {variant: strengths(variant, 0.5) for variant in VARIANTS} == {
-        "centred": (-0.5, 0.5), "positive": (0.5,), "negative": (-0.5,),
-    }  # fmt: skip
+        "centred": (-0.5, 0.5),
+        "positive": (0.5,),
+        "negative": (-0.5,),
+    }

@@ -14,9 +14,11 @@ from circuitsim.errors import TopologyError, UsageError
 
 EXACT = Sweeps(2000, 2000, 1e-14)
 CASES = [
-    ({"inputs": 3}, [4, 2]), ({"inputs": 2, "gain": 4.0, "leak": 0.1}, [6, 4, 3]), ({}, [6, 4, 2]),
+    ({"inputs": 3}, [4, 2]),
+    ({"inputs": 2, "gain": 4.0, "leak": 0.1}, [6, 4, 3]),
+    ({}, [6, 4, 2]),
     ({"inputs": 3}, [2]),
-]  # fmt: skip
+]
 
 
 def block(options: dict[str, object], layers: list[int]) -> ResistiveBlock:

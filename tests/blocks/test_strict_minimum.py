@@ -52,9 +52,7 @@ def gradient_of(spread: float, loss: str, rule: Chaining):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16, 10)), rng.integers(4, size=16)
     block = DeepHopfieldBlock([12, 8], clamped=False, sweeps=Sweeps(300, 40))
-    chain = Chain(
-        [Linear(10, 12), block, Readout(8, 4, spread=spread)], loss, rule, seed=1, dtype=np.float64
-    )  # fmt: skip
+    chain = Chain([Linear(10, 12), block, Readout(8, 4, spread=spread)], loss, rule, seed=1, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         found, metrics = chain.gradient((x, y), rng)
     return None if found is None else np.concatenate([g.ravel() for g in found.values()]), metrics

@@ -16,14 +16,20 @@ def test_train_rbm_where_no_cache_can_be_written(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     # numba tries its locators in turn; the only one left has a cache directory that cannot be made.
     environment = {
-        **os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache"),
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache"),
         "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
-    }  # fmt: skip
+    }
     words = "train rbm --dataset diag --units 4 --hidden 2 --epochs 1"
     ended = subprocess.run(
-        [sys.executable, "-m", "circuitsim", *words.split()], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, timeout=600, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "circuitsim", *words.split()],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("rbm: 4 visible and 2 hidden units")
     assert ended.stderr.count("in each process anew") == 1

@@ -30,9 +30,15 @@ def test_a_run_leaves_everything_behind(tmp_path, capsys):
     assert "rbm: 6 visible and 5 hidden units, CD, k = 1, 7 samples" in printed.out
     assert "(exact)" in printed.out and "bound on the bias" in printed.out
     assert sorted(file.name for file in out.iterdir()) == [
-        "checkpoint.npz", "config.json", "filters.png", "history.csv", "history.jsonl", "learning.png", "model.npz",
+        "checkpoint.npz",
+        "config.json",
+        "filters.png",
+        "history.csv",
+        "history.jsonl",
+        "learning.png",
+        "model.npz",
         "samples.png",
-    ]  # fmt: skip
+    ]
     rows = _rows(out)
     assert [row["epoch"] for row in rows] == [10, 20, 30]
     assert rows[-1]["updates"] == 90 and 0 < rows[-1]["exact_bias"] <= rows[-1]["bound"] < 1
@@ -173,8 +179,11 @@ def _start(out, *more):
     environment = {**os.environ, "NUMBA_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-c", script, *LONG, "--out", str(out), *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def _wait_for(path, process):

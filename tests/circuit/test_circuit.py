@@ -123,8 +123,9 @@ def test_circuits_from_arrays_number_their_names_on_demand() -> None:
     kind, first, second = np.array([RESISTOR, DIODE]), np.array([1, 2]), np.array([0, 1])
     circuit = Circuit.from_arrays(kind, first, second, np.array([5.0, 0.0]), 3, "columns")
     assert [tuple(element) for element in circuit] == [
-        ("R1", "resistor", "n1", "0", 5.0), ("D2", "ideal diode", "n2", "n1", None),
-    ]  # fmt: skip
+        ("R1", "resistor", "n1", "0", 5.0),
+        ("D2", "ideal diode", "n2", "n1", None),
+    ]
     circuit.resistor("R7", "n2", "extra", 1.0)
     assert list(circuit.node_names) == ["0", "n1", "n2", "extra"] and circuit.element_index("d2") == 1
     value = np.array([5.0, 0.0])

@@ -29,13 +29,20 @@ def test_errors_as_json(command: Command, deck) -> None:
         "ok": False,
         "problems": [
             {
-                "severity": "error", "kind": "number", "message": "'1K5' is not a number", "file": "my.cir", "line": 2,
-                "column": 8, "hint": "write 1.5k (the scale comes last), or take --rkm", "names": [], "callers": [],
+                "severity": "error",
+                "kind": "number",
+                "message": "'1K5' is not a number",
+                "file": "my.cir",
+                "line": 2,
+                "column": 8,
+                "hint": "write 1.5k (the scale comes last), or take --rkm",
+                "names": [],
+                "callers": [],
             }
         ],
         "structure": None,
         "roles": None,
-    }  # fmt: skip
+    }
 
 
 def test_lints(command: Command, deck) -> None:
@@ -76,9 +83,17 @@ def test_structure(command: Command, deck) -> None:
     found = json.loads(result.out)
     assert found["ok"] is True
     assert found["structure"] == {
-        "nodes": 7, "elements": 10, "kinds": {"resistor": 3, "ideal diode": 4, "voltage source": 3}, "parts": 2,
-        "floating": 1, "islands": 3, "super_nodes": 2, "unknowns": 2, "free_diodes": 2, "voltage_loops": 1,
-    }  # fmt: skip
+        "nodes": 7,
+        "elements": 10,
+        "kinds": {"resistor": 3, "ideal diode": 4, "voltage source": 3},
+        "parts": 2,
+        "floating": 1,
+        "islands": 3,
+        "super_nodes": 2,
+        "unknowns": 2,
+        "free_diodes": 2,
+        "voltage_loops": 1,
+    }
 
 
 def test_what_the_deck_asks_for(command: Command, deck) -> None:

@@ -55,7 +55,7 @@ def test_help_teaches_by_examples(capsys: pytest.CaptureFixture[str], name: str)
         (("check", "x", "--format", "csv"), "error: argument --format: invalid choice: 'csv'", "possible\n"),
         (("solve", "x", "--bogus"), "error: unrecognized arguments: --bogus\n", "possible\n"),
     ],
-)  # fmt: skip
+)
 def test_bad_usage(command: Command, words: tuple[str, ...], beginning: str, end: str) -> None:
     code, out, err = command(*words)
     assert (code, out) == (2, "")
@@ -138,8 +138,10 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     try:
         ended = subprocess.run(
             [sys.executable, "-m", "circuitsim", "solve", str(tmp_path / "my.cir")],
-            stdout=writer, stderr=subprocess.PIPE, timeout=120,
-        )  # fmt: skip
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
     finally:
         os.close(writer)
     assert (ended.returncode, ended.stderr) == (0, b"")
@@ -176,15 +178,22 @@ SHOWN = r"\x1b[31m\x07\x9b\u202e\r"
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("solve", f"no{STEERING}.cir"), 2), (("solve", "my.cir", f"--no{STEERING}"), 2), ((f"no{STEERING}",), 2),
-        (("solve", "my.cir", "--output", f"no{STEERING}/x"), 2), (("solve", "my.cir", "--solver", f"no{STEERING}"), 2),
-        (("train", f"no{STEERING}"), 2), (("train", "rbm", "--config", f"no{STEERING}"), 2),
+        (("solve", f"no{STEERING}.cir"), 2),
+        (("solve", "my.cir", f"--no{STEERING}"), 2),
+        ((f"no{STEERING}",), 2),
+        (("solve", "my.cir", "--output", f"no{STEERING}/x"), 2),
+        (("solve", "my.cir", "--solver", f"no{STEERING}"), 2),
+        (("train", f"no{STEERING}"), 2),
+        (("train", "rbm", "--config", f"no{STEERING}"), 2),
         (("train", "circuit", "my.cir", "--data", f"no{STEERING}.csv"), 2),
         (("sweep", "my.cir", "--vary", f"no{STEERING}=1"), 2),
-        (("data", "fetch", f"no{STEERING}"), 2), (("solve", "my.cir"), 0), (("check", "my.cir"), 0),
-        (("graph", f"{STEERING}.cir", "--output", f"{STEERING}.svg"), 2), (("check", f"{STEERING}.cir"), 2),
+        (("data", "fetch", f"no{STEERING}"), 2),
+        (("solve", "my.cir"), 0),
+        (("check", "my.cir"), 0),
+        (("graph", f"{STEERING}.cir", "--output", f"{STEERING}.svg"), 2),
+        (("check", f"{STEERING}.cir"), 2),
     ],
-)  # fmt: skip
+)
 def test_nothing_printed_steers_the_terminal(command: Command, deck, words: tuple[str, ...], code: int) -> None:
     deck(f"title {STEERING[:-1]}\nV1 in 0 6\nR1 in 0 1k\nR2 in x 1k\n")
     Path(f"{STEERING}.cir").write_text(f"title\nR1 {STEERING} 0 1k\n")
@@ -206,8 +215,10 @@ def test_a_full_standard_output_is_named(tmp_path: Path, resistors: int) -> None
     with open("/dev/full", "wb") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "circuitsim", "solve", str(tmp_path / "my.cir")],
-            stdout=full, stderr=subprocess.PIPE, timeout=120,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
     assert (ended.returncode, ended.stderr) == (2, b"error: No space left on device (standard output)\n")
 
 

@@ -60,9 +60,10 @@ def test_an_option_has_one_help(name: str) -> None:
     """But ``--tolerance`` of sweeps over layers, and ``--dask`` of ``--seeds``."""
     own = ("drn", "dhn", "table3") if name == "--tolerance" else ("train",) if name == "--dask" else ("data",)
     found = {
-        (action.help or "").replace("%(default)g", "1e-09") for command, action in options()[name]
+        (action.help or "").replace("%(default)g", "1e-09")
+        for command, action in options()[name]
         if not set(own) & set(command.split())
-    }  # fmt: skip
+    }
     assert len(found) == 1
 
 

@@ -125,8 +125,11 @@ def test_a_wheel_has_the_decks(tmp_path: Path) -> None:
     (wheel,) = (tmp_path / "wheels").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    decks = {path.relative_to(ROOT / "netlists") for path in (ROOT / "netlists").rglob("*") if path.suffix in
-             (".cir", ".csv", ".inc")}  # fmt: skip
+    decks = {
+        path.relative_to(ROOT / "netlists")
+        for path in (ROOT / "netlists").rglob("*")
+        if path.suffix in (".cir", ".csv", ".inc")
+    }
     packed = tmp_path / "site/circuitsim/examples/netlists"
     assert {path.relative_to(packed) for path in packed.rglob("*") if path.is_file()} == decks
     (manual,) = (tmp_path / "site").glob("*.data/data/share/man/man1/circuitsim.1")
@@ -134,8 +137,12 @@ def test_a_wheel_has_the_decks(tmp_path: Path) -> None:
     shutil.rmtree(source)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     (tmp_path / "my.cir").write_text(ZENER.format(file="zener.inc"))
-    for words in (["examples", "copy"], ["solve", "netlists/rectifier-half-wave.cir"], ["init", "diode"],
-                  ["solve", "my.cir"]):  # fmt: skip
+    for words in (
+        ["examples", "copy"],
+        ["solve", "netlists/rectifier-half-wave.cir"],
+        ["init", "diode"],
+        ["solve", "my.cir"],
+    ):
         run = [sys.executable, "-P", "-m", "circuitsim", *words]
         done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

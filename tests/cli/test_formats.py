@@ -63,9 +63,14 @@ def test_json_has_no_infinity() -> None:
 
 
 def test_rawfile_of_several_points() -> None:
-    text = rawfile("two\nlines", "DC transfer characteristic", [
-        Variable("v-sweep", "voltage", [0.0, 1.0]), Variable("v(out)", "voltage", [0.5, 1e-30]),
-    ])  # fmt: skip
+    text = rawfile(
+        "two\nlines",
+        "DC transfer characteristic",
+        [
+            Variable("v-sweep", "voltage", [0.0, 1.0]),
+            Variable("v(out)", "voltage", [0.5, 1e-30]),
+        ],
+    )
     assert text == (
         "Title: two lines\nDate: Thu Jan  1 00:00:00  1970\nPlotname: DC transfer characteristic\nFlags: real\n"
         f"No. Variables: 2\nNo. Points: 2\nCommand: * circuitsim {__version__}, in the form of ngspice\n"
@@ -141,8 +146,12 @@ def test_rawfile_of_waveforms(command: Command, deck, tmp_path: Path) -> None:
 
 def test_formats_have_one_set_of_names() -> None:
     """Every command with ``--format`` writes JSON, and names its formats as all others do."""
-    found = {name: action.choices for name, parser in commands() for action in parser._actions
-             if "--format" in action.option_strings}  # fmt: skip
+    found = {
+        name: action.choices
+        for name, parser in commands()
+        for action in parser._actions
+        if "--format" in action.option_strings
+    }
     assert len(found) > 12
     assert {name for name, choices in found.items() if not {"json"} <= set(choices) <= set(FORMATS)} == set()
 
@@ -165,9 +174,15 @@ def test_ngspice_loads_the_rawfile(command: Command, deck, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("ending", "given", "expected"),
-    [(".json", (), "json"), (".CSV", (), "csv"), (".raw", (), "raw"), (".txt", (), "table"), ("", (), "table"),
-     (".json", ("--format", "csv"), "csv")],
-)  # fmt: skip
+    [
+        (".json", (), "json"),
+        (".CSV", (), "csv"),
+        (".raw", (), "raw"),
+        (".txt", (), "table"),
+        ("", (), "table"),
+        (".json", ("--format", "csv"), "csv"),
+    ],
+)
 def test_the_ending_of_the_output_chooses_the_format(
     ending: str, given: tuple[str, ...], expected: str, command: Command, deck: Callable[[str], str], tmp_path: Path
 ) -> None:

@@ -106,11 +106,13 @@ WORST_CASE = ("worst-case", "--tol", "R*=1%", "--observe", "v(out)")
         (("ir-drop", "--top", "-1"), "--top must be at least 0, not -1"),
         (("tran", "--accuracy", "nan"), "argument --accuracy: "),
         (("sweep", "--vary", "V1=0:1:1", "--checkpoint", "my.cir"), "--checkpoint 'my.cir' is no folder"),
-        (("energy", "--data", ".", "--capacitance", "1p", "--inputs", "V1", "--outputs", "v(out)"),
-         "no data file '.': it is a folder"),
+        (
+            ("energy", "--data", ".", "--capacitance", "1p", "--inputs", "V1", "--outputs", "v(out)"),
+            "no data file '.': it is a folder",
+        ),
         (("gradient", "--data", "my.csv", "--tolerance", "2"), "--tolerance must be between 0 and 1, not 2"),
     ],
-)  # fmt: skip
+)
 def test_values_out_of_range(command: Command, deck, words: tuple[str, ...], message: str) -> None:
     code, out, err = command(words[0], deck(), *words[1:])
     assert (code, out) == (2, "") and err.startswith(f"error: {message}"), err

@@ -168,6 +168,6 @@ def test_bash_offers(command: Command, tmp_path: Path, line: str, offered: list[
     (tmp_path / "drawing.cir").touch()
     words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
-    run = f". ./script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _circuitsim; echo \"${{COMPREPLY[@]}}\""
+    run = f'. ./script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _circuitsim; echo "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", run], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30)
     assert sorted(done.stdout.split()) == offered

@@ -103,8 +103,9 @@ def in_browser(path: Path, script: str) -> dict:
     assert CHROMIUM is not None
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,900"]
     flags.append(f"--user-data-dir={path.parent}/profile")
-    done = subprocess.run([CHROMIUM, *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120,
-                          check=True)  # fmt: skip
+    done = subprocess.run(
+        [CHROMIUM, *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
     found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr[-2000:]
     return json.loads(found[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
@@ -196,14 +197,17 @@ def test_three_thousand_elements_stay_usable(command: Command, tmp_path: Path) -
     deck = tmp_path / "mesh.cir"
     deck.write_text(dumps(c), encoding="utf-8")
     assert command("report", deck, "--output", tmp_path / "r.html").code == 0
-    found = in_browser(tmp_path / "r.html", """
+    found = in_browser(
+        tmp_path / "r.html",
+        """
       const begun = performance.now();
       const search = document.getElementById("search");
       search.value = "rload"; search.dispatchEvent(new Event("input"));
       const say = { hits: document.querySelectorAll(".found").length, all: document.querySelectorAll(".element").length,
                     milliseconds: performance.now() - begun };
       const out = document.createElement("pre"); out.id = "result"; out.textContent = JSON.stringify(say);
-      document.body.append(out);""")  # fmt: skip
+      document.body.append(out);""",
+    )
     assert found["hits"] == 1 and found["all"] == len(c)
     assert (tmp_path / "r.html").stat().st_size < 5_000_000
 
@@ -216,7 +220,9 @@ def test_blocks_open_and_close(command: Command, tmp_path: Path) -> None:
     deck.write_text(f"chain\n.subckt cell a b\nR1 a m 1\nR2 m b 1\nR3 b 0 9\n.ends\nV1 n0 0 5\n{cells}")
     assert command("report", deck, "--output", tmp_path / "r.html").code == 0
     checked(tmp_path / "r.html")
-    found = in_browser(tmp_path / "r.html", """
+    found = in_browser(
+        tmp_path / "r.html",
+        """
       const say = {};
       const frame = document.getElementById("drawing");
       const open = () => [...frame.querySelectorAll("svg")].filter((s) => getComputedStyle(s).display !== "none")
@@ -235,7 +241,8 @@ def test_blocks_open_and_close(command: Command, tmp_path: Path) -> None:
       say.hits = [...document.querySelectorAll(".found")].map((part) => part.dataset.name);
       say.seen = document.querySelector(".found").getBoundingClientRect().width > 0;
       const out = document.createElement("pre"); out.id = "result"; out.textContent = JSON.stringify(say);
-      document.body.append(out);""")  # fmt: skip
+      document.body.append(out);""",
+    )
     assert found["first"] == found["escaped"] == found["back"] == ["whole circuit"]
     assert found["tab"] == 0
     assert found["pressed"] == found["entered"] == ["part 1"] and found["trail"] == ["whole circuit", "part 1"]

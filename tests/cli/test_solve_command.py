@@ -55,8 +55,17 @@ def test_json_is_strict_and_complete(command: Command, deck) -> None:
     assert result.code == 0
     point = json.loads(result.out, parse_constant=pytest.fail)
     assert list(point) == [
-        "schema", "title", "status", "warnings", "nodes", "intervals", "branches", "energy", "certificate", "solver",
-    ]  # fmt: skip
+        "schema",
+        "title",
+        "status",
+        "warnings",
+        "nodes",
+        "intervals",
+        "branches",
+        "energy",
+        "certificate",
+        "solver",
+    ]
     assert point["status"] == "solved"
     assert point["intervals"] == {"x": [None, 0.0]}
     assert point["branches"]["D1"]["state"] == "blocking"
@@ -145,17 +154,28 @@ def test_output_through_a_link_keeps_the_link(command: Command, deck, tmp_path: 
         (("--plot", "x.jpg"), "error: --plot 'x.jpg': the name must end in .png, .svg or .pdf\n"),
         (("--plot", "no/x.png"), "error: --plot 'no/x.png': there is no folder 'no'; make it first\n"),
         (("--plot", "x.svg", "-o", "x.svg"), "error: --plot and --output name the same file 'x.svg'\n"),
-        (("--solver", "magic"), "error: no solver is called 'magic'; choose among auto, active-set, "
-         "coordinate-descent, cvxpy:NAME\n"),
-        (("--tolerance", "2"), "error: argument --tolerance: 2 is not between 0 and 1\n"
-         "    hint: circuitsim solve --help shows what is possible\n"),
-        (("--tolerance", "1K5"), "error: argument --tolerance: '1K5' is not a number\n"
-         "    hint: circuitsim solve --help shows what is possible\n"),
+        (
+            ("--solver", "magic"),
+            "error: no solver is called 'magic'; choose among auto, active-set, coordinate-descent, cvxpy:NAME\n",
+        ),
+        (
+            ("--tolerance", "2"),
+            "error: argument --tolerance: 2 is not between 0 and 1\n"
+            "    hint: circuitsim solve --help shows what is possible\n",
+        ),
+        (
+            ("--tolerance", "1K5"),
+            "error: argument --tolerance: '1K5' is not a number\n"
+            "    hint: circuitsim solve --help shows what is possible\n",
+        ),
         (("--allow-include", "no"), "error: --allow-include 'no': there is no such folder\n"),
-        (("--form", "csv"), "error: unrecognized arguments: --form csv\n"
-         "    hint: did you mean --format or --rkm? circuitsim solve --help shows what is possible\n"),
+        (
+            ("--form", "csv"),
+            "error: unrecognized arguments: --form csv\n"
+            "    hint: did you mean --format or --rkm? circuitsim solve --help shows what is possible\n",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_usage(command: Command, deck, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     path = deck()
     (tmp_path / "sub").mkdir()

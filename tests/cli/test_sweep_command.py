@@ -101,35 +101,47 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary "
-         "V1=0:5:0.1\n"),
+        (
+            (),
+            "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1\n",
+        ),
         (("--vary", "V1"), "--vary 'V1': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1="), "--vary 'V1=': write NAME=start:stop:step or NAME=a,b,c, for instance V1=0:5:0.1\n"),
         (("--vary", "V1=0:1:0"), "--vary 'V1=0:1:0': the step is zero\n"),
         (("--vary", "V1=0:1:-1"), "--vary 'V1=0:1:-1': a step of -1 never leads from 0 to 1\n"),
         (("--vary", "V1=0:1:1n"), "--vary 'V1=0:1:1n': more than 1,000,000 points\n"),
         (("--vary", "V1=0:1"), "--vary 'V1=0:1': a range has three numbers, start:stop:step, not 2\n"),
-        (("--vary", "V1=1K5"), "--vary 'V1=1K5': '1K5' is not a number\n"
-            "    hint: write 1.5k (the scale comes last), or take --rkm\n"),
+        (
+            ("--vary", "V1=1K5"),
+            "--vary 'V1=1K5': '1K5' is not a number\n    hint: write 1.5k (the scale comes last), or take --rkm\n",
+        ),
         (("--vary", "V1=nan"), "--vary 'V1=nan': 'nan' is not a number\n    hint: values must be finite numbers\n"),
         (("--vary", "V1=1", "--vary", "V1=2"), "--vary names one thing twice; give it one range or one list\n"),
         (("--vary", "V1=1", "--vary", "v1=2"), "V1 is varied twice\n"),
         (("--vary", "D1=1"), "D1 is an ideal diode: it has no value to vary\n"),
-        (("--vary", "V11=1"), "nothing that can vary is called 'V11': no element, no parameter of the deck; "
-         "did you mean v1?\n"),
+        (
+            ("--vary", "V11=1"),
+            "nothing that can vary is called 'V11': no element, no parameter of the deck; did you mean v1?\n",
+        ),
         (("--vary", "R1=1k,-1"), "R1: the resistance must not be negative (-1 Ω)\n"),
         (("--vary", "V1=1", "--columns", "v(nope)"), "'v(nope)': no node is called 'nope'\n"),
         (("--vary", "V1=1", "--columns", "i(R11)"), "'i(R11)': no element is called 'R11'; did you mean r1"),
-        (("--vary", "V1=1", "--columns", "db(out)"), "'db(out)' is no quantity that can be shown; write v(node), "
-         "v(a,b), i(element), p(element), or "
-         "an expression of them in braces\n"),
+        (
+            ("--vary", "V1=1", "--columns", "db(out)"),
+            "'db(out)' is no quantity that can be shown; write v(node), "
+            "v(a,b), i(element), p(element), or "
+            "an expression of them in braces\n",
+        ),
         (("--vary", "V1=1", "--columns", " "), "no columns: name at least one, for instance v(out)\n"),
         (("--vary", "V1=1", "--output", "my.cir"), "--output 'my.cir' would overwrite the deck; choose another name\n"),
         (("--vary", "V1=1", "--plot", "my.gif"), "--plot 'my.gif': the name must end in .png, .svg or .pdf\n"),
-        (("--vary", "V1=0:1:2u", "--vary", "I1=0:1:2u"), "the sweep has 250,001,000,001 points of 9 columns; at most "
-         "1,000,000 points and 50,000,000 values fit: take larger steps or fewer columns\n"),
+        (
+            ("--vary", "V1=0:1:2u", "--vary", "I1=0:1:2u"),
+            "the sweep has 250,001,000,001 points of 9 columns; at most "
+            "1,000,000 points and 50,000,000 values fit: take larger steps or fewer columns\n",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refused(command: Command, deck, words: tuple[str, ...], message: str) -> None:
     result = command("sweep", deck(DIVIDER + "D1 out x\nI1 x 0 0\nR3 x 0 1k\n"), *words)
     assert (result.code, result.out) == (2, "")
@@ -160,7 +172,7 @@ def test_columns_of_print_and_save(command: Command, deck, cards: str, columns: 
 
 def test_columns_option_comes_before_print(command: Command, deck) -> None:
     result = command("sweep", deck(DIVIDER + ".dc V1 6 6 1\n.print dc v(in)\n"), "--columns", "p(R1),v(in, out)")
-    assert result.out == "V1,status,p(R1),\"v(in,out)\"\n6.0,solved,0.004,2.0\n"
+    assert result.out == 'V1,status,p(R1),"v(in,out)"\n6.0,solved,0.004,2.0\n'
 
 
 def test_points_without_a_steady_state(command: Command, deck) -> None:
@@ -241,14 +253,16 @@ def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_names_of_swept_things_are_those_of_the_analysis() -> None:
     from circuitsim.analysis import sweep as package
+
     analysis = sys.modules[package.__module__]
     for name in ("PARAMETER", "TEMPERATURE", "TIME"):
         assert getattr(sweep_command, name) == getattr(analysis, name)
 
 
 def test_a_transient_is_a_sweep_over_time(command: Command, deck) -> None:
-    path = deck("t\nV1 in 0 PULSE(0 4 1 1 1 1)\nR1 in out 1\nR2 out 0 1\n.tran 1 3\n.plot tran v(out) (0,5)\n"
-                ".print dc v(in)\n")  # fmt: skip
+    path = deck(
+        "t\nV1 in 0 PULSE(0 4 1 1 1 1)\nR1 in out 1\nR2 out 0 1\n.tran 1 3\n.plot tran v(out) (0,5)\n.print dc v(in)\n"
+    )
     rows = frame(command("sweep", path).out)
     assert rows["time"].tolist() == [0, 1, 2, 3] and rows["v(out)"].tolist() == [0, 0, 2, 2]
     assert list(rows) == ["time", "status", "v(out)"]
@@ -258,8 +272,10 @@ def test_a_transient_is_a_sweep_over_time(command: Command, deck) -> None:
 
 
 def test_tables_and_models_of_steps(command: Command, deck) -> None:
-    path = deck("t\nV1 a 0 3\nR1 a b 1\nD1 b 0 dm\n.model dm D(vfwd=1 ron=0)\n.data t V1 R1 3 1 5 2 .enddata\n"
-                ".dc data=t\n.step dm:vfwd list 1 2\n.print dc v(b) i(R1)\n")  # fmt: skip
+    path = deck(
+        "t\nV1 a 0 3\nR1 a b 1\nD1 b 0 dm\n.model dm D(vfwd=1 ron=0)\n.data t V1 R1 3 1 5 2 .enddata\n"
+        ".dc data=t\n.step dm:vfwd list 1 2\n.print dc v(b) i(R1)\n"
+    )
     rows = frame(command("sweep", path).out)
     assert rows["V1"].tolist() == [3, 5, 3, 5] and rows["R1"].tolist() == [1, 2, 1, 2]
     assert rows["v(b)"].tolist() == [1, 1, 2, 2] and rows["i(R1)"].tolist() == [2, 2, 1, 1.5]

@@ -21,9 +21,12 @@ GAINS = (-1e5, -10.0, -2.0, -0.5, 0.5, 1.0, 2.0, 10.0, 1e5)
 
 
 def random_circuit(
-    seed: int, most_nodes: int = 12, most_diodes: int = 6,
-    device: Callable[[np.random.Generator], Device] | None = None, ideal: float = 0.2,
-) -> Circuit:  # fmt: skip
+    seed: int,
+    most_nodes: int = 12,
+    most_diodes: int = 6,
+    device: Callable[[np.random.Generator], Device] | None = None,
+    ideal: float = 0.2,
+) -> Circuit:
     """A connected circuit of two nodes and more, with one to five controlled sources; with ``device`` all but a share
     ``ideal`` of the diodes are devices that it makes."""
     random, of_devices = np.random.default_rng(seed), np.random.default_rng([seed, 1])

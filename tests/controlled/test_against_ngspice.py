@@ -16,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ngspice"))
 from ngspice_runs import CONTROL, NEAR_IDEAL, OPTIONS, run
 
 pytestmark = [
-    pytest.mark.ngspice, pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed"),
-]  # fmt: skip
+    pytest.mark.ngspice,
+    pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed"),
+]
 
 WITH_DIODES = {
     "super-diode": "V1 in 0 2\nE1 o 0 in out 1e4\nD1 o out\nR1 out 0 1k",
@@ -31,14 +32,16 @@ WITH_DIODES = {
     "B2 0 c I={1m+2m*v(b)}\nR3 c 0 1k",
 }
 FOUND = {
-    **{name: cards for name, (cards, *_) in LINEAR.items()}, **WITH_DIODES,
+    **{name: cards for name, (cards, *_) in LINEAR.items()},
+    **WITH_DIODES,
     **{f"{name} at {x}": cards.format(x) for name, (cards, _, given) in DIODES.items() for x in given},
-}  # fmt: skip
+}
 
 
 def in_ngspice(circuit: circuitsim.Circuit) -> dict[str, float]:
-    text = re.sub(r"(?m)^\.model circuitsim_ideal .*$", f".model circuitsim_ideal {NEAR_IDEAL.text()}",
-                  circuitsim.dumps(circuit))  # fmt: skip
+    text = re.sub(
+        r"(?m)^\.model circuitsim_ideal .*$", f".model circuitsim_ideal {NEAR_IDEAL.text()}", circuitsim.dumps(circuit)
+    )
     text = text.replace(".op\n.end\n", "") + OPTIONS + "\n" + CONTROL
     return run(text, {})[0]
 

@@ -32,9 +32,17 @@ def results(solve, plan: BlockPlan, right: np.ndarray) -> tuple[bool, np.ndarray
     size, count, most = right.size, plan.diode.size, int(np.diff(plan.diode_ends).max(initial=1))
     high, low, conducting = np.empty(size), np.empty(size), np.empty(count, dtype=bool)
     done = solve(
-        plan, right, np.zeros(count, dtype=bool), FINE, high, low, conducting, np.empty(size, dtype=np.int64),
-        np.empty((3, size)), np.zeros((most + 4, most + 1)),
-    )  # fmt: skip
+        plan,
+        right,
+        np.zeros(count, dtype=bool),
+        FINE,
+        high,
+        low,
+        conducting,
+        np.empty(size, dtype=np.int64),
+        np.empty((3, size)),
+        np.zeros((most + 4, most + 1)),
+    )
     return done, high, low, conducting
 
 

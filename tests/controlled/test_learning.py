@@ -72,8 +72,10 @@ def test_methods_that_need_an_energy_refuse_by_name() -> None:
     made = block(AMPLIFIER)
     x = np.zeros((2, 2))
     for attempt in (
-        lambda: made.relax(x, Nudge(np.ones((2, 2)))), lambda: made.clamp(x, x), lambda: made.energy(made.relax(x), x),
-    ):  # fmt: skip
+        lambda: made.relax(x, Nudge(np.ones((2, 2)))),
+        lambda: made.clamp(x, x),
+        lambda: made.energy(made.relax(x), x),
+    ):
         with pytest.raises(UsageError, match=r"E1, G1, F1: controlled sources have no energy function"):
             attempt()
     ready = circuitsim.batched(made.circuit, ["V1"], [("out", "0")])
@@ -123,8 +125,11 @@ SECTIONS = (
 
 WHOLE = (
     ROLES.format(title="both, joined by buffers", inputs="V1 V2", outputs="v(c)")
-    + "V1 x 0 0\nV2 y 0 0\n" + FIRST + "EA p 0 a 0 -3\nEB q 0 b 0 2\n" + SECOND
-)  # fmt: skip
+    + "V1 x 0 0\nV2 y 0 0\n"
+    + FIRST
+    + "EA p 0 a 0 -3\nEB q 0 b 0 2\n"
+    + SECOND
+)
 
 
 class Buffers(Stage):
@@ -237,9 +242,15 @@ def samples(count: int, seed: int, scale: tuple[float, ...]) -> tuple[np.ndarray
     return rng.normal(size=(count, len(scale))) * np.array(scale), rng
 
 
-@pytest.mark.parametrize(("text", "scale"), [
-    (WHOLE, (1.0, 1.0)), (SEVERAL, (1.0, 1e-3)), (CURRENTS, (2.0, 1e-3)), (RAMPS, (2.0, 1e-4)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        (WHOLE, (1.0, 1.0)),
+        (SEVERAL, (1.0, 1e-3)),
+        (CURRENTS, (2.0, 1e-3)),
+        (RAMPS, (2.0, 1e-4)),
+    ],
+)
 def test_nudges_go_through_buffers_of_one_deck(text: str, scale: tuple[float, ...]) -> None:
     """Equilibrium and frequency propagation on the whole deck: implicit differentiation and finite differences."""
     made = block(text)

@@ -20,8 +20,10 @@ Tree = tuple[str, Callable[[float, float, float], float]]
 """An expression of v(a), v(a,b) and i(V1), and its value."""
 
 LEAVES: list[Tree] = [
-    ("v(a)", lambda a, b, i: a), ("v(a,b)", lambda a, b, i: a - b), ("1k*i(V1)", lambda a, b, i: 1e3 * i),
-]  # fmt: skip
+    ("v(a)", lambda a, b, i: a),
+    ("v(a,b)", lambda a, b, i: a - b),
+    ("1k*i(V1)", lambda a, b, i: 1e3 * i),
+]
 
 
 def tree(random: np.random.Generator, depth: int) -> Tree:
@@ -81,10 +83,14 @@ def looped(seed: int) -> circuitsim.Circuit:
         return float(random.choice([1e3, 2e3, 5e3]))
 
     gain = float(random.choice([-20.0, -2.0, -0.5, 0.5, 2.0, 20.0]))
-    law = random.choice([
-        f"limit({gain}*v(b,a),-3,2)", f"table(v(b),-1,{-gain},0.5,{gain})", f"abs({gain}*v(b)-v(a))",
-        f"max({gain}*v(b),1)+min(v(a),0)",
-    ])  # fmt: skip
+    law = random.choice(
+        [
+            f"limit({gain}*v(b,a),-3,2)",
+            f"table(v(b),-1,{-gain},0.5,{gain})",
+            f"abs({gain}*v(b)-v(a))",
+            f"max({gain}*v(b),1)+min(v(a),0)",
+        ]
+    )
     current = random.choice(["1m*max(v(c,b),0.5)", "0.2m*abs(v(b)-1)", "-0.5m*uramp(v(a))"])
     return circuitsim.loads(
         f"loop {seed}\nV1 in 0 {random.choice([-2, 1, 3])}\nR1 in a {ohms()}\nR2 a b {ohms()}\nR3 b 0 {ohms()}\n"

@@ -77,7 +77,15 @@ def test_half_of_the_last_digit_goes_where_the_rest_points() -> None:
 
 
 def test_what_is_out_of_range_has_no_residual() -> None:
-    made = (np.array([BEYOND, 1.0]), np.array([0, 0]), np.array([0, 1, 2]), np.ones(2), np.ones(2), np.ones(2),
-            np.zeros(2), np.empty(2))  # fmt: skip
+    made = (
+        np.array([BEYOND, 1.0]),
+        np.array([0, 0]),
+        np.array([0, 1, 2]),
+        np.ones(2),
+        np.ones(2),
+        np.ones(2),
+        np.zeros(2),
+        np.empty(2),
+    )
     corrected(*made)
     assert math.isnan(made[7][0]) and made[7][1] == -1.0

@@ -48,8 +48,13 @@ def test_a_chain_is_unique_and_agrees_with_exact_arithmetic() -> None:
 
     cards = ["V0 o0 0 1"]
     for k in range(1, 6):
-        cards += [f"RA{k} o{k - 1} m{k} {k}k", f"RB{k} m{k} 0 1k", f"D{k} m{k} d{k}", f"RC{k} d{k} 0 3k",
-                  f"E{k} o{k} 0 d{k} m{k} {-4 * k}"]  # fmt: skip
+        cards += [
+            f"RA{k} o{k - 1} m{k} {k}k",
+            f"RB{k} m{k} 0 1k",
+            f"D{k} m{k} d{k}",
+            f"RC{k} d{k} 0 3k",
+            f"E{k} o{k} 0 d{k} m{k} {-4 * k}",
+        ]
     circuit = circuitsim.loads("\n".join(["chain", *cards, ""]))
     point, exact = circuitsim.solve(circuit), all_points(circuit)
     assert point.solver["name"] == "block-sweep" and point.uniqueness is Uniqueness.UNIQUE

@@ -63,8 +63,10 @@ def nearly(text: str, conducting: tuple[bool, ...]) -> tuple[np.ndarray, np.ndar
     return point.voltages, np.array([point.current(f"R{name}") for name in own])
 
 
-@pytest.mark.parametrize(("text", "volts", "load"), [(BRIDGE, 3.0, 5.0), (BRIDGE, 0.0, 0.0), (BRIDGE, -2.0, 0.0),
-                                                     (LOOPS, 3.0, 0.0), (LOOPS, -1.0, 2.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "volts", "load"),
+    [(BRIDGE, 3.0, 5.0), (BRIDGE, 0.0, 0.0), (BRIDGE, -2.0, 0.0), (LOOPS, 3.0, 0.0), (LOOPS, -1.0, 2.0)],
+)
 def test_every_set_as_with_small_resistances(text: str, volts: float, load: float) -> None:
     deck = text.format(volts=volts, load=load)
     system, left_open, checked = made(deck), 0, 0

@@ -60,12 +60,14 @@ def test_a_start_chooses_the_branch() -> None:
 
 
 def test_flip_flop_of_two_inverting_amplifiers() -> None:
-    point = circuitsim.solve(circuitsim.loads("""flip-flop
+    point = circuitsim.solve(
+        circuitsim.loads("""flip-flop
 X1 0 a b limited_opamp gain=4 low=-5 high=5
 X2 0 b a limited_opamp gain=4 low=-5 high=5
 R1 a 0 1k
 R2 b 0 1k
-"""))
+""")
+    )
     assert point.uniqueness is Uniqueness.SEVERAL and point.other is not None
     assert {point["a"], point.other["a"]} <= {0.0, 5.0, -5.0}
 

@@ -58,9 +58,11 @@ def refused(message: str, path: Path, call) -> None:
 def test_an_npz_header_that_promises_another_size(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = archive(tmp_path / "x.npz", x=member(shape, b"\0" * 24), y=member((3,), b"\0" * 24))
     for call in (
-        lambda: read_npz(path), lambda: npz_headers(path, ("x",)), lambda: read_samples(path, ROLES),
+        lambda: read_npz(path),
+        lambda: npz_headers(path, ("x",)),
+        lambda: read_samples(path, ROLES),
         lambda: load_checkpoint(path),
-    ):  # fmt: skip
+    ):
         refused("its content is of another size", path, call)
 
 

@@ -29,13 +29,27 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 def make(**options: object) -> Chain:
     sweeps = Sweeps(40, 12)
     return Chain(
-        [Normalise(255.0, (0.4, 0.5), (0.3, 0.2), (8, 8, 2)), Conv2d(2, 3, bias=True), MaxPool(), BatchNorm(3),
-         ConvolutionalHopfieldBlock((4, 4, 3), [4], [True], clamped=False, sweeps=sweeps, variance=0.02),
-         Conv2d(4, 4), SoftPool(), Activation("tanh"), Flatten(), Linear(4, 6),
-         DeepHopfieldBlock([6, 5], bias=0.5, sweeps=sweeps), Linear(5, 3), Activation("ernoult"),
-         ResistiveBlock([6, 4], inputs=3, sweeps=sweeps), Readout(4, 3)],
-        dtype=np.float64, seed=2, **options,
-    )  # type: ignore[arg-type]  # fmt: skip
+        [
+            Normalise(255.0, (0.4, 0.5), (0.3, 0.2), (8, 8, 2)),
+            Conv2d(2, 3, bias=True),
+            MaxPool(),
+            BatchNorm(3),
+            ConvolutionalHopfieldBlock((4, 4, 3), [4], [True], clamped=False, sweeps=sweeps, variance=0.02),
+            Conv2d(4, 4),
+            SoftPool(),
+            Activation("tanh"),
+            Flatten(),
+            Linear(4, 6),
+            DeepHopfieldBlock([6, 5], bias=0.5, sweeps=sweeps),
+            Linear(5, 3),
+            Activation("ernoult"),
+            ResistiveBlock([6, 4], inputs=3, sweeps=sweeps),
+            Readout(4, 3),
+        ],
+        dtype=np.float64,
+        seed=2,
+        **options,
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -87,9 +101,11 @@ def test_convolutional_sweeps_are_those_of_torch(sweeps: int) -> None:
     a, b, c, d = (torch.zeros(3, *s, dtype=torch.float64) for s in ((6, 8, 8), (8, 4, 4), (5, 4, 4), (7,)))
     places = None
     for _ in range(sweeps):
-        back = 0 if places is None else functional.conv_transpose2d(
-            functional.max_unpool2d(b, places, 2), kernels[0], padding=1
-        )  # fmt: skip
+        back = (
+            0
+            if places is None
+            else functional.conv_transpose2d(functional.max_unpool2d(b, places, 2), kernels[0], padding=1)
+        )
         a = (first + back).clamp(0, 1)
         c = (functional.conv2d(b, kernels[1], padding=1) + (d @ dense.T).reshape(3, 5, 4, 4)).clamp(0, 1)
         pooled, places = functional.max_pool2d(functional.conv2d(a, kernels[0], padding=1), 2, return_indices=True)

@@ -25,21 +25,31 @@ Batch = tuple[np.ndarray, np.ndarray]
 def mixed(**options: object) -> Chain:
     """Every kind of block that needs no deck, batch norm before the first and between."""
     elements = [
-        Linear(4, 6), BatchNorm(6), DeepHopfieldBlock([6, 5], clamped=False, sweeps=EXACT), Linear(5, 3),
-        ResistiveBlock([6, 4], inputs=3, sweeps=EXACT), Linear(4, 5),
-        DeepHopfieldBlock([5, 4], "laborieux", clamped=False, sweeps=EXACT), Readout(4, 3),
-    ]  # fmt: skip
+        Linear(4, 6),
+        BatchNorm(6),
+        DeepHopfieldBlock([6, 5], clamped=False, sweeps=EXACT),
+        Linear(5, 3),
+        ResistiveBlock([6, 4], inputs=3, sweeps=EXACT),
+        Linear(4, 5),
+        DeepHopfieldBlock([5, 4], "laborieux", clamped=False, sweeps=EXACT),
+        Readout(4, 3),
+    ]
     return Chain(elements, dtype=np.float64, seed=4, **options)  # type: ignore[arg-type]
 
 
 def images(**options: object) -> Chain:
     """Convolution, pooling of both kinds, batch norm, two convolutional blocks."""
     elements = [
-        Conv2d(2, 3), MaxPool(), BatchNorm(3),
+        Conv2d(2, 3),
+        MaxPool(),
+        BatchNorm(3),
         ConvolutionalHopfieldBlock((4, 4, 3), [4], [True], clamped=False, sweeps=EXACT, variance=0.02),
-        Conv2d(4, 3, bias=True), SoftPool(), Activation("tanh"),
-        ConvolutionalHopfieldBlock((1, 1, 3), [], [], [4], sweeps=EXACT), Readout(4, 3),
-    ]  # fmt: skip
+        Conv2d(4, 3, bias=True),
+        SoftPool(),
+        Activation("tanh"),
+        ConvolutionalHopfieldBlock((1, 1, 3), [], [], [4], sweeps=EXACT),
+        Readout(4, 3),
+    ]
     return Chain(elements, dtype=np.float64, seed=1, **options)  # type: ignore[arg-type]
 
 

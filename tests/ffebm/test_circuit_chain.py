@@ -53,8 +53,10 @@ def circuit(text: str) -> CircuitBlock:
 def chain(**options: object) -> Chain:
     return Chain(
         [Linear(3, 2, spread=3.0), circuit(VOLTAGES), Linear(3, 3, spread=3.0), circuit(CURRENTS), Readout(2, 3)],
-        dtype=np.float64, seed=10, **options,
-    )  # type: ignore[arg-type]  # fmt: skip
+        dtype=np.float64,
+        seed=10,
+        **options,
+    )  # type: ignore[arg-type]
 
 
 def batch() -> tuple[np.ndarray, np.ndarray]:

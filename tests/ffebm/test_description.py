@@ -28,7 +28,7 @@ from circuitsim.ffebm import (
     build_chain,
     describe,
     describe_chain,
-)  # fmt: skip
+)
 from circuitsim.ffebm.classifier import ChainClassifier
 from circuitsim.ffebm.description import KINDS
 from circuitsim.netlist import read_deck_text
@@ -57,12 +57,25 @@ def circuit_block() -> CircuitBlock:
 
 
 def every_kind() -> Chain:
-    return Chain([
-        Normalise(2.0, shape=(8, 8, 1)), Conv2d(1, 3, variance=0.4), MaxPool(), BatchNorm(3), SoftPool(),
-        ConvolutionalHopfieldBlock((2, 2, 3), [2], [True], [3], sweeps=Sweeps(5, 5)), Flatten(), Linear(3, 2, spread=9),
-        circuit_block(), Activation("tanh"), ResistiveBlock([4, 3], inputs=2, leak=0.2), DeepHopfieldBlock([3, 4]),
-        Readout(4, 2),
-    ], dtype=np.float64, seed=7)  # fmt: skip
+    return Chain(
+        [
+            Normalise(2.0, shape=(8, 8, 1)),
+            Conv2d(1, 3, variance=0.4),
+            MaxPool(),
+            BatchNorm(3),
+            SoftPool(),
+            ConvolutionalHopfieldBlock((2, 2, 3), [2], [True], [3], sweeps=Sweeps(5, 5)),
+            Flatten(),
+            Linear(3, 2, spread=9),
+            circuit_block(),
+            Activation("tanh"),
+            ResistiveBlock([4, 3], inputs=2, leak=0.2),
+            DeepHopfieldBlock([3, 4]),
+            Readout(4, 2),
+        ],
+        dtype=np.float64,
+        seed=7,
+    )
 
 
 def test_every_kind_survives_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -94,13 +107,16 @@ def test_a_description_makes_the_same_chain() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"kind": "dropout"}, "no kind of element 'dropout'"), ({}, "no kind"),
+        ({"kind": "dropout"}, "no kind of element 'dropout'"),
+        ({}, "no kind"),
         ({"kind": "linear", "inputs": 3}, "needs outputs"),
-        ({"kind": "linear", "inputs": 3, "size": 2}, "'size' is not"), ({"kind": "flatten", "of": 2}, "it has none"),
+        ({"kind": "linear", "inputs": 3, "size": 2}, "'size' is not"),
+        ({"kind": "flatten", "of": 2}, "it has none"),
         ({"kind": "deep-hopfield", "layers": [2], "sweeps": {"many": 3}}, "cannot be made"),
-        ({"kind": "circuit"}, "deck"), ({"kind": "linear", "inputs": 3, "rng": 2}, "'rng' is not"),
+        ({"kind": "circuit"}, "deck"),
+        ({"kind": "linear", "inputs": 3, "rng": 2}, "'rng' is not"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_description_is_refused(table: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         build(table)

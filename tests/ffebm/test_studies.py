@@ -32,9 +32,11 @@ def test_six_blocks_and_fifteen_layers_agree_with_implicit_differentiation() -> 
     assert min(cosines.values()) >= 0.9999
     curves = gradient_curves(chain, x, y)
     assert {curve.name for curve in curves} == {
-        f"{number}.{name}" for number, element in enumerate(chain.elements) if element in blocks
+        f"{number}.{name}"
+        for number, element in enumerate(chain.elements)
+        if element in blocks
         for name in element.parameters
-    }  # fmt: skip
+    }
     assert max(curve.deviation.max() for curve in curves) < 1e-9
     for curve in curves:
         assert curve.ep.shape == (6, 5)
@@ -45,10 +47,17 @@ def test_curves_of_dense_blocks() -> None:
     """Hopfield and resistive blocks in one chain; the first sweep differs from the last: there is something to see."""
     sweeps = Sweeps(800, 8)
     chain = Chain(
-        [Linear(5, 6), DeepHopfieldBlock([6, 5, 4], clamped=False, bias=0.5, sweeps=sweeps), Linear(4, 3),
-         ResistiveBlock([6, 4, 3], inputs=3, sweeps=sweeps), Readout(3, 2)],
-        dtype=np.float64, chaining=Chaining(beta=1e-4), seed=3,
-    )  # fmt: skip
+        [
+            Linear(5, 6),
+            DeepHopfieldBlock([6, 5, 4], clamped=False, bias=0.5, sweeps=sweeps),
+            Linear(4, 3),
+            ResistiveBlock([6, 4, 3], inputs=3, sweeps=sweeps),
+            Readout(3, 2),
+        ],
+        dtype=np.float64,
+        chaining=Chaining(beta=1e-4),
+        seed=3,
+    )
     rng = np.random.default_rng(0)
     curves = {c.name: c for c in gradient_curves(chain, rng.normal(size=(4, 5)), rng.integers(2, size=4), 20)}
     assert max(curve.deviation.max() for curve in curves.values()) < 1e-9
@@ -147,9 +156,11 @@ def test_blocks_of_one_layer_are_a_feedforward_network() -> None:
     def chain(form: str) -> Chain:
         blocks = [DeepHopfieldBlock([6], bias=0.5, sweeps=Sweeps(1, 1)), DeepHopfieldBlock([5], bias=0.5)]
         return Chain(
-            [Linear(4, 6), blocks[0], Linear(6, 5), blocks[1], Readout(5, 3)], dtype=np.float64, seed=2,
+            [Linear(4, 6), blocks[0], Linear(6, 5), blocks[1], Readout(5, 3)],
+            dtype=np.float64,
+            seed=2,
             chaining=Chaining(beta=1e-6, form=form),
-        )  # fmt: skip
+        )
 
     p = {name: np.asarray(array) for name, array in chain("explicit").parameters.items()}
     # A feedforward network with σ(u) = clip(u, 0, 1), its bias the Linear's plus the block's; by hand.
@@ -163,9 +174,12 @@ def test_blocks_of_one_layer_are_a_feedforward_network() -> None:
     e2 = (error @ p["4.weights"].T) * ((u2 > 0) & (u2 < 1))
     e1 = (e2 @ p["2.weights"].T) * ((u1 > 0) & (u1 < 1))
     expected = {
-        "4.weights": s2.T @ error / 9, "2.weights": s1.T @ e2 / 9, "3.bias1": e2.mean(axis=0),
-        "0.weights": x.T @ e1 / 9, "0.bias": e1.mean(axis=0),
-    }  # fmt: skip
+        "4.weights": s2.T @ error / 9,
+        "2.weights": s1.T @ e2 / 9,
+        "3.bias1": e2.mean(axis=0),
+        "0.weights": x.T @ e1 / 9,
+        "0.bias": e1.mean(axis=0),
+    }
     for form in ("explicit", "implicit"):
         made = chain(form)
         np.testing.assert_allclose(made.output(x), logits, atol=1e-12)

@@ -98,11 +98,13 @@ def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--preset", "l7"], "no preset 'l7'"), (["--method", "id"], "there is no method"),
-        (["--optimizer", "lion"], "adam or sgd"), (["--lr", "0"], "must be positive"),
+        (["--preset", "l7"], "no preset 'l7'"),
+        (["--method", "id"], "there is no method"),
+        (["--optimizer", "lion"], "adam or sgd"),
+        (["--lr", "0"], "must be positive"),
         (["--preset", "l6-bs3", "--dataset", "cifar10"], "does not exist|no data_batch"),
     ],
-)  # fmt: skip
+)
 def test_wrong_options_say_what_is_right(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -149,10 +151,15 @@ def test_published_configurations_run_a_few_batches(name: str) -> None:
     options = preset(name)
     entry = published()[name]
     table = published()["layers"][entry["layers"]]
-    layers = LayerSizes(**{
-        **table, "channels": [c // 16 for c in table["channels"]], "dense": [d // 16 for d in table.get("dense", [])],
-        "free": 4, "nudged": 3,
-    })  # fmt: skip
+    layers = LayerSizes(
+        **{
+            **table,
+            "channels": [c // 16 for c in table["channels"]],
+            "dense": [d // 16 for d in table.get("dense", [])],
+            "free": 4,
+            "nudged": 3,
+        }
+    )
     classes = options["elements"][-1]["outputs"]
     chain = build_chain(
         layers.cut((32, 32, 3), entry["blocks"], classes), chaining={"beta": 0.2, "scale_errors": False}

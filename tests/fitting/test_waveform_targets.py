@@ -83,9 +83,11 @@ def test_the_gradient_of_waveforms_against_differences(tmp_path: Path) -> None:
 
 def test_the_gradient_of_measurements_against_differences(tmp_path: Path) -> None:
     data = written(
-        tmp_path, "measures.csv", "measurement,target,minimum,maximum,scale,weight\n"
+        tmp_path,
+        "measures.csv",
+        "measurement,target,minimum,maximum,scale,weight\n"
         "top,2.2,,,,\nmean,,,1,0.5,2\nlate WHEN v(out)=1 RISE=1,1e-4,,,,\n",
-    )  # fmt: skip
+    )
     fit = fit_of(LOWPASS.replace("V1 in 0 0", "V1 in 0 5"), data)
     assert [own.scale for own in fit.targets if isinstance(own, MeasureTarget)] == [2.2, 0.5, 1e-4]
     gradients, metrics = fit.gradient((fit.samples,), np.random.default_rng(0))
@@ -193,17 +195,24 @@ R2 s 0 1k
         assert other.run(values, points=50).voltage(name) == pytest.approx(timed.run(values, points=50).voltage(name))
 
 
-@pytest.mark.parametrize(("data", "words", "said"), [
-    ("time,v(out)\n0,1\n1m,2\n", (), "not a finite number"), ("time,v(out)\n1,1\n0.5,2\n", (), "ascend"),
-    ("time,p(R1)\n0,1\n1,2\n", (), "neither time"), ("time,V1\n0,1\n1,2\n", (), "no column is a target"),
-    ("time,v(out)\n0,1,3\n", (), "3 cells"), ("time,v(out)\n", (), "a header and at least one row"),
-    ("measurement,target\nother,1\n", (), "no .meas tran other"), ("measurement,aim\ntop,1\n", (), "no column 'aim'"),
-    ("measurement,target,minimum\ntop,1,2\n", (), "state a target"),
-    ("measurement,target\nx DERIV v(out) AT=1m,1\n", (), "no gradient"),
-    ("time,v(out)\n1e-3,1\n", ("--beta", "1"), "--beta"),
-    ("time,v(out)\n1e-3,1\n", ("--trainable", "R2 min=6k"), "outside its bounds"),
-    ("time,v(out)\n1e-3,1\n", ("--trainable", "D1.what"), "D1.what"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "words", "said"),
+    [
+        ("time,v(out)\n0,1\n1m,2\n", (), "not a finite number"),
+        ("time,v(out)\n1,1\n0.5,2\n", (), "ascend"),
+        ("time,p(R1)\n0,1\n1,2\n", (), "neither time"),
+        ("time,V1\n0,1\n1,2\n", (), "no column is a target"),
+        ("time,v(out)\n0,1,3\n", (), "3 cells"),
+        ("time,v(out)\n", (), "a header and at least one row"),
+        ("measurement,target\nother,1\n", (), "no .meas tran other"),
+        ("measurement,aim\ntop,1\n", (), "no column 'aim'"),
+        ("measurement,target,minimum\ntop,1,2\n", (), "state a target"),
+        ("measurement,target\nx DERIV v(out) AT=1m,1\n", (), "no gradient"),
+        ("time,v(out)\n1e-3,1\n", ("--beta", "1"), "--beta"),
+        ("time,v(out)\n1e-3,1\n", ("--trainable", "R2 min=6k"), "outside its bounds"),
+        ("time,v(out)\n1e-3,1\n", ("--trainable", "D1.what"), "D1.what"),
+    ],
+)
 def test_refused(
     tmp_path: Path, data: str, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,7 +247,9 @@ def test_a_deck_with_a_junction_diode(tmp_path: Path) -> None:
 
 def test_sources_that_follow_others_are_refused() -> None:
     """They kept their values at time 0."""
-    deck = read_deck_text("t\nV1 in 0 PULSE(0 1 0.1m 1u 1u 5m 10m)\nE1 x 0 in 0 2\nR1 x o 1k\nC1 o 0 1u ic=0\n"
-                          "*! trainable R1 min=100 max=10k\n.tran 10u 2m\n")  # fmt: skip
+    deck = read_deck_text(
+        "t\nV1 in 0 PULSE(0 1 0.1m 1u 1u 5m 10m)\nE1 x 0 in 0 2\nR1 x o 1k\nC1 o 0 1u ic=0\n"
+        "*! trainable R1 min=100 max=10k\n.tran 10u 2m\n"
+    )
     with pytest.raises(UsageError, match="E1 follows other sources"):
         TimedDeck(deck, read_roles(deck)[0])

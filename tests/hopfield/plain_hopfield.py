@@ -29,9 +29,14 @@ def sweep(
 
 
 def phase(
-    weights: Layers, biases: Layers, x: np.ndarray, start: Layers, sweeps: int, beta: float = 0.0,
+    weights: Layers,
+    biases: Layers,
+    x: np.ndarray,
+    start: Layers,
+    sweeps: int,
+    beta: float = 0.0,
     target: np.ndarray | None = None,
-) -> Layers:  # fmt: skip
+) -> Layers:
     """The states after so many sweeps."""
     states = [state.copy() for state in start]
     for _ in range(sweeps):
@@ -40,9 +45,16 @@ def phase(
 
 
 def train_step(
-    weights: Layers, biases: Layers, x: np.ndarray, target: np.ndarray, start: Layers, sweeps: int, nudged_sweeps: int,
-    beta: float, rates: Sequence[float],
-) -> tuple[Layers, Layers]:  # fmt: skip
+    weights: Layers,
+    biases: Layers,
+    x: np.ndarray,
+    target: np.ndarray,
+    start: Layers,
+    sweeps: int,
+    nudged_sweeps: int,
+    beta: float,
+    rates: Sequence[float],
+) -> tuple[Layers, Layers]:
     """One step of centred equilibrium propagation, parameters moved in place; the free and the last nudged states."""
     free = phase(weights, biases, x, start, sweeps)
     minus = phase(weights, biases, x, free, nudged_sweeps, -beta, target)

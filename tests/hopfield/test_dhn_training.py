@@ -183,8 +183,13 @@ def test_the_command(tmp_path, capsys):
     )
     assert "stationary within " in printed.out and printed.err == ""
     assert sorted(file.name for file in whole.iterdir()) == [
-        "checkpoint.npz", "config.json", "history.csv", "history.jsonl", "learning.png", "model.npz",
-    ]  # fmt: skip
+        "checkpoint.npz",
+        "config.json",
+        "history.csv",
+        "history.jsonl",
+        "learning.png",
+        "model.npz",
+    ]
     assert json.loads((whole / "config.json").read_text())["options"]["beta"] == 0.2
     # Stopped after an epoch and resumed, it is the same run: the states at which batches start are in the checkpoint.
     assert main([*SMALL, "--sweeps", "12", "--epochs", "1", "--no-pictures", "--out", str(halves)]) == 0

@@ -133,8 +133,9 @@ def backpropagated(
     free = Relaxed(tuple(start), (None,) * len(inner), 0)
     found = baselines.backpropagation(net._layered_energy(), inner, net._constants(x), free, sweeps, lambda o: o - y)
     product = net.architecture.input_gain * (x.T @ found.shift)
-    return dict(zip(net.parameters, [np.concatenate([found.drop - product, found.drop + product]), *found.inner,
-                                     *found.biases]))  # fmt: skip
+    return dict(
+        zip(net.parameters, [np.concatenate([found.drop - product, found.drop + product]), *found.inner, *found.biases])
+    )
 
 
 @pytest.mark.parametrize("hidden", SHAPES, ids=str)

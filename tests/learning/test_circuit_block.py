@@ -213,5 +213,7 @@ def test_the_kernel_equals_its_twin() -> None:
     left, right, weight = rng.normal(size=(4, 7)), rng.normal(size=(4, 7)), np.array([0.1, 0.0, -2.0, 1.0])
     np.testing.assert_allclose(
         branch_products(first, second, left, right, weight),
-        branch_products_reference(first, second, left, right, weight), rtol=1e-12, atol=1e-14,
-    )  # fmt: skip
+        branch_products_reference(first, second, left, right, weight),
+        rtol=1e-12,
+        atol=1e-14,
+    )

@@ -204,9 +204,7 @@ def test_at_a_kink_centred_ep_is_the_mean_of_the_one_sided_derivatives(nudging) 
         return float(SquaredError().value(block.relax(point[None]).output, y)[0])
 
     step, here = 1e-6, loss(x[0])
-    sides = [
-        [(loss(x[0] + sign * step * unit) - here) / (sign * step) for unit in np.eye(2)] for sign in (1.0, -1.0)
-    ]
+    sides = [[(loss(x[0] + sign * step * unit) - here) / (sign * step) for unit in np.eye(2)] for sign in (1.0, -1.0)]
     assert abs(sides[0][0] - sides[1][0]) > 0.01
     np.testing.assert_allclose(found, np.mean(sides, axis=0), rtol=1e-4)
 
@@ -295,9 +293,7 @@ def test_weights_leave_samples_out() -> None:
     alone = problem._replace(weight=np.array([0.0, 1.0, 0.0]))
     for method in (EquilibriumPropagation(), ImplicitDifferentiation(), CoupledLearning(), FrequencyPropagation()):
         both = method.estimate(alone).parameters["conductance"]
-        parts = [
-            method.estimate(problem._replace(weight=unit)).parameters["conductance"] for unit in np.eye(3) / 3
-        ]
+        parts = [method.estimate(problem._replace(weight=unit)).parameters["conductance"] for unit in np.eye(3) / 3]
         np.testing.assert_allclose(both, 3 * parts[1], rtol=1e-9, atol=1e-12)
         mean = method.estimate(problem).parameters["conductance"]
         np.testing.assert_allclose(mean, sum(parts), rtol=1e-9, atol=1e-12)

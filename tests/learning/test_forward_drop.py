@@ -23,8 +23,20 @@ def test_decks_have_diodes_of_the_drop(tmp_path: Path) -> None:
 
 
 def test_a_stored_run_is_continued_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["reproduce", "forward-drop", "--drops", "0", "--gains", "4", "--epochs", "1", "--runs",
-               str(tmp_path / "runs"), "--out", str(tmp_path / "out")]  # fmt: skip
+    command = [
+        "reproduce",
+        "forward-drop",
+        "--drops",
+        "0",
+        "--gains",
+        "4",
+        "--epochs",
+        "1",
+        "--runs",
+        str(tmp_path / "runs"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main(command) == 0
     page = capsys.readouterr().out
     (row,) = csv.DictReader((tmp_path / "out" / "forward-drop.csv").read_text().splitlines())
@@ -57,8 +69,22 @@ def test_a_small_run_on_files_of_mnists_form(tmp_path: Path, capsys: pytest.Capt
             file = tmp_path / "mnist" / f"{name}-{kind}-ubyte"
             file.parent.mkdir(exist_ok=True)
             file.write_bytes(np.array(head[kind], ">i4").tobytes() + content.tobytes())
-    command = ["reproduce", "forward-drop", "--dataset", "mnist", "--data-dir", str(tmp_path), "--drops", "0",
-               "--gains", "4", "--epochs", "2", "--out", str(tmp_path / "out")]  # fmt: skip
+    command = [
+        "reproduce",
+        "forward-drop",
+        "--dataset",
+        "mnist",
+        "--data-dir",
+        str(tmp_path),
+        "--drops",
+        "0",
+        "--gains",
+        "4",
+        "--epochs",
+        "2",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main(command) == 2
     assert "--samples takes 1 to 400" in capsys.readouterr().err
     assert main([*command, "--samples", "400"]) == 0

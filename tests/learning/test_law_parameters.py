@@ -40,14 +40,27 @@ def devices(rng: np.random.Generator) -> list[tuple[Device, str]]:
     return [
         (JunctionDiode(**junction), "is n rs"),
         (JunctionDiode(**junction, bv=rng.uniform(0.5, 1.5), ibv=1e-2, nbv=1.5), "is bv ibv nbv"),
-        (PiecewiseLinearDiode(vfwd=rng.uniform(0.1, 0.4), ron=rng.uniform(0.1, 1.0), vrev=0.8, rrev=0.7, roff=20.0),
-         "vfwd ron vrev rrev roff"),
-        (RoundedDiode(vfwd=rng.uniform(0.1, 0.4), ron=0.3, vrev=0.5, roff=9.0, epsilon=0.3, revepsilon=0.4,
-                      ilimit=1.0, revilimit=0.5), "vfwd ron vrev roff epsilon revepsilon ilimit revilimit"),
+        (
+            PiecewiseLinearDiode(vfwd=rng.uniform(0.1, 0.4), ron=rng.uniform(0.1, 1.0), vrev=0.8, rrev=0.7, roff=20.0),
+            "vfwd ron vrev rrev roff",
+        ),
+        (
+            RoundedDiode(
+                vfwd=rng.uniform(0.1, 0.4),
+                ron=0.3,
+                vrev=0.5,
+                roff=9.0,
+                epsilon=0.3,
+                revepsilon=0.4,
+                ilimit=1.0,
+                revilimit=0.5,
+            ),
+            "vfwd ron vrev roff epsilon revepsilon ilimit revilimit",
+        ),
         (Varistor(vnom=rng.uniform(0.5, 1.5), inom=0.3, alpha=rng.uniform(1.5, 5.0), rs=0.1), "vnom inom alpha rs"),
         (SinhCell(g=rng.uniform(0.1, 1.0), v0=rng.uniform(0.2, 0.5), rs=0.2), "g v0 rs"),
         (Limiter(imax=rng.uniform(0.05, 0.3), irev=0.1, ron=0.5), "imax irev ron"),
-    ]  # fmt: skip
+    ]
 
 
 def random_block(seed: int) -> tuple[CircuitBlock, np.ndarray, np.ndarray]:
@@ -152,8 +165,11 @@ def test_contrasts_are_differences_of_co_contents(number: int) -> None:
     circuit.voltage_source("V1", "a", "0", 1.0)
     circuit.resistor("R1", "a", "b", 0.5)
     circuit.device("D1", "b", "0", device)
-    lines = [f"D1.{name} min={max(0.9 * value, float(name == 'alpha'))!r} max={1.1 * value!r}"
-             for name in names.split() for value in [getattr(device, name)]]  # fmt: skip
+    lines = [
+        f"D1.{name} min={max(0.9 * value, float(name == 'alpha'))!r} max={1.1 * value!r}"
+        for name in names.split()
+        for value in [getattr(device, name)]
+    ]
     block = CircuitBlock(circuit, make_roles(circuit, "V1", "v(b)", lines), 1e-10)
     x = np.array([[1.5], [-1.5]])
     plus, minus = block.relax(x), block.relax(np.zeros((2, 1)))

@@ -42,10 +42,14 @@ def problem_of(x: list[float], y: float = 0.0) -> GradientProblem:
     ("scheme", "beta", "kinks"),
     [
         # x = 1.05: 0.05 A through the diode, error 1 V; x = 0.97: 0.03 V below the clamp, error 0.97 V; x = 0.5: far.
-        ("centred", 0.02, [0, 0, 0]), ("centred", 0.04, [0, 1, 0]), ("centred", 0.06, [1, 1, 0]),
-        ("positive", 0.06, [1, 0, 0]), ("negative", 0.06, [0, 1, 0]), ("negative", 1.2, [0, 1, 1]),
+        ("centred", 0.02, [0, 0, 0]),
+        ("centred", 0.04, [0, 1, 0]),
+        ("centred", 0.06, [1, 1, 0]),
+        ("positive", 0.06, [1, 0, 0]),
+        ("negative", 0.06, [0, 1, 0]),
+        ("negative", 1.2, [0, 1, 1]),
     ],
-)  # fmt: skip
+)
 def test_kinks_of_equilibrium_propagation(scheme: str, beta: float, kinks: list[int]) -> None:
     problem = problem_of([1.05, 0.97, 0.5])
     found = EquilibriumPropagation(beta, scheme).estimate(problem).kinks

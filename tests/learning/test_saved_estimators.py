@@ -105,9 +105,7 @@ def test_models_say_what_they_are() -> None:
     assert lines[0] == "Chain of 3, cross-entropy, float64:"
     assert lines[2] == "  1: DeepHopfieldBlock(6 inputs, layers 6-6, 48 parameters, float64)"
     drn = DRNClassifier((8,), max_iter=1, random_state=0).fit(X, Y)
-    assert repr(drn.network_) == (
-        "DeepResistiveNetwork(4 inputs with weights, layers 8-3, 99 parameters, float64)"
-    )
+    assert repr(drn.network_) == ("DeepResistiveNetwork(4 inputs with weights, layers 8-3, 99 parameters, float64)")
     machine = ContrastiveDivergenceRBM(5, max_iter=1, random_state=0).fit(X / 8).machine_
     assert repr(machine) == "RestrictedBoltzmannMachine(4 visible, 5 hidden units, float64)"
 

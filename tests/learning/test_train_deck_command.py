@@ -208,8 +208,10 @@ def start(out: str, *more: str) -> subprocess.Popen:
     script = "import sys; from circuitsim.cli import main; sys.exit(main())"
     return subprocess.Popen(
         [sys.executable, "-c", script, *LONG, "--out", out, *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def wait_for(path, process) -> None:
@@ -255,9 +257,7 @@ def test_a_run_resumes_only_with_its_own_deck_and_data(here, capsys) -> None:
 def test_gradients_by_every_method(here, capsys) -> None:
     assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "json"]) == 0
     found = {m["method"]: m for m in json.loads(capsys.readouterr().out)["methods"]}
-    assert list(found) == [
-        "implicit", "ep centred", "ep positive", "ep negative", "coupled", "frequency", "agnostic"
-    ]  # fmt: skip
+    assert list(found) == ["implicit", "ep centred", "ep positive", "ep negative", "coupled", "frequency", "agnostic"]
     assert found["implicit"]["relative_error"] == 0
     assert list(found["implicit"]["gradient"]) == ["Ra", "Rb", "Rc", "Rd", "Re", "Rf", "Rg", "Ib"]
     assert found["ep centred"]["relative_error"] < 0.05 and found["frequency"]["cosine"] > 0.99

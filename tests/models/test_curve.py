@@ -37,8 +37,12 @@ def test_breakpoints_of_a_regulator() -> None:
     assert high.above == pytest.approx(1.0 / (470.0 + 10e3 / 1010.0), rel=1e-12)
     assert low.below == pytest.approx(1.0 / (470.0 + 1e3 / 1001.0), rel=1e-12)
     v = [-6.0, low.voltage, high.voltage, 21.0]
-    i = [low.current + (v[0] - low.voltage) * low.below, low.current, high.current,
-         high.current + (v[3] - high.voltage) * high.above]  # fmt: skip
+    i = [
+        low.current + (v[0] - low.voltage) * low.below,
+        low.current,
+        high.current,
+        high.current + (v[3] - high.voltage) * high.above,
+    ]
     np.testing.assert_allclose(found.points["i"], np.interp(found.points["v(in,0)"], v, i), rtol=1e-12, atol=1e-17)
 
 
@@ -59,8 +63,9 @@ def test_vertical_and_level_pieces() -> None:
 
 def test_a_narrow_piece_is_found() -> None:
     """The diodes change within 1e-6 of the range; no grid of points would show it."""
-    circuit = circuitsim.loads("t\nR1 a 0 1k\nD1 a b\nR2 b c 1\nV1 c 0 1\nD2 0 d\nI1 d e 0\nD3 a e\nV2 e f 1.00001\n"
-                               "R3 f 0 1\n")  # fmt: skip
+    circuit = circuitsim.loads(
+        "t\nR1 a 0 1k\nD1 a b\nR2 b c 1\nV1 c 0 1\nD2 0 d\nI1 d e 0\nD3 a e\nV2 e f 1.00001\nR3 f 0 1\n"
+    )
     bends = curve(circuit, ("a", "0"), [-5.0, 10.0]).breakpoints
     assert bends is not None
     assert [b.voltage for b in bends] == pytest.approx([1.0, 1.00001], rel=1e-12)

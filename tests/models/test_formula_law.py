@@ -36,10 +36,9 @@ LAWS: dict[str, tuple[str, Law]] = {
     "root": ("1m*sgn(v(a))*sqrt(abs(v(a)))", lambda v: math.copysign(1e-3 * math.sqrt(abs(v)), v)),
     "condition": ("v(a) > -1 && v(a) < 1 ? 1m*v(a) : 1m*sgn(v(a))*(2*sqrt(abs(v(a)))-1)", softened),
     "limits": ("max(min(2m*v(a), 3m), -1m) + 1u*pow(v(a),3)", lambda v: max(min(2e-3 * v, 3e-3), -1e-3) + 1e-6 * v**3),
-    "asinh": ("2m*asinh(4*v(a)) + 1m*atan(v(a)**2*v(a))",
-              lambda v: 2e-3 * math.asinh(4 * v) + 1e-3 * math.atan(v**3)),
+    "asinh": ("2m*asinh(4*v(a)) + 1m*atan(v(a)**2*v(a))", lambda v: 2e-3 * math.asinh(4 * v) + 1e-3 * math.atan(v**3)),
     "wave": ("1m*(v(a) + 0.9*sin(v(a)))", lambda v: 1e-3 * (v + 0.9 * math.sin(v))),
-}  # fmt: skip
+}
 
 
 def circuit(formula: str, more: str = "") -> circuitsim.Circuit:
@@ -81,22 +80,25 @@ def test_slopes_and_enclosures(name: str) -> None:
         assert found.slope.low[k] <= slope <= found.slope.high[k]
 
 
-@pytest.mark.parametrize(("formula", "wrong"), [
-    ("v(a)*v(a)", r"falls from 1.20893e\+24 to 0 A between -1.09951e\+12 and 0 V"),
-    ("v(a)*v(a)*v(a) - 2*v(a)*v(a) + v(a)", r"falls from 0.148148 to 0 A between 0.333333 and 1 V"),
-    ("v(a)*exp(-4*v(a)) + 1m*v(a)", "falls from 0.0922202 to 0.00252765 A between 0.250681 and 2.24634 V"),
-    ("1m*(v(a) + 1.5*sin(v(a)))", "falls from"),
-    ("v(a) > 0.7 ? v(a) - 0.2 : 0", "jumps from 0 to 0.5 A at 0.7 V"),
-    ("sgn(v(a)) + v(a)", "jumps from -1 to 1 A at 0 V"),
-    ("v(a) - (v(a) > 1 ? 1 : 0)", "jumps from 1 to .* A at 1 V"),
-    ("ln(1 + v(a))", "has no value below -1 V"),
-    ("1/v(a)", "has no value at 0 V"),
-    ("sqrt(v(a))", "has no value below"),
-    ("v(a)/(1 + abs(v(a)))", "is not proven between .* limit"),
-    ("int(v(a))", r"int\(\) is not supported"),
-    ("v(a) ? v(a) : 2*v(a)", "a number as condition is not supported"),
-    ("v(a)*v(in)", "not affine"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("formula", "wrong"),
+    [
+        ("v(a)*v(a)", r"falls from 1.20893e\+24 to 0 A between -1.09951e\+12 and 0 V"),
+        ("v(a)*v(a)*v(a) - 2*v(a)*v(a) + v(a)", r"falls from 0.148148 to 0 A between 0.333333 and 1 V"),
+        ("v(a)*exp(-4*v(a)) + 1m*v(a)", "falls from 0.0922202 to 0.00252765 A between 0.250681 and 2.24634 V"),
+        ("1m*(v(a) + 1.5*sin(v(a)))", "falls from"),
+        ("v(a) > 0.7 ? v(a) - 0.2 : 0", "jumps from 0 to 0.5 A at 0.7 V"),
+        ("sgn(v(a)) + v(a)", "jumps from -1 to 1 A at 0 V"),
+        ("v(a) - (v(a) > 1 ? 1 : 0)", "jumps from 1 to .* A at 1 V"),
+        ("ln(1 + v(a))", "has no value below -1 V"),
+        ("1/v(a)", "has no value at 0 V"),
+        ("sqrt(v(a))", "has no value below"),
+        ("v(a)/(1 + abs(v(a)))", "is not proven between .* limit"),
+        ("int(v(a))", r"int\(\) is not supported"),
+        ("v(a) ? v(a) : 2*v(a)", "a number as condition is not supported"),
+        ("v(a)*v(in)", "not affine"),
+    ],
+)
 def test_refusals(formula: str, wrong: str) -> None:
     with pytest.raises(NetlistError, match=wrong):
         circuit(formula)
@@ -128,8 +130,9 @@ B1 p n I={cell(v(p,n), g)} m=2
 
 
 def test_batches_and_prepared_circuits_agree() -> None:
-    c = netlist.loads("t\nV1 in 0 2\nR1 in a 100\nB1 a b I={1m*sinh(v(a,b)/0.3)}\nR2 b 0 50\n"
-                      "G1 b 0 VALUE={1m*v(b)*abs(v(b))}\n")  # fmt: skip
+    c = netlist.loads(
+        "t\nV1 in 0 2\nR1 in a 100\nB1 a b I={1m*sinh(v(a,b)/0.3)}\nR2 b 0 50\nG1 b 0 VALUE={1m*v(b)*abs(v(b))}\n"
+    )
     volts = np.linspace(-3.0, 3.0, 13)
     batch = circuitsim.batched(c, ["V1"], [("a", "0"), ("b", "0")]).solve(volts[:, None])
     assert batch.certified.all()
@@ -143,8 +146,9 @@ def test_ngspice_runs_what_is_written(tmp_path: Path) -> None:
     lines = ["t", ".options reltol=1e-12 abstol=1e-16 vntol=1e-14 gmin=1e-30"]
     for k, (formula, _) in enumerate(LAWS.values()):
         text = netlist.dumps(circuit(formula)).splitlines()[1:4]
-        lines += [re.sub(r"\ba\b", f"a{k}", re.sub(r"^(\w+) ", rf"\1_{k} ", one)).replace(" in ", f" in{k} ")
-                  for one in text]  # fmt: skip
+        lines += [
+            re.sub(r"\ba\b", f"a{k}", re.sub(r"^(\w+) ", rf"\1_{k} ", one)).replace(" in ", f" in{k} ") for one in text
+        ]
     shown = " ".join(f"v(a{k})" for k in range(len(LAWS)))
     path = tmp_path / "all.cir"
     path.write_text("\n".join([*lines, ".control", "set numdgt=15", "op", f"print {shown}", ".endc", ".end", ""]))

@@ -31,12 +31,16 @@ LAWS: dict[str, tuple[str, Callable[[float], float]]] = {
     "level at zero": ("1e6*pow(i(b1),3)", lambda i: 1e6 * i**3),
     "exponential": ("10*i(B1) + 0.1*sinh(i(B1)/10m)", lambda i: 10 * i + 0.1 * math.sinh(i / 1e-2)),
     "root": ("2*sgn(i(B1))*sqrt(abs(i(B1)))", lambda i: math.copysign(2.0 * math.sqrt(abs(i)), i)),
-    "condition": ("abs(i(B1)) < 1m ? 1k*i(B1) : sgn(i(B1))*(0.5 + 500*abs(i(B1)))",
-                  lambda i: 1e3 * i if abs(i) < 1e-3 else math.copysign(0.5 + 500 * abs(i), i)),
+    "condition": (
+        "abs(i(B1)) < 1m ? 1k*i(B1) : sgn(i(B1))*(0.5 + 500*abs(i(B1)))",
+        lambda i: 1e3 * i if abs(i) < 1e-3 else math.copysign(0.5 + 500 * abs(i), i),
+    ),
     "wave": ("100*i(B1) + 50m*sin(1k*i(B1))", lambda i: 100 * i + 0.05 * math.sin(1e3 * i)),
-    "logarithm": ("25m*sgn(i(B1))*ln(1 + abs(i(B1))/1e-14)",
-                  lambda i: math.copysign(0.025 * math.log1p(abs(i) / 1e-14), i)),
-}  # fmt: skip
+    "logarithm": (
+        "25m*sgn(i(B1))*ln(1 + abs(i(B1))/1e-14)",
+        lambda i: math.copysign(0.025 * math.log1p(abs(i) / 1e-14), i),
+    ),
+}
 
 
 def made(formula: str, volts: float = 2.5) -> circuitsim.Circuit:
@@ -78,16 +82,24 @@ def test_the_inverse_of_a_formula_and_its_slope(name: str) -> None:
         assert (amperes, siemens) == (found, pytest.approx(1.0 / ohms))
 
 
-@pytest.mark.parametrize(("formula", "wrong"), [
-    ("1k*i(B1)*i(B1)", r"voltage falls from 1.20893e\+27 to 0 V between -1.09951e\+12 and 0 A: no monotone law"),
-    ("i(B1) - 3*i(B1)*i(B1) + 2*pow(i(B1),3)", "falls from 0.096225 to -0.096225 V between 0.211325 and 0.788675 A"),
-    ("tanh(i(B1)/1m)", "stays at -1 V between .* A: no law with one current at each voltage; add a resistance"),
-    ("i(B1) > 1 ? pow(i(B1),2) : (i(B1) < 0 ? pow(i(B1),3) : (i(B1) > 0.5 ? 2*i(B1)-1 : 0))",
-     "stays at 0 V between 0 and 0.5 A"),
-    ("sgn(i(B1)) + i(B1)", "jumps from -1 to 1 V at 0 A"),
-    ("ln(1 + i(B1))", "has no value below -1 A"),
-    ("i(B1)*i(V1)", "not affine"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("formula", "wrong"),
+    [
+        ("1k*i(B1)*i(B1)", r"voltage falls from 1.20893e\+27 to 0 V between -1.09951e\+12 and 0 A: no monotone law"),
+        (
+            "i(B1) - 3*i(B1)*i(B1) + 2*pow(i(B1),3)",
+            "falls from 0.096225 to -0.096225 V between 0.211325 and 0.788675 A",
+        ),
+        ("tanh(i(B1)/1m)", "stays at -1 V between .* A: no law with one current at each voltage; add a resistance"),
+        (
+            "i(B1) > 1 ? pow(i(B1),2) : (i(B1) < 0 ? pow(i(B1),3) : (i(B1) > 0.5 ? 2*i(B1)-1 : 0))",
+            "stays at 0 V between 0 and 0.5 A",
+        ),
+        ("sgn(i(B1)) + i(B1)", "jumps from -1 to 1 V at 0 A"),
+        ("ln(1 + i(B1))", "has no value below -1 A"),
+        ("i(B1)*i(V1)", "not affine"),
+    ],
+)
 def test_refusals(formula: str, wrong: str) -> None:
     with pytest.raises(NetlistError, match=wrong):
         made(formula)
@@ -121,8 +133,9 @@ B1 p n V={v0*asinh(i(B1)/2m)}
 
 
 def test_batches_agree() -> None:
-    c = netlist.loads("t\nV1 in 0 2\nR1 in a 100\nB1 a b V={0.3*asinh(i(B1)/1m)}\nR2 b 0 50\n"
-                      "B2 b 0 V={exp(i(B2))-1+i(B2)}\n")  # fmt: skip
+    c = netlist.loads(
+        "t\nV1 in 0 2\nR1 in a 100\nB1 a b V={0.3*asinh(i(B1)/1m)}\nR2 b 0 50\nB2 b 0 V={exp(i(B2))-1+i(B2)}\n"
+    )
     volts = np.linspace(-3.0, 3.0, 13)
     batch = circuitsim.batched(c, ["V1"], [("a", "0"), ("b", "0")]).solve(volts[:, None])
     assert batch.certified.all()
@@ -131,8 +144,10 @@ def test_batches_agree() -> None:
 
 
 def test_gradients_through_it_are_those_of_finite_differences() -> None:
-    c = netlist.loads("t\nV1 in 0 2\nR1 in a 100\nB1 a out V={0.3*asinh(i(B1)/1m)+10*i(B1)}\nRL out 0 200\n"
-                      "D1 out 0 d\n.model d D(IS=1e-9)\n")  # fmt: skip
+    c = netlist.loads(
+        "t\nV1 in 0 2\nR1 in a 100\nB1 a out V={0.3*asinh(i(B1)/1m)+10*i(B1)}\nRL out 0 200\n"
+        "D1 out 0 d\n.model d D(IS=1e-9)\n"
+    )
     block = CircuitBlock(c, make_roles(c, "V1", "v(out)", ["R1", "RL"]))
     x, y, share = np.array([[1.0], [3.0]]), np.array([[0.2], [0.3]]), np.full(2, 0.5)
     problem = GradientProblem(block, x, y, SquaredError(), block.relax(x), share)

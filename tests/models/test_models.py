@@ -37,10 +37,17 @@ class Pair(Device):
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The made-up device in the element table."""
     Pair.model = ElementModel(
-        "Y", "pair", ("first", "second"), "v = 2 R i", "", "", "{name} {first} {second} {value}",
-        resistor.MODEL.symbol, device=Pair,
+        "Y",
+        "pair",
+        ("first", "second"),
+        "v = 2 R i",
+        "",
+        "",
+        "{name} {first} {second} {value}",
+        resistor.MODEL.symbol,
+        device=Pair,
         parameters=(Parameter("ohms", "Ω", 0.0, default=1.0), Parameter("claimed", default=2.0)),
-    )  # fmt: skip
+    )
     for module in (elements, circuit):
         monkeypatch.setattr(module, "ELEMENTS", (*MODELS, Pair.model))
     yield

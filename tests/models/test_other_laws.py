@@ -43,13 +43,17 @@ LAWS: dict[str, tuple[str, str, Law]] = {
     "varistor": ("VARISTOR(VNOM=18 INOM=1m ALPHA=25)", "m=2", lambda v: math.copysign(2e-3 * (abs(v) / 18) ** 25, v)),
     "sinh": ("SINH(G=1u V0=0.2)", "", lambda v: 2e-7 * math.sinh(v / 0.2)),
     "table": (
-        "PWL(-3 -1m -1 0 2 0 3 10m 5 11m)", "m=3",
-        lambda v: 3.0 * float(np.interp(v, [-3, -1, 2, 3, 5, 105], [-1e-3, 0, 0, 1e-2, 1.1e-2, 6.1e-2]))
-        if v > -3.0 else 3.0 * (-1e-3 + (v + 3.0) * 5e-4),
+        "PWL(-3 -1m -1 0 2 0 3 10m 5 11m)",
+        "m=3",
+        lambda v: (
+            3.0 * float(np.interp(v, [-3, -1, 2, 3, 5, 105], [-1e-3, 0, 0, 1e-2, 1.1e-2, 6.1e-2]))
+            if v > -3.0
+            else 3.0 * (-1e-3 + (v + 3.0) * 5e-4)
+        ),
     ),
     "rounded": ("D(Vfwd=0.6 Ron=0.5 Epsilon=0.2 Roff=1k Vrev=5 Rrev=2 RevEpsilon=0.4 RevIlimit=3)", "m=3 n=2", rounded),
     "limited": ("D(Ron=0.1 Ilimit=2 Roff=1MEG)", "", limited),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -123,8 +123,12 @@ def test_a_bridge() -> None:
     assert point.unique.all() and not point.warnings
 
 
-def by_regions(n: int, ohmic: list[tuple[int, int, float]], driven: list[tuple[int, float]],
-               devices: list[tuple[int, int, dict[str, float]]]) -> list[float]:  # fmt: skip
+def by_regions(
+    n: int,
+    ohmic: list[tuple[int, int, float]],
+    driven: list[tuple[int, float]],
+    devices: list[tuple[int, int, dict[str, float]]],
+) -> list[float]:
     """Node potentials by trying all regions: in each the circuit is linear; right where all voltages fit."""
     for regions in itertools.product(("off", "on", "rev"), repeat=len(devices)):
         matrix, right = np.zeros((n, n)), np.zeros(n)
@@ -165,10 +169,19 @@ def test_random_circuits_against_all_combinations_of_regions(seed: int) -> None:
     devices = []
     for _ in range(rng.randint(1, 4)):
         a, b = rng.sample(range(n + 1), 2)
-        devices.append((a, b, {
-            "vfwd": rng.uniform(0.0, 2.0), "ron": 10.0 ** rng.uniform(-2, 2), "vrev": rng.uniform(0.0, 5.0),
-            "rrev": 10.0 ** rng.uniform(-2, 2), "roff": 10.0 ** rng.uniform(3, 7),
-        }))  # fmt: skip
+        devices.append(
+            (
+                a,
+                b,
+                {
+                    "vfwd": rng.uniform(0.0, 2.0),
+                    "ron": 10.0 ** rng.uniform(-2, 2),
+                    "vrev": rng.uniform(0.0, 5.0),
+                    "rrev": 10.0 ** rng.uniform(-2, 2),
+                    "roff": 10.0 ** rng.uniform(3, 7),
+                },
+            )
+        )
     c = Circuit(f"random {seed}")
     for k in range(1, n + 1):
         c.node(str(k))
@@ -191,9 +204,7 @@ def test_text_comes_back() -> None:
         ".model outer D(Vrev={v} Rrev=2 Ron=0 Roff=1g Vfwd={v/10} is=1e-14)\n"
     )
     deck = netlist.read_deck_text(text)
-    assert [problem.message for problem in deck.problems] == [
-        "model outer is a piecewise-linear diode; not used: is"
-    ]
+    assert [problem.message for problem in deck.problems] == ["model outer is a piecewise-linear diode; not used: is"]
     own = {"vfwd": 0.5, "ron": 1.0}
     c = deck.circuit
     assert c.device_of("X1.D1") == PiecewiseLinearDiode(**own, vrev=3.0, m=6, n=3)

@@ -62,7 +62,8 @@ def test_the_text_reads_back_to_the_same_operating_point(make: Make) -> None:
 
 
 def test_names_in_use_are_kept() -> None:
-    c = circuitsim.loads("t\nV1 D1.before 0 5\nR1 D1.before a 1k\nBD1 a 0 I={1u*sinh(v(a))}\nD1 a 0 x\n"
-                         ".model x LIMITER(IMAX=1m)\n")  # fmt: skip
+    c = circuitsim.loads(
+        "t\nV1 D1.before 0 5\nR1 D1.before a 1k\nBD1 a 0 I={1u*sinh(v(a))}\nD1 a 0 x\n.model x LIMITER(IMAX=1m)\n"
+    )
     point, again = circuitsim.solve(c), circuitsim.solve(loads(dumps(c, ngspice=True)))
     assert again["D1.before"] == 5.0 and again["a"] == pytest.approx(point["a"], rel=1e-12)

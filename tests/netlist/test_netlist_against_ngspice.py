@@ -22,9 +22,19 @@ NODES = st.sampled_from(["0", "a", "B", "n1"])
 NUMBERS = st.sampled_from(["1", "2k", "4.7K", ".5", "1MEG", "100ohm", "3e2", "10mil", "1e3meg", "33R", "2m"])
 VALUES = st.one_of(
     NUMBERS,
-    st.sampled_from(["{p}", "'p*q'", "{q > 2 ? p : 2*p}", "R={f(p, q)}", "{2**3**2 + 9/q}", "{max(p, q)**2}",
-                     "{p}  m=2", "r = 2k m = {q}"]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            "{p}",
+            "'p*q'",
+            "{q > 2 ? p : 2*p}",
+            "R={f(p, q)}",
+            "{2**3**2 + 9/q}",
+            "{max(p, q)**2}",
+            "{p}  m=2",
+            "r = 2k m = {q}",
+        ]
+    ),
+)
 SEPARATORS = st.sampled_from([" ", "\t ", "\n+ ", "\n* between\n+", " $ why\n+", ";why\n + ", ", "])
 
 

@@ -26,13 +26,16 @@ C1 b 0 1p
 """
 
 
-@pytest.mark.parametrize(("card", "said"), [
-    ("T1 a 0 b 0 Z0=50 TD=1n", "T1 is a transmission line"),
-    ("T1 a 0 b c Z0=50 TD=1n\nR3 c 0 1", "T1 is a transmission line"),
-    ("O1 a 0 b 0 loss\n.model loss LTRA(R=1 L=1u C=1n LEN=1)", "O1 is a transmission line"),
-    ("E1 b 0 in 0 LAPLACE={1/(1+1m*s)}", "E1 is a LAPLACE transfer function"),
-    ("X1 a b part\n.subckt part p q\nT1 p 0 q 0 Z0=50 TD=1n\n.ends", "X1.T1 is a transmission line"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("card", "said"),
+    [
+        ("T1 a 0 b 0 Z0=50 TD=1n", "T1 is a transmission line"),
+        ("T1 a 0 b c Z0=50 TD=1n\nR3 c 0 1", "T1 is a transmission line"),
+        ("O1 a 0 b 0 loss\n.model loss LTRA(R=1 L=1u C=1n LEN=1)", "O1 is a transmission line"),
+        ("E1 b 0 in 0 LAPLACE={1/(1+1m*s)}", "E1 is a LAPLACE transfer function"),
+        ("X1 a b part\n.subckt part p q\nT1 p 0 q 0 Z0=50 TD=1n\n.ends", "X1.T1 is a transmission line"),
+    ],
+)
 def test_solved_at_dc_alone(card: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "deck.cir"
     path.write_text(DECK.format(card=card))

@@ -16,8 +16,14 @@ ERRORS = [
     ("  M1 a b c d nmos", "unsupported", 2, 3, ("M1",), "M1 is a transistor (MOSFET)"),
     ("J1 a b c jfet", "unsupported", 2, 1, ("J1",), "J1 is a transistor (JFET)"),
     ("Z1 a b c mes", "unsupported", 2, 1, ("Z1",), "Z1 is a transistor (MESFET)"),
-    ("R1 a 0 1\nQ1 a b c npn\nM1 a b c d n\nQ2 a b c npn\nA1 a m", "unsupported", 3, 1, ("Q1", "Q2", "M1", "A1"),
-     "2 × transistor (bipolar): Q1, Q2; 1 × transistor (MOSFET): M1; 1 × XSPICE code model: A1"),
+    (
+        "R1 a 0 1\nQ1 a b c npn\nM1 a b c d n\nQ2 a b c npn\nA1 a m",
+        "unsupported",
+        3,
+        1,
+        ("Q1", "Q2", "M1", "A1"),
+        "2 × transistor (bipolar): Q1, Q2; 1 × transistor (MOSFET): M1; 1 × XSPICE code model: A1",
+    ),
     ("S1 a b c d sw", "model", 2, 12, ("S1",), "S1: no model is called 'sw'"),
     ("S1 a b c d sw MAYBE\n.model sw SW", "syntax", 2, 15, (), "'MAYBE' is neither ON nor OFF"),
     ("W1 a b V1\n.model sw CSW", "syntax", 2, 9, (), "W1 needs two nodes, a source and a model"),
@@ -35,10 +41,22 @@ ERRORS = [
     (".if (q > 1)\nR1 a 0 1\n.endif", "parameter", 2, 6, (), "no parameter is called 'q'"),
     (".param q=1\n.if (q == 1)\nR1 a 0 1\n.endif\n.param q=2", "parameter", 3, 1, (), "another value at the end"),
     (".subckt s a n=1\n.if (n > q)\nR1 a 0 1\n.endif\n.ends\nX1 a s", "parameter", 3, 10, ("X1",), "called 'q'"),
-    (".param n=1\n.subckt s a\n.if (n)\nR1 a 0 1\n.endif\n.param n=2\n.ends\nX1 a s", "parameter", 4, 1, (),
-     "stands behind its condition"),
-    (".subckt s a n=1\n" + "".join(f".if (n > {k})\nR{k} a 0 1\n.endif\n" for k in range(7)) + ".ends\nX1 a s",
-     "limit", 24, 1, (), "more than 64 outcomes"),
+    (
+        ".param n=1\n.subckt s a\n.if (n)\nR1 a 0 1\n.endif\n.param n=2\n.ends\nX1 a s",
+        "parameter",
+        4,
+        1,
+        (),
+        "stands behind its condition",
+    ),
+    (
+        ".subckt s a n=1\n" + "".join(f".if (n > {k})\nR{k} a 0 1\n.endif\n" for k in range(7)) + ".ends\nX1 a s",
+        "limit",
+        24,
+        1,
+        (),
+        "more than 64 outcomes",
+    ),
     (".subckt s a\n.if (1)\nR1 a 0 1\n.ends\n.endif\nX1 a s", "syntax", 6, 1, (), "in different sub-circuits"),
     ("S1 a 0 a 0 m\nR1 a 0 1\n.model m SW(vt=inf)", "parameter", 4, 16, ("S1",), "no parameter is called 'inf'"),
     ("S1 a 0 a 0 m\nR1 a 0 1\n.model m SW(vt='1+')", "expression", 4, 18, (), "the expression ends"),
@@ -133,24 +151,44 @@ ERRORS = [
     (SUB + "X1", "syntax", 5, 2, (), "X1 names no sub-circuit"),
     (SUB + "X1 a b {s}", "syntax", 5, 9, (), "the name of a sub-circuit is expected"),
     (SUB + "X1 a b s m=0", "range", 5, 10, ("X1",), "X1: the multiplier m must be positive"),
-    (SUB.replace("{r}", "{r} tc1=0") + "X1 a b s r=-2", "range", 3, 9, ("X1.R1",),
-     "X1.R1: the resistance must not be negative (-2 Ω)"),
+    (
+        SUB.replace("{r}", "{r} tc1=0") + "X1 a b s r=-2",
+        "range",
+        3,
+        9,
+        ("X1.R1",),
+        "X1.R1: the resistance must not be negative (-2 Ω)",
+    ),
     (".subckt s a b\nR1 a b 1", "subcircuit", 2, 1, (), ".subckt s has no .ends"),
     ("R1 a 0 1\n.ends", "subcircuit", 3, 1, (), ".ends without its .subckt"),
     (".subckt", "subcircuit", 2, 7, (), ".subckt has no name"),
     (".subckt s a\nX1 a s\n.ends\nX1 b s", "subcircuit", 3, 6, ("X1",), "sub-circuit s calls itself (s → s)"),
     (
         ".subckt s a\nX1 a t\n.ends\n.subckt t a\nX1 a s\n.ends\nX1 b s",
-        "subcircuit", 6, 6, ("X1",), "sub-circuit s calls itself (s → t → s)",
+        "subcircuit",
+        6,
+        6,
+        ("X1",),
+        "sub-circuit s calls itself (s → t → s)",
     ),
     (".subckt s a 0\nR1 a 0 1\n.ends\nX1 a b s", "subcircuit", 5, 8, ("X1",), "X1 connects node b to a port called 0"),
     (".subckt s a\n.subckt t a\nR1 a 0 1\n.ends\nX1 a t\n.ends\nX1 a s\nX2 a t", "subcircuit", 9, 6, ("X2",), "'t'"),
     (
         ".subckt s a\nR1 a 0 1\n.ends\n.subckt t a\nX1 a s m=1e-200\n.ends\nX1 a t m=1e-200",
-        "number", 6, 8, ("X1.X1",), "the multipliers m of the calls",
+        "number",
+        6,
+        8,
+        ("X1.X1",),
+        "the multipliers m of the calls",
     ),
-    (".subckt s a\nR1 a 0 1\n.ends\n.subckt t a\nX2 a s\n.ends\nX1 a t\nX1.X2 a s",
-     "duplicate", 9, 1, ("X1.X2.R1",), "twice"),
+    (
+        ".subckt s a\nR1 a 0 1\n.ends\n.subckt t a\nX2 a s\n.ends\nX1 a t\nX1.X2 a s",
+        "duplicate",
+        9,
+        1,
+        ("X1.X2.R1",),
+        "twice",
+    ),
     # ---------------------------------------------------------------- parameters, functions, expressions
     (".param", "syntax", 2, 6, (), ".param needs name=value"),
     (".param a", "syntax", 2, 8, (), ".param a has no =value"),
@@ -246,7 +284,7 @@ ERRORS = [
     ("k = 2", "syntax", 2, 3, (), "an '=' without a name before it"),
     ("R1 a 0 1\n.temp {5", "syntax", 3, 7, (), "a '{' without its '}'"),
     ("K1 L1 0.9", "syntax", 2, 9, (), "K1 needs two inductors and a coefficient"),
-]  # fmt: skip
+]
 
 WARNINGS = [
     ("R1 a 0 10M", "mega", 2, 8, ("R1",), "10M is 10 milliohm"),
@@ -292,9 +330,11 @@ NOTES = [
     (".control\nset x\n  foo\n.endc\nR1 a 0 1", "skipped", 4, 3, ("foo",), "foo in .control is not done"),
     (".control\nprint v(a) x\n.endc\nR1 a 0 1", "skipped", 3, 1, ("print",), "print of anything but v(), i(), @name[]"),
     ("R1 a 0 1\n.control\nalter r1=2\n.endc", "altered", 4, 1, ("r1 = 2",), "r1 = 2: alter in .control sets"),
-    *((f"{card} x\nR1 a 0 1", "no-effect", 2, 1, (card,), card) for card in (
-        ".nodeset", ".width", ".savebias", ".probe", ".meas", ".measure", ".four", ".option", ".csparam")),
-]  # fmt: skip
+    *(
+        (f"{card} x\nR1 a 0 1", "no-effect", 2, 1, (card,), card)
+        for card in (".nodeset", ".width", ".savebias", ".probe", ".meas", ".measure", ".four", ".option", ".csparam")
+    ),
+]
 
 
 def title(text: str) -> str:
@@ -354,7 +394,7 @@ def test_text_of_an_error_points_at_the_word():
         "     + b 1K5\n"
         "         ^\n"
         "    hint: write 1.5k (the scale comes last), or take --rkm"
-    )  # fmt: skip
+    )
 
 
 def test_an_error_in_a_subcircuit_names_its_callers_once():

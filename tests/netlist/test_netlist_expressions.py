@@ -20,25 +20,108 @@ from circuitsim.netlist.expression import Signal
 
 # With .param a=3 b=5 in sight. All of them are what ngspice 39 computes.
 LIKE_NGSPICE = {
-    "-2**2": -4, "2**3**2": 64, "-2^2": -4, "2**-1": 0.5, "2**-3**2": 0.015625, "2^3^2": 64, "(-2)**2": 4,
-    "7/2": 3.5, "7\\2": 3, "-7\\2": -3, "7%4": 3, "-7%4": -3, "5%3*2": 4, "10%3%2": 1, "8/2/2": 2, "3-2-1": 0,
-    "1?2:3": 2, "0?2:1?4:5": 4, "1?2:0?3:4": 2, "a>b": 0, "a<b": 1, "a<=3": 1, "a>=4": 0, "a==3": 1, "a!=3": 0,
-    "a<>3": 0, "!a": 0, "!0": 1, "-!0": -1, "!a==0": 1, "a&&b": 1, "a||0": 1, "1||0&&0": 1, "2<3&&0||1": 1,
-    "1<2==1": 1, "1<2<3": 1, "10kohm": 1e4, "1e3k": 1e6, "2*1k": 2e3, "1--2": 3, "1+-2": -1, "- -2": 2, "2*-3": -6,
-    "log(100)": math.log(100), "ln(100)": math.log(100), "log10(100)": 2, "sqr(3)": 9, "pow(-2,3)": -8, "pwr(-2,3)": 8,
-    "int(-2.7)": -2, "floor(-2.7)": -3, "ceil(-2.2)": -2, "nint(2.5)": 2, "nint(3.5)": 4, "nint(-3.5)": -4,
+    "-2**2": -4,
+    "2**3**2": 64,
+    "-2^2": -4,
+    "2**-1": 0.5,
+    "2**-3**2": 0.015625,
+    "2^3^2": 64,
+    "(-2)**2": 4,
+    "7/2": 3.5,
+    "7\\2": 3,
+    "-7\\2": -3,
+    "7%4": 3,
+    "-7%4": -3,
+    "5%3*2": 4,
+    "10%3%2": 1,
+    "8/2/2": 2,
+    "3-2-1": 0,
+    "1?2:3": 2,
+    "0?2:1?4:5": 4,
+    "1?2:0?3:4": 2,
+    "a>b": 0,
+    "a<b": 1,
+    "a<=3": 1,
+    "a>=4": 0,
+    "a==3": 1,
+    "a!=3": 0,
+    "a<>3": 0,
+    "!a": 0,
+    "!0": 1,
+    "-!0": -1,
+    "!a==0": 1,
+    "a&&b": 1,
+    "a||0": 1,
+    "1||0&&0": 1,
+    "2<3&&0||1": 1,
+    "1<2==1": 1,
+    "1<2<3": 1,
+    "10kohm": 1e4,
+    "1e3k": 1e6,
+    "2*1k": 2e3,
+    "1--2": 3,
+    "1+-2": -1,
+    "- -2": 2,
+    "2*-3": -6,
+    "log(100)": math.log(100),
+    "ln(100)": math.log(100),
+    "log10(100)": 2,
+    "sqr(3)": 9,
+    "pow(-2,3)": -8,
+    "pwr(-2,3)": 8,
+    "int(-2.7)": -2,
+    "floor(-2.7)": -3,
+    "ceil(-2.2)": -2,
+    "nint(2.5)": 2,
+    "nint(3.5)": 4,
+    "nint(-3.5)": -4,
     "sgn(-3)": -1,
-    "sgn(0)": 0, "min(1,2)": 1, "max(1,2,3)": 3, "min(1)": 1, "ternary_fcn(1,2,3)": 2, "arctan(1)": math.pi / 4,
-    "asinh(1)": math.asinh(1), "acosh(2)": math.acosh(2), "atanh(.5)": math.atanh(0.5), "tan(1)": math.tan(1),
-    "exp(1)": math.e, "sqrt(4)": 2, "abs(-3)": 3, "floor (2.5)": 2, "a?b:0": 5, "pow(0,0)": 1, "0**0": 1, "a ** b": 243,
-    "sinh(1)": math.sinh(1), "cosh(1)": math.cosh(1), "tanh(1)": math.tanh(1), "asin(.5)": math.asin(0.5),
-    "acos(.5)": math.acos(0.5), "sin(1)+cos(1)": math.sin(1) + math.cos(1), "2*(a+b)*2": 32, "((a))": 3,
-}  # fmt: skip
+    "sgn(0)": 0,
+    "min(1,2)": 1,
+    "max(1,2,3)": 3,
+    "min(1)": 1,
+    "ternary_fcn(1,2,3)": 2,
+    "arctan(1)": math.pi / 4,
+    "asinh(1)": math.asinh(1),
+    "acosh(2)": math.acosh(2),
+    "atanh(.5)": math.atanh(0.5),
+    "tan(1)": math.tan(1),
+    "exp(1)": math.e,
+    "sqrt(4)": 2,
+    "abs(-3)": 3,
+    "floor (2.5)": 2,
+    "a?b:0": 5,
+    "pow(0,0)": 1,
+    "0**0": 1,
+    "a ** b": 243,
+    "sinh(1)": math.sinh(1),
+    "cosh(1)": math.cosh(1),
+    "tanh(1)": math.tanh(1),
+    "asin(.5)": math.asin(0.5),
+    "acos(.5)": math.acos(0.5),
+    "sin(1)+cos(1)": math.sin(1) + math.cos(1),
+    "2*(a+b)*2": 32,
+    "((a))": 3,
+}
 OURS = {
-    "pi": math.pi, "e": math.e, "2*PI": 2 * math.pi, "atan2(1,2)": math.atan2(1, 2), "if(0,2,3)": 3, "limit(5,1,3)": 3,
-    "limit(2,3,1)": 2, "hypot(3,4)": 5, "round(2.5)": 2, "0 ? 1/0 : 7": 7, "1 || 1/0": 1, "0 && 1/0": 0, "3 || 0": 1,
-    "+-+3": -3, "!-1": 0, "1mil": 25.4e-6, "-2a": -2e-18,
-}  # fmt: skip
+    "pi": math.pi,
+    "e": math.e,
+    "2*PI": 2 * math.pi,
+    "atan2(1,2)": math.atan2(1, 2),
+    "if(0,2,3)": 3,
+    "limit(5,1,3)": 3,
+    "limit(2,3,1)": 2,
+    "hypot(3,4)": 5,
+    "round(2.5)": 2,
+    "0 ? 1/0 : 7": 7,
+    "1 || 1/0": 1,
+    "0 && 1/0": 0,
+    "3 || 0": 1,
+    "+-+3": -3,
+    "!-1": 0,
+    "1mil": 25.4e-6,
+    "-2a": -2e-18,
+}
 
 
 def value(text: str) -> float:
@@ -70,9 +153,17 @@ def test_a_parameter_may_shadow_a_constant_and_a_function_a_built_in():
 
 
 @pytest.mark.parametrize(
-    "card", [".func f(x,y) {x*y+1}", ".func f(x,y) = {x*y+1}", ".func f(x,y)='x*y+1'", ".func f(x,y) x*y+1",
-             ".param f(x,y)={x*y+1}", ".FUNC F(X,Y) {X*Y+1}", ".func f( x , y ) { x * y + 1 }"],
-)  # fmt: skip
+    "card",
+    [
+        ".func f(x,y) {x*y+1}",
+        ".func f(x,y) = {x*y+1}",
+        ".func f(x,y)='x*y+1'",
+        ".func f(x,y) x*y+1",
+        ".param f(x,y)={x*y+1}",
+        ".FUNC F(X,Y) {X*Y+1}",
+        ".func f( x , y ) { x * y + 1 }",
+    ],
+)
 def test_functions(card):
     assert loads(f"t\n{card}\nV1 a 0 {{f(2,3)+f(0,0)}}\n")["V1"].value == 8
 
@@ -114,12 +205,16 @@ def test_a_chain_of_parameters_may_be_long_in_either_order(reverse):
         ("V1 a 0 {" + "9**" * 5000 + "9}", "number"),
         ("V1 a 0 {(-1)**0.5}", "number"),
         # Functions that double their work forty times over: stopped by the count of steps, not by the clock.
-        (".func f0(x) {x}\n" + "\n".join(f".func f{k}(x) {{f{k - 1}(x)+f{k - 1}(x)}}" for k in range(1, 39))
-         + "\nV1 a 0 {f38(1)}", "limit"),
+        (
+            ".func f0(x) {x}\n"
+            + "\n".join(f".func f{k}(x) {{f{k - 1}(x)+f{k - 1}(x)}}" for k in range(1, 39))
+            + "\nV1 a 0 {f38(1)}",
+            "limit",
+        ),
         (".func f(x) {g(x)}\n.func g(x) {f(x)}\nV1 a 0 {f(1)}", "function"),
         (".param a={f(1)}\n.func f(x) {a*x}\nV1 a 0 {a}", "function"),
     ],
-)  # fmt: skip
+)
 def test_work_is_bounded(text, kind):
     with pytest.raises(NetlistError) as caught:
         loads(f"t\n{text}\n")
@@ -142,9 +237,17 @@ def test_any_text_gives_a_number_or_an_error_with_a_place(text):
         assert math.isfinite(result)
 
 
-@pytest.mark.parametrize("text", [
-    "v(a)*i(R1)", "-v(a)/2+1", "abs(v(a)-v(b,a))*k", "min(v(a),v(b))-max(i(R1),k)", "sqr(v(b))/-3", "v(a)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v(a)*i(R1)",
+        "-v(a)/2+1",
+        "abs(v(a)-v(b,a))*k",
+        "min(v(a),v(b))-max(i(R1),k)",
+        "sqr(v(b))/-3",
+        "v(a)",
+    ],
+)
 def test_formulas_of_many_values_at_once(text: str) -> None:
     """Bit for bit as one after the other."""
     circuit = loads("t\nV1 a 0 1\nR1 a b 1\nR2 b 0 1\n")

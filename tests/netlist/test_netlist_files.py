@@ -41,8 +41,12 @@ def test_an_included_file_has_no_title_and_its_end_ends_only_itself(tmp_path):
 
 
 def test_places_inside_includes(tmp_path):
-    main = write(tmp_path, main="t\n\n .include sub/b.inc\nR9 a 0 1Z1\n",
-                 sub__b_inc="* c\n.include c.inc\nR3 a 0 1Z1\n", sub__c_inc="R1 a\n+ 0 5Z5\n")  # fmt: skip
+    main = write(
+        tmp_path,
+        main="t\n\n .include sub/b.inc\nR9 a 0 1Z1\n",
+        sub__b_inc="* c\n.include c.inc\nR3 a 0 1Z1\n",
+        sub__c_inc="R1 a\n+ 0 5Z5\n",
+    )
     with pytest.raises(NetlistError) as caught:
         load(main)
     inner, middle, outer = caught.value.problems
@@ -148,8 +152,13 @@ def test_files_that_are_no_text(tmp_path, data, line, column, message):
 
 def test_the_deck_itself_must_be_a_regular_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path, reason in ((tmp_path, "directory"), (tmp_path / "none", "No such file"), ("/dev/zero", "regular"),
-                         (tmp_path / "pipe", "regular"), ("a\0b", "null")):  # fmt: skip
+    for path, reason in (
+        (tmp_path, "directory"),
+        (tmp_path / "none", "No such file"),
+        ("/dev/zero", "regular"),
+        (tmp_path / "pipe", "regular"),
+        ("a\0b", "null"),
+    ):
         with pytest.raises(UsageError, match=reason):
             load(path)
 
@@ -163,8 +172,12 @@ def test_utf_16_with_its_mark_is_read(tmp_path, encoding):
 
 
 def test_points_of_a_file(tmp_path):
-    main = write(tmp_path, main="t\nV1 a 0 PWL file=p.txt r=0\nI1 0 b PWL FILE 'sub/q.csv'\n",
-                 p_txt="* points\n0 1\n1m, 2 # x\n2m;3\n", sub__q_csv="time value\n(0 5) (1 6)\n")  # fmt: skip
+    main = write(
+        tmp_path,
+        main="t\nV1 a 0 PWL file=p.txt r=0\nI1 0 b PWL FILE 'sub/q.csv'\n",
+        p_txt="* points\n0 1\n1m, 2 # x\n2m;3\n",
+        sub__q_csv="time value\n(0 5) (1 6)\n",
+    )
     circuit = load(main)
     assert (circuit["V1"].value, circuit["I1"].value) == (1.0, 5.0)
 

@@ -66,8 +66,14 @@ def test_problems_without_end_are_cut_off(monkeypatch):
         ("R1 a 0 1" + " " * 5_000_000 + "\n", 1),
         ("R1 a 0 {1" + " " * 5_000_000 + "}\n", 1),
         ("V1 a 0 PWL(\n" + "".join(f"+ {k} {k}\n" for k in range(50_000)) + "+ )\n", 1),
-        (".subckt s " + " ".join(f"p{k}" for k in range(20_000)) + "\nR1 p7 0 1\n.ends\nX1 "
-         + " ".join(f"n{k}" for k in range(20_000)) + " s\n", 1),
+        (
+            ".subckt s "
+            + " ".join(f"p{k}" for k in range(20_000))
+            + "\nR1 p7 0 1\n.ends\nX1 "
+            + " ".join(f"n{k}" for k in range(20_000))
+            + " s\n",
+            1,
+        ),
         ("\n" * 1_000_000 + "R1 a 0 1\n", 1),
         ("R1 " + "(" * 200_000 + "a" + ")" * 200_000 + " 0 1\n", 1),
         ("R" + "x" * 3_000_000 + " a 0 1\n", 1),
@@ -75,12 +81,20 @@ def test_problems_without_end_are_cut_off(monkeypatch):
         (".param " + " ".join(f"p{k}={k}" for k in range(50_000)) + "\nR1 a 0 {p7}\n", 1),
         ("".join(f"R{k} n{k} 0 1\n" for k in range(100_000)), 100_000),
         ("".join(f".subckt s{k} a\nR1 a 0 1\n.ends\nX{k} a s{k}\n" for k in range(10_000)), 10_000),
-        (".func f(" + ",".join(f"x{k}" for k in range(20_000)) + ") {" + "+".join(f"x{k}" for k in range(20_000))
-         + "}\nR1 a 0 {f(" + ",".join(["1"] * 20_000) + ")}\n", 1),
+        (
+            ".func f("
+            + ",".join(f"x{k}" for k in range(20_000))
+            + ") {"
+            + "+".join(f"x{k}" for k in range(20_000))
+            + "}\nR1 a 0 {f("
+            + ",".join(["1"] * 20_000)
+            + ")}\n",
+            1,
+        ),
         ("R1 a 0 1\n\x1a", 1),
     ],
     ids=lambda v: str(v)[:12],
-)  # fmt: skip
+)
 def test_long_is_legal(text, elements):
     """A guard against quadratic work: each takes well under a second; quadratic, it would take minutes."""
     assert len(loads("t\n" + text)) == elements
@@ -89,18 +103,33 @@ def test_long_is_legal(text, elements):
 @pytest.mark.parametrize(
     "text",
     [
-        "R1 a 0 {" + "{" * 100_000 + "}", "R1 a 0 " + "}" * 100_000, "R1 a 0 1" + "1K5" * 100_000,
+        "R1 a 0 {" + "{" * 100_000 + "}",
+        "R1 a 0 " + "}" * 100_000,
+        "R1 a 0 1" + "1K5" * 100_000,
         "R1 a 0 " + "9" * 400,
-        "X1 " + "a " * 100_000 + "s", "R1 " + "=" * 100_000, ".param " + "a" * 100_000, ".param a=" + "(" * 100_000,
-        ".func f(" + "x," * 100_000 + ")", ".include " + "a/" * 100_000, "." + "x" * 100_000, "é" * 100_000,
+        "X1 " + "a " * 100_000 + "s",
+        "R1 " + "=" * 100_000,
+        ".param " + "a" * 100_000,
+        ".param a=" + "(" * 100_000,
+        ".func f(" + "x," * 100_000 + ")",
+        ".include " + "a/" * 100_000,
+        "." + "x" * 100_000,
+        "é" * 100_000,
         "R1 a 0 {a" + "(" * 99,
-        ".dc V1 0 1e308 1e-300", ".step param x list" + " 1" * 100_000, "V1 a 0 PWL(" + "1 " * 100_000 + ")",
-        "R1 a 0 {" + "-" * 100_000 + "}", "R1 a 0 {1" + "+" * 100_000 + "}", ".subckt s " + "a " * 1000,
+        ".dc V1 0 1e308 1e-300",
+        ".step param x list" + " 1" * 100_000,
+        "V1 a 0 PWL(" + "1 " * 100_000 + ")",
+        "R1 a 0 {" + "-" * 100_000 + "}",
+        "R1 a 0 {1" + "+" * 100_000 + "}",
+        ".subckt s " + "a " * 1000,
         ".lib " + "x " * 1000,
-        "X" + ".x" * 100_000 + " a b", ".model " + "m " * 100_000, "D1 a b " + "m " * 1000, ".global " + "{" * 1000,
+        "X" + ".x" * 100_000 + " a b",
+        ".model " + "m " * 100_000,
+        "D1 a b " + "m " * 1000,
+        ".global " + "{" * 1000,
     ],
     ids=lambda v: str(v)[:12],
-)  # fmt: skip
+)
 def test_long_and_wrong_gives_a_short_error(text):
     with pytest.raises(NetlistError) as caught:
         loads("t\n" + text + "\n")
@@ -108,14 +137,37 @@ def test_long_and_wrong_gives_a_short_error(text):
     assert len(str(caught.value)) < 4000
 
 
-CARDS = st.sampled_from([
-    "R1 a b 1k", "R2 b 0 {r}", "V1 a 0 DC 5", "D1 a b m", ".model m D(is=1)", ".subckt s a b r=1", ".ends",
-    "X1 a b s r=2",
-    ".param r=3", ".param q={r+q2}", ".func f(x) {x*r}", "+ 5", "* c", ".end", ".control", ".endc", ".op",
-    ".dc V1 0 1 .1",
-    ".step param r 1 2 1", ".global a", ".include x", ".lib x y", ".endl", "L1 a 0 1", "C1 a 0 1",
-    "I1 a 0 PULSE(1 2)", "*! input V1",
-])  # fmt: skip
+CARDS = st.sampled_from(
+    [
+        "R1 a b 1k",
+        "R2 b 0 {r}",
+        "V1 a 0 DC 5",
+        "D1 a b m",
+        ".model m D(is=1)",
+        ".subckt s a b r=1",
+        ".ends",
+        "X1 a b s r=2",
+        ".param r=3",
+        ".param q={r+q2}",
+        ".func f(x) {x*r}",
+        "+ 5",
+        "* c",
+        ".end",
+        ".control",
+        ".endc",
+        ".op",
+        ".dc V1 0 1 .1",
+        ".step param r 1 2 1",
+        ".global a",
+        ".include x",
+        ".lib x y",
+        ".endl",
+        "L1 a 0 1",
+        "C1 a 0 1",
+        "I1 a 0 PULSE(1 2)",
+        "*! input V1",
+    ]
+)
 NOISE = st.text(st.sampled_from("RVDXIabs019.+-*/={}()',\"$;\n\t \\\0µ"), max_size=12)
 
 
@@ -159,8 +211,12 @@ def test_the_reader_needs_no_numpy():
         "heavy = {'numpy', 'scipy', 'networkx', 'dataclasses', 'inspect', 'decimal', 'json'} & set(sys.modules);"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
-    run = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
-                         capture_output=True, text=True, timeout=60)  # fmt: skip
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert run.returncode == 0, run.stderr
 
 
@@ -170,7 +226,12 @@ def test_nothing_depends_on_the_order_of_a_hash():
     for seed in ("0", "1", "77"):
         code = f"from circuitsim.netlist import loads\ntry: loads({text!r})\n"
         code += "except Exception as e: print(repr(e.problems))"
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
-                             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)})  # fmt: skip
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        )
         shown.add(run.stdout)
     assert len(shown) == 1 and "Q4" in shown.pop()

@@ -55,20 +55,46 @@ def test_one_resistor_in_many_ways(text):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("5", 5), ("DC 5", 5), ("dc=5", 5), ("DC 5 AC 1", 5), ("5 AC 1 90", 5), ("AC 1 DC 5", 5), ("AC 1", 0),
+        ("5", 5),
+        ("DC 5", 5),
+        ("dc=5", 5),
+        ("DC 5 AC 1", 5),
+        ("5 AC 1 90", 5),
+        ("AC 1 DC 5", 5),
+        ("AC 1", 0),
         ("DC", 0),
-        ("AC 1 90 5 ", None), ("PULSE(3 5 1 1 1 1 1)", 3), ("7 PULSE(3 5)", 7), ("PULSE(3 5) DC 7", 7),
+        ("AC 1 90 5 ", None),
+        ("PULSE(3 5 1 1 1 1 1)", 3),
+        ("7 PULSE(3 5)", 7),
+        ("PULSE(3 5) DC 7", 7),
         ("pulse (3,5)", 3),
-        ("SIN(3 5)", 3), ("sin 3 5 1k 0 0 90", 8), ("PWL(0 4 1 5)", 4), ("PWL(1 4 2 5)", 4), ("PWL(-1 2 1 4)", 3),
-        ("PWL(-2 2 -1 4)", 4), ("EXP(3 5 1 1 1 1)", 3), ("SFFM(3 5 1 1 1)", 3), ("AM(3 5 1 1)", 0),
-        ("DC {2+3} AC 1 SIN(0 1 1k)", 5), ("SIN({1+2} 1 1k)", 3), ("TRNOISE(1 1) DC 5", 5),
-        ("AC SIN(3 5)", 3), ("DC 2 AC SIN(3 5)", 2), ("AC 1 SIN(3 5)", 3), ("AC 1 90 SIN(3 5)", 3), ("sin", 0),
-        ("AC 15 sin", 0), ("DC 3 sin", 3), ("pulse()", 0), ("TRNOISE(20n 0.5n 0 0)", 0),
+        ("SIN(3 5)", 3),
+        ("sin 3 5 1k 0 0 90", 8),
+        ("PWL(0 4 1 5)", 4),
+        ("PWL(1 4 2 5)", 4),
+        ("PWL(-1 2 1 4)", 3),
+        ("PWL(-2 2 -1 4)", 4),
+        ("EXP(3 5 1 1 1 1)", 3),
+        ("SFFM(3 5 1 1 1)", 3),
+        ("AM(3 5 1 1)", 0),
+        ("DC {2+3} AC 1 SIN(0 1 1k)", 5),
+        ("SIN({1+2} 1 1k)", 3),
+        ("TRNOISE(1 1) DC 5", 5),
+        ("AC SIN(3 5)", 3),
+        ("DC 2 AC SIN(3 5)", 2),
+        ("AC 1 SIN(3 5)", 3),
+        ("AC 1 90 SIN(3 5)", 3),
+        ("sin", 0),
+        ("AC 15 sin", 0),
+        ("DC 3 sin", 3),
+        ("pulse()", 0),
+        ("TRNOISE(20n 0.5n 0 0)", 0),
         ("TRRANDOM(2 10m 0 1 0.5)", 0.5),
-        ("SIN(0 1 1 -1) DC 5", 5), ("5 TRNOISE(1 1)", 5),
+        ("SIN(0 1 1 -1) DC 5", 5),
+        ("5 TRNOISE(1 1)", 5),
         ("-5m", -0.005),
     ],
-)  # fmt: skip
+)
 def test_sources(text, value):
     if value is None:
         with pytest.raises(NetlistError):
@@ -89,7 +115,10 @@ def test_multipliers_fold_into_values():
 
 def test_ground_and_names_as_first_written():
     assert flat("R1 GND Out 1\nR2 oUT 0 1\nr3 gnd 00 1") == [
-        ("R1", "0", "Out", 1), ("R2", "Out", "0", 1), ("r3", "0", "00", 1)]  # fmt: skip
+        ("R1", "0", "Out", 1),
+        ("R2", "Out", "0", 1),
+        ("r3", "0", "00", 1),
+    ]
 
 
 def test_node_names_with_the_signs_ngspice_allows():
@@ -123,8 +152,11 @@ def test_diodes():
     [  # each computed by ngspice 39
         (".param r=1\n.subckt t a b\nR1 a b {r}\n.ends\n.subckt s a b r=4\nX1 a b t\n.ends\nX1 n 0 s", 4),
         (".param r=1\n.subckt t a b r=2\nR1 a b {r}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\nX1 n 0 s", 2),
-        (".param r=1\n.subckt t a b\n.param q={r*2}\nR1 a b {q}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\n"
-         "X1 n 0 s", 8),
+        (
+            ".param r=1\n.subckt t a b\n.param q={r*2}\nR1 a b {q}\n.ends\n.subckt s a b\n.param r=4\nX1 a b t\n.ends\n"
+            "X1 n 0 s",
+            8,
+        ),
         (".subckt t a b\nR1 a b {q}\n.param q={w*2}\n.param w=3\n.ends\nX1 n 0 t", 6),
         (".subckt s a b \n.param r=3\nR1 a b {r}\n.ends\nX1 n 0 s r=4", 4),
         (".subckt s a b r=3 q={r*2}\nR1 a b {q}\n.ends\nX1 n 0 s r=4", 8),
@@ -138,7 +170,7 @@ def test_diodes():
         (".subckt s a b\n.func f(x) {x*3}\nR1 a b {f(3)}\n.ends\nX1 n 0 s", 9),
         ("X1 n 0 s\n.subckt s (a b)\nR1 a b 2\n.ENDS S", 2),
     ],
-)  # fmt: skip
+)
 def test_parameters_of_subcircuits(text, value):
     assert [v for *_, v in flat(text)] == [value]
 
@@ -201,7 +233,9 @@ def test_analyses():
     assert isinstance(op, OperatingPointRequest) and op.location.line == 6
     assert isinstance(dc, DcSweep) and isinstance(listed, Step) and isinstance(temp, Temperature)
     assert [(s.name, s.start, s.stop, s.step, list(s.values)) for s in dc.sweeps] == [
-        ("v1", 0, 1, 0.25, [0, 0.25, 0.5, 0.75, 1]), ("I1", 1, 0, -0.5, [1, 0.5, 0])]  # fmt: skip
+        ("v1", 0, 1, 0.25, [0, 0.25, 0.5, 0.75, 1]),
+        ("I1", 1, 0, -0.5, [1, 0.5, 0]),
+    ]
     assert (listed.sweep.name, list(listed.sweep.values)) == ("R", [1, 2000])
     assert isinstance(stepped, Step) and list(stepped.sweep.values) == [1, 2, 3]
     assert temp.values == (27, 50)
@@ -211,11 +245,15 @@ def test_analyses():
 
 @pytest.mark.parametrize(
     ("start", "stop", "step", "expected"),
-    [("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]), ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]),
-     ("5", "5", "-1", [5]),
-     ("0", "1", "2", [0]), ("1e308", "-1e308", "-1e308", [1e308, 0, -1e308]),
-     ("0", "1.7976931348623157e308", "8.9884656743115785e307", [0, 8.9884656743115785e307, 1.7976931348623157e308])],
-)  # fmt: skip
+    [
+        ("0", "1", "0.1", [k * 0.1 for k in range(10)] + [1]),
+        ("0", "1", "0.3", [0, 0.3, 0.6, 0.9]),
+        ("5", "5", "-1", [5]),
+        ("0", "1", "2", [0]),
+        ("1e308", "-1e308", "-1e308", [1e308, 0, -1e308]),
+        ("0", "1.7976931348623157e308", "8.9884656743115785e307", [0, 8.9884656743115785e307, 1.7976931348623157e308]),
+    ],
+)
 def test_points_of_a_sweep(start, stop, step, expected):
     (dc,) = read_deck_text(f"t\nV1 a 0 1\n.dc V1 {start} {stop} {step}\n").analyses
     assert list(dc.sweeps[0].values) == pytest.approx(expected, rel=1e-12)
@@ -240,7 +278,9 @@ def test_a_deck_elaborates_again_with_other_parameters():
 def test_directives_are_comments_that_are_kept():
     deck = read_deck_text("t\nR1 a\n*! input  V1\n+ 0 1\n  *!output a b\n* ! no\n.end\n*! after\n")
     assert [(d.text, d.location.line, d.location.column) for d in deck.directives] == [
-        ("input  V1", 3, 1), ("output a b", 5, 3)]  # fmt: skip
+        ("input  V1", 3, 1),
+        ("output a b", 5, 3),
+    ]
     assert len(deck.circuit) == 1
 
 

@@ -62,8 +62,10 @@ def test_numbers_with_the_scale_in_the_place_of_the_point():
     deck = read_deck_text("t\n.param p=4R7\nR1 a 0 2K2\nR2 a 0 {p+1Meg5}\nR3 a 0 3k\n", rkm=True)
     assert [e.value for e in deck.circuit] == [2200, 1500004.7, 3000]
     assert [n.message for n in deck.notes] == [
-        "4R7 is read as 4.7 (IEC 60062)", "2K2 is read as 2200 (IEC 60062)", "1Meg5 is read as 1500000 (IEC 60062)"
-    ]  # fmt: skip
+        "4R7 is read as 4.7 (IEC 60062)",
+        "2K2 is read as 2200 (IEC 60062)",
+        "1Meg5 is read as 1500000 (IEC 60062)",
+    ]
     for text, rkm in (("2K2", False), ("2K2K2", True)):
         with pytest.raises(NetlistError, match=f"'{text}' is not a number"):
             read_deck_text(f"t\nR1 a 0 {text}\n", rkm=rkm)

@@ -38,8 +38,11 @@ def test_roles_of_a_deck() -> None:
     assert roles.outputs == (("out", "0"), ("a", "b"), ("b", "0"))
     inf = float("inf")
     assert roles.trainable == (
-        Adjustable("It", -inf, inf), Adjustable("R1", 10.0, 1e6), Adjustable("R2", 1e3, 1e6), Adjustable("R3", 1e3, 1e6)
-    )  # fmt: skip
+        Adjustable("It", -inf, inf),
+        Adjustable("R1", 10.0, 1e6),
+        Adjustable("R2", 1e3, 1e6),
+        Adjustable("R3", 1e3, 1e6),
+    )
     assert roles.require() is roles
 
 

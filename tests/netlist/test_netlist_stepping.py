@@ -37,12 +37,14 @@ def ranges(card):
         (".step temp -40 60 50", [("TEMPERATURE", "temp", [-40, 10, 60])]),
         (".dc V1 list 1 2 7", [("ELEMENT", "v1", [1, 2, 7])]),
         (".dc lin V1 0 2 1 dec R2 1 10 1", [("ELEMENT", "v1", [0, 1, 2]), ("ELEMENT", "r2", [1, 10])]),
-        (".dc V1 0 1 1 R1 1 2 1 param r 1 2 1",
-         [("ELEMENT", "v1", [0, 1]), ("ELEMENT", "r1", [1, 2]), ("PARAMETER", "r", [1, 2])]),
+        (
+            ".dc V1 0 1 1 R1 1 2 1 param r 1 2 1",
+            [("ELEMENT", "v1", [0, 1]), ("ELEMENT", "r1", [1, 2]), ("PARAMETER", "r", [1, 2])],
+        ),
         (".dc V1 dec 1 10 1", [("ELEMENT", "v1", [1, 10])]),
         (".dc temp list 0 25", [("TEMPERATURE", "temp", [0, 25])]),
     ],
-)  # fmt: skip
+)
 def test_ranges(card, expected):
     assert [(t, n, pytest.approx(v)) for t, n, v in expected] == ranges(card)
 
@@ -57,7 +59,10 @@ def test_tables():
     (step,) = [a for a in deck.analyses if isinstance(a, Step)]
     assert isinstance(step.sweep, TableRange)
     assert [(r.target, r.name, list(r.values)) for r in step.sweep.ranges] == [
-        (Target.PARAMETER, "r", [1, 4]), (Target.ELEMENT, "R2", [2, 5]), (Target.ELEMENT, "V1", [3, 6])]  # fmt: skip
+        (Target.PARAMETER, "r", [1, 4]),
+        (Target.ELEMENT, "R2", [2, 5]),
+        (Target.ELEMENT, "V1", [3, 6]),
+    ]
 
 
 def test_a_stepped_parameter_needs_no_param_card():
@@ -74,9 +79,14 @@ def test_a_stepped_name_of_an_element_is_warned_of():
 
 @pytest.mark.parametrize(
     ("start", "stop", "count", "factor", "expected"),
-    [(1, 1000, 1, 10, [1, 10, 100, 1000]), (1, 50, 1, 10, [1, 10]), (-1, -8, 1, 2, [-1, -2, -4, -8]),
-     (100, 1, 2, 10, [100, 31.6227766016838, 10, 3.16227766016838, 1]), (2, 2, 5, 10, [2])],
-)  # fmt: skip
+    [
+        (1, 1000, 1, 10, [1, 10, 100, 1000]),
+        (1, 50, 1, 10, [1, 10]),
+        (-1, -8, 1, 2, [-1, -2, -4, -8]),
+        (100, 1, 2, 10, [100, 31.6227766016838, 10, 3.16227766016838, 1]),
+        (2, 2, 5, 10, [2]),
+    ],
+)
 def test_logarithmic_points(start, stop, count, factor, expected):
     assert list(logarithmic(start, stop, count, factor)) == pytest.approx(expected, rel=1e-14)
 
@@ -85,7 +95,7 @@ def test_logarithmic_points(start, stop, count, factor, expected):
     ("text", "analysis", "requests"),
     [
         ("dc v(a) i(R1)", "dc", ("v(a)", "i(R1)")),
-        ("tran FORMAT=CSV PRECISION = 10 FILE=\"a b.csv\" v(a,b) {v(a)-v(b)}", "tran", ("v(a,b)", "{v(a)-v(b)}")),
+        ('tran FORMAT=CSV PRECISION = 10 FILE="a b.csv" v(a,b) {v(a)-v(b)}', "tran", ("v(a,b)", "{v(a)-v(b)}")),
         ("dc par('v(a)*2') 'i(r1)' v(*)", "dc", ("{v(a)*2}", "{i(r1)}", "v(*)")),
         ("dc v(a) (0,5) R1:R", "dc", ("v(a)", "R1:R")),
         ("v( a , b )", "", ("v( a , b )",)),

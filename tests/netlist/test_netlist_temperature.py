@@ -92,11 +92,16 @@ def resistors(draw):
     """A resistor's card behind its nodes, with any combination of what it may state."""
     words = [draw(st.sampled_from(["1k", "m1", "m2", "1k m1", "m2 2k", "R=3k", "m2 r=4k", "{500+2*temper}"]))]
     for key, values in (
-        ("tc1", NUMBERS), ("tc2", st.sampled_from(["1e-5", "-1e-6"])), ("tce", st.sampled_from(["0", "1", "-0.5"])),
-        ("temp", st.sampled_from(["-40", "27", "100"])), ("dtemp", st.sampled_from(["-20", "15"])),
-        ("scale", st.sampled_from(["2", "0.5"])), ("m", st.sampled_from(["2", "3"])),
-        ("l", st.sampled_from(["5u", "20u"])), ("w", st.sampled_from(["3u", "8u"])),
-    ):  # fmt: skip
+        ("tc1", NUMBERS),
+        ("tc2", st.sampled_from(["1e-5", "-1e-6"])),
+        ("tce", st.sampled_from(["0", "1", "-0.5"])),
+        ("temp", st.sampled_from(["-40", "27", "100"])),
+        ("dtemp", st.sampled_from(["-20", "15"])),
+        ("scale", st.sampled_from(["2", "0.5"])),
+        ("m", st.sampled_from(["2", "3"])),
+        ("l", st.sampled_from(["5u", "20u"])),
+        ("w", st.sampled_from(["3u", "8u"])),
+    ):
         # ngspice 39 forgets what stands beside a value that is an expression with temper.
         if draw(st.integers(0, 3)) == 0 and "temper" not in words[0]:
             words.append(f"{key}={draw(values)}")
@@ -117,8 +122,12 @@ def models(draw):
 @pytest.mark.ngspice
 @pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
 @settings(max_examples=max(10, settings().max_examples // 10))
-@given(st.lists(resistors(), min_size=5, max_size=12), models(), st.sampled_from(["-10", "27", "85"]),
-       st.sampled_from(["", "tnom=20"]))  # fmt: skip
+@given(
+    st.lists(resistors(), min_size=5, max_size=12),
+    models(),
+    st.sampled_from(["-10", "27", "85"]),
+    st.sampled_from(["", "tnom=20"]),
+)
 def test_resistances_agree_with_ngspice(tmp_path_factory, cards, lines, temperature, option):
     text = ["random resistors", f".temp {temperature}", f".options reltol=1e-6 {option}", "Vs s 0 1", *lines]
     for k, card in enumerate(cards):

@@ -22,13 +22,34 @@ R1 a b 1k
 @pytest.mark.parametrize(
     "line",
     [
-        "V1 1 0 DC 10", "V1 1 0 10", "v1 1 0 dc=10 ac 1", "V1 1 0 SIN(0 1 1k)", "V1 (1 0) 10", "I1 0 1 DC 1m",
-        "R0 1 0 1k", "R0 1 0 {level}", "R0 1 0 level", "R0 1 0 R=1k tc=0.1", "C1 2 0 1u ic=2", "L1 1 0 1m", "D1 1 0 dm",
+        "V1 1 0 DC 10",
+        "V1 1 0 10",
+        "v1 1 0 dc=10 ac 1",
+        "V1 1 0 SIN(0 1 1k)",
+        "V1 (1 0) 10",
+        "I1 0 1 DC 1m",
+        "R0 1 0 1k",
+        "R0 1 0 {level}",
+        "R0 1 0 level",
+        "R0 1 0 R=1k tc=0.1",
+        "C1 2 0 1u ic=2",
+        "L1 1 0 1m",
+        "D1 1 0 dm",
         "D1 2 0",
-        "X1 1 2 cell", "E1 1 0 2 0 10", "G1 1 0 2 0 1m", "B1 1 0 V=2", "Vin 1 0 AC 1", "V1 1 0 PULSE (0 5 0 1n)",
-        ".param r=1k", ".include parts.lib", ".subckt a b", ".temp 127", ".options temp=127", "V1 1 0 5 ; the source",
+        "X1 1 2 cell",
+        "E1 1 0 2 0 10",
+        "G1 1 0 2 0 1m",
+        "B1 1 0 V=2",
+        "Vin 1 0 AC 1",
+        "V1 1 0 PULSE (0 5 0 1n)",
+        ".param r=1k",
+        ".include parts.lib",
+        ".subckt a b",
+        ".temp 127",
+        ".options temp=127",
+        "V1 1 0 5 ; the source",
     ],
-)  # fmt: skip
+)
 def test_an_element_in_the_place_of_the_title_is_named(line):
     (problem,) = read_deck_text(f"{line}\n{REST}").problems
     assert problem.kind == "title"
@@ -39,12 +60,30 @@ def test_an_element_in_the_place_of_the_title_is_named(line):
 @pytest.mark.parametrize(
     "line",
     [
-        "a divider", "Resistor from 1 to 2", "R2R ladder, 8 bits", "RC filter", "Voltage divider 1 0", "Circuit 1", "",
-        "Diode clipper", "D flip flop", "Rectifier 2 diodes", "X1 is called here", "E12 series 1k", "* V1 1 0 DC 10",
-        ".title V1 1 0 DC 10", "Example 1 2 3", "V1 in out 10", "Vs 3", "Lesson 2 1 coils", "Deck 1 2 of the course",
-        "(r=3k) 1 0 V1 EXTERNAL", "C64 1 2 joystick", "I 1 2 3 4",
+        "a divider",
+        "Resistor from 1 to 2",
+        "R2R ladder, 8 bits",
+        "RC filter",
+        "Voltage divider 1 0",
+        "Circuit 1",
+        "",
+        "Diode clipper",
+        "D flip flop",
+        "Rectifier 2 diodes",
+        "X1 is called here",
+        "E12 series 1k",
+        "* V1 1 0 DC 10",
+        ".title V1 1 0 DC 10",
+        "Example 1 2 3",
+        "V1 in out 10",
+        "Vs 3",
+        "Lesson 2 1 coils",
+        "Deck 1 2 of the course",
+        "(r=3k) 1 0 V1 EXTERNAL",
+        "C64 1 2 joystick",
+        "I 1 2 3 4",
     ],
-)  # fmt: skip
+)
 def test_a_title_is_none(line):
     deck = read_deck_text(f"{line}\n{REST}")
     assert not [p for p in deck.problems if p.kind == "title"]

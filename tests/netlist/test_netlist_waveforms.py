@@ -17,11 +17,23 @@ from circuitsim.netlist.transient import output_times
 from circuitsim.netlist.waveform import Grid, Waveform
 
 SOURCES = [
-    "PULSE(1 5 2u 1u 2u 3u 10u)", "PULSE(1 5 2.5u)", "PULSE(5 1 0 2u 1u 1u 6u)", "SIN(1 2 100k 2u 1e5 30)", "SIN(1 2)",
-    "SIN(0 2 0)", "EXP(1 5 2u 1u 6u 2u)", "EXP(1 5)", "SFFM(1 2 300k 3 50k)", "SFFM(1 2 300k 3 50k 20 40)",
-    "AM(2 1 50k 300k 2u)", "PWL(1u 1 3u 4 5u 2)", "PWL(0 1 3u 4 7.5u 1) r=0", "PWL(0 1 3u 4 7.5u 4) r=3u td=1u",
-    "DC 7 SIN(1 2 100k)", "DC 7",
-]  # fmt: skip
+    "PULSE(1 5 2u 1u 2u 3u 10u)",
+    "PULSE(1 5 2.5u)",
+    "PULSE(5 1 0 2u 1u 1u 6u)",
+    "SIN(1 2 100k 2u 1e5 30)",
+    "SIN(1 2)",
+    "SIN(0 2 0)",
+    "EXP(1 5 2u 1u 6u 2u)",
+    "EXP(1 5)",
+    "SFFM(1 2 300k 3 50k)",
+    "SFFM(1 2 300k 3 50k 20 40)",
+    "AM(2 1 50k 300k 2u)",
+    "PWL(1u 1 3u 4 5u 2)",
+    "PWL(0 1 3u 4 7.5u 1) r=0",
+    "PWL(0 1 3u 4 7.5u 4) r=3u td=1u",
+    "DC 7 SIN(1 2 100k)",
+    "DC 7",
+]
 GRID = Grid(1e-6, 12e-6)
 
 

@@ -37,7 +37,9 @@ EXPECTED: dict[str, dict[str, Any]] = {
     # Both branches halve 1 V; the diode between them sees nothing.
     "learn-filter": {"V": {"in": 0, "a": 0, "b": 0}, "I": {"L1": 0, "R2": 0}, "ON": set()},
     "learn-ripple": {
-        "V": {"a": 0, "b": 0, "s": 0}, "I": {"D1": 0, "R1": 0, "V1": 0}, "ON": set(),
+        "V": {"a": 0, "b": 0, "s": 0},
+        "I": {"D1": 0, "R1": 0, "V1": 0},
+        "ON": set(),
         "FREE": {"p": (-0.7, 0.7), "m": (-0.7, 0.7), "o": (-0.7, 0.7)},
     },
     "learn-divider": {"V": {"out": 1 / 2, "b": 1 / 2}, "I": {"R5": 0, "D1": 0, "V1": -1e-3}, "ON": set()},
@@ -59,7 +61,9 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "peak-detector": {"V": {"in": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
     "clipper-1n4148": {"V": {"in": 0, "out": 0}, "I": {"R1": 0}, "ON": set()},
     "rectifier-six-pulse-smoothed": {
-        "V": {"out": 50 * 3**0.5, "n": -50 * 3**0.5}, "I": {"L1": 5 * 3**0.5}, "ON": {"D3", "D5"},
+        "V": {"out": 50 * 3**0.5, "n": -50 * 3**0.5},
+        "I": {"L1": 5 * 3**0.5},
+        "ON": {"D3", "D5"},
     },
     # An open switch of 10 MΩ; a closed one of 10 mΩ beside the coil's 100 Ω.
     "buck-boost-converter": {"V": {"in": 12, "a": 0, "out": 0, "g": 0}, "I": {"S1": 12 / 10e6}, "ON": set()},

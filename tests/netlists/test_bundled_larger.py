@@ -108,8 +108,10 @@ def test_deep_resistive_network() -> None:
             unit[layer, k] = len(unit)
     edges = [
         (unit[layer, j], unit[layer + 1, k], ((7 * j + 11 * k + 5 * layer + 3 * j * k) % 10) / 10)
-        for layer in range(3) for j in range(sizes[layer]) for k in range(sizes[layer + 1])
-    ]  # fmt: skip
+        for layer in range(3)
+        for j in range(sizes[layer])
+        for k in range(sizes[layer + 1])
+    ]
     injected = np.zeros(16)
     for (layer, k), u in unit.items():
         injected[u] = ((3 * k + layer) % 5 - 2) / 10 if layer else 0.0

@@ -45,8 +45,12 @@ DEFAULT_OPTIONS = {"floating-reference"}
 SINGULAR = {"parallel-sources"}
 # ngspice has no op-amps of these names: only the export runs there.
 OP_AMPS = {
-    "amplifier-instrumentation", "amplifier-logarithm", "negative-resistance", "rectifier-precision", "schmitt-trigger",
-}  # fmt: skip
+    "amplifier-instrumentation",
+    "amplifier-logarithm",
+    "negative-resistance",
+    "rectifier-precision",
+    "schmitt-trigger",
+}
 # The drop of a clamp's diode, times the gain of 1e5 before it, stands at an inner node.
 CLAMPED = {"schmitt-trigger"}
 CONTROL = ".control\nset numdgt=15\nop\nprint all\nquit\n.endc\n.end\n"

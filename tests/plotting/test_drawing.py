@@ -38,9 +38,11 @@ def test_names_values_potentials_and_currents_are_written() -> None:
     (footer,) = figure.texts
     lines = footer.get_text().splitlines()  # as many as the width of the figure asks for
     assert [word for line in lines for word in line.split("   ·   ")] == [
-        "wire width: current, up to 1 mA", "filled diodes conduct", "* not unique",
+        "wire width: current, up to 1 mA",
+        "filled diodes conduct",
+        "* not unique",
         "not drawn (both ends on one node): RS",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_title_is_text_and_no_formula() -> None:
@@ -60,8 +62,10 @@ def test_conducting_diodes_are_filled() -> None:
     bodies = figure.axes[0].collections[1].get_facecolor()
     # In the order of the elements: the circle of V1, then D1 (conducts) and D2 (does not).
     assert [tuple(round(float(x), 2) for x in colour[:3]) for colour in bodies] == [
-        (1.0, 1.0, 1.0), (0.19, 0.2, 0.23), (1.0, 1.0, 1.0),
-    ]  # fmt: skip
+        (1.0, 1.0, 1.0),
+        (0.19, 0.2, 0.23),
+        (1.0, 1.0, 1.0),
+    ]
 
 
 def test_wires_are_as_wide_as_their_current() -> None:

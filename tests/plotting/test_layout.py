@@ -93,10 +93,12 @@ def test_a_crossbar_stands_in_two_columns_and_its_symbols_apart(rows: int, colum
     x = {c.node_names[node]: placed.positions[v, 0] for v, node in enumerate(plan.node) if node != GROUND}
     (left,), (right,) = {x[f"r{i}"] for i in range(rows)}, {x[f"c{j}"] for j in range(columns)}
     assert left < right
-    symbols = np.array([
-        placed.positions[b.start] * (1 - share) + placed.positions[b.end] * share
-        for b, share in zip(plan.bundles, placed.share)
-    ])
+    symbols = np.array(
+        [
+            placed.positions[b.start] * (1 - share) + placed.positions[b.end] * share
+            for b, share in zip(plan.bundles, placed.share)
+        ]
+    )
     apart = np.hypot(*(symbols[:, None] - symbols[None]).transpose(2, 0, 1))
     assert apart[np.triu_indices(len(symbols), 1)].min() > 0.15
 

@@ -102,8 +102,13 @@ def test_command_prints_tables_and_draws_the_map(
     assert main(["ir-drop", str(grid), "--format", "csv"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == len(found.pads) + 1
-    assert rows[1].split(",") == [found.pads[0].name, found.pads[0].node, str(found.pads[0].net + 1),
-                                  repr(found.pads[0].voltage), repr(found.pads[0].current)]  # fmt: skip
+    assert rows[1].split(",") == [
+        found.pads[0].name,
+        found.pads[0].node,
+        str(found.pads[0].net + 1),
+        repr(found.pads[0].voltage),
+        repr(found.pads[0].current),
+    ]
     assert main(["ir-drop", str(grid), "--format", "json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["certificate"]["certified"]

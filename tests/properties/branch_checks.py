@@ -255,9 +255,7 @@ def wrong_intervals(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact,
     return wrong
 
 
-def wrong_flags(
-    sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, decided: list[bool]
-) -> list[Complaint]:
+def wrong_flags(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, decided: list[bool]) -> list[Complaint]:
     """Elements with a wrong `unique` flag, where exact currents and drops decide it."""
     return [
         Complaint(Kind.UNIQUE, f"unique is {mine} for {name}, exactly {true}")

@@ -77,9 +77,11 @@ def examine_batch(sketch: Sketch, rng: np.random.Generator, count: int) -> list[
 def as_point(sketch: Sketch, voltages: np.ndarray, currents: np.ndarray) -> circuitsim.OperatingPoint:
     """A sample as an operating point, its drops those of Ohm's law."""
     circuit = sketch.circuit()
-    drops = np.array([
-        value * i if letter == "R" else voltages[a] - voltages[b]
-        for (letter, a, b, value), i in zip(sketch.parts, currents.tolist())
-    ])  # fmt: skip
+    drops = np.array(
+        [
+            value * i if letter == "R" else voltages[a] - voltages[b]
+            for (letter, a, b, value), i in zip(sketch.parts, currents.tolist())
+        ]
+    )
     every = np.ones(currents.size, dtype=bool)
     return circuitsim.OperatingPoint(circuit, voltages, currents, {}, every, None, {}, (), drops)

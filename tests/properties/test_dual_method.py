@@ -64,9 +64,7 @@ def test_circuits_on_which_all_changes_at_once_cycle(
 
 
 @pytest.mark.parametrize("family", ["grid", "grid-scaled", "bridges", "drn"])
-def test_dual_method_agrees_with_the_primal_one(
-    family: str, used: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dual_method_agrees_with_the_primal_one(family: str, used: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     circuit = make(family, 60, 3)
     expected = circuitsim.solve(circuit)
     assert not used

@@ -28,16 +28,19 @@ def test_every_branch_from_starts_and_in_batches(regime: Regime) -> None:
     ("regime", "seed"),
     [
         # Potentials of parts without a path to ground, which are those against their reference nodes.
-        (Regime.ANYTHING, 91000269), (Regime.ISLANDS, 91000184), (Regime.ISLANDS, 91000564),
+        (Regime.ANYTHING, 91000269),
+        (Regime.ISLANDS, 91000184),
+        (Regime.ISLANDS, 91000564),
         # The same far from these: their digits.
-        (Regime.ISLANDS, 92001174), (Regime.ISLANDS, 92001684),
+        (Regime.ISLANDS, 92001174),
+        (Regime.ISLANDS, 92001684),
         # A net current into such a part: the engine refuses it, the sample is not certified.
         (Regime.ISLANDS, 92001924),
         # A source of 0 A beside a resistor without a drop, in a loop of sources that closes but for 3e-17 V.
         (Regime.DECIMALS, 92001092),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_values_that_were_wrong(regime: Regime, seed: int) -> None:
     sketch, rng = draw(regime, seed, SMALL), np.random.default_rng([seed, REPEATS])
     assert examine_starts(sketch, rng, REPEATS) == []

@@ -303,10 +303,17 @@ def anything(b: Builder) -> None:
 
 
 BUILDERS: dict[Regime, Callable[[Builder], None]] = {
-    Regime.SPREAD: spread, Regime.TIES: ties, Regime.DECIMALS: decimals, Regime.SHORTS: shorts,
-    Regime.ISLANDS: islands, Regime.CHAINS: chains, Regime.CANCELLING: cancelling, Regime.BRIDGES: bridges,
-    Regime.CURRENT_LOOPS: current_loops, Regime.ANYTHING: anything,
-}  # fmt: skip
+    Regime.SPREAD: spread,
+    Regime.TIES: ties,
+    Regime.DECIMALS: decimals,
+    Regime.SHORTS: shorts,
+    Regime.ISLANDS: islands,
+    Regime.CHAINS: chains,
+    Regime.CANCELLING: cancelling,
+    Regime.BRIDGES: bridges,
+    Regime.CURRENT_LOOPS: current_loops,
+    Regime.ANYTHING: anything,
+}
 
 
 def draw(regime: Regime, seed: int, nodes: tuple[int, int] = SMALL) -> Sketch:

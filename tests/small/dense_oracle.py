@@ -27,11 +27,14 @@ def random_circuit(seed: int, nodes: int = 40, decades: float = 1.0, diodes: int
     extra = extra[:, extra[0] != extra[1]]
     far, row = rng.permutation(ring)[:4], rng.permutation(ring)[: diodes + 1]  # no loop of diodes
     ends = [
-        (ring, ring % (nodes - 1) + 1), tuple(extra), (far[:3], np.zeros(3, int)),
+        (ring, ring % (nodes - 1) + 1),
+        tuple(extra),
+        (far[:3], np.zeros(3, int)),
         (row[:-1], row[1:]),
-        (np.array([nodes, nodes + 1]), np.array([0, far[3]])), (np.array([nodes, nodes + 1]), far[:2]),
+        (np.array([nodes, nodes + 1]), np.array([0, far[3]])),
+        (np.array([nodes, nodes + 1]), far[:2]),
         tuple(rng.permutation(ring)[:4].reshape(2, 2)),
-    ]  # fmt: skip
+    ]
     count = [len(a) for a, _ in ends]
     kind = np.repeat([RESISTOR, RESISTOR, RESISTOR, DIODE, VOLTAGE, RESISTOR, CURRENT], count)
     value = np.where(kind == RESISTOR, 10.0 ** rng.uniform(-decades / 2, decades / 2, kind.size), 0.0)

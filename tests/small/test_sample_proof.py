@@ -39,9 +39,11 @@ def solved(made: LinearBatch, drive: np.ndarray, aim: float = 1e-9) -> Samples:
     """All samples of these source values."""
     count, arrays = drive.shape[1], made.network.arrays
     into = Samples(
-        np.zeros((count, arrays.n_nodes)), np.zeros((count, arrays.kind.size)), np.empty((count, 7)),
+        np.zeros((count, arrays.n_nodes)),
+        np.zeros((count, arrays.kind.size)),
+        np.empty((count, 7)),
         np.empty((count, 8)),
-    )  # fmt: skip
+    )
     made.solve(drive, into, aim=aim)
     return into
 
@@ -142,9 +144,19 @@ def test_violations_are_those_of_the_proof_of_one_sample(seed: int) -> None:
         own_walk = walk._replace(edge=np.where(walk.edge >= 0, element[walk.edge], -1), chord=element[walk.chord])
         m = int(present.sum())
         prove_branches(
-            own_walk, kind[present], first[present], second[present], own[present], into.current[s, present].copy(),
-            np.zeros(m), np.empty(n), np.empty(m), np.empty((2, n)), worst, relative,
-        )  # fmt: skip
+            own_walk,
+            kind[present],
+            first[present],
+            second[present],
+            own[present],
+            into.current[s, present].copy(),
+            np.zeros(m),
+            np.empty(n),
+            np.empty(m),
+            np.empty((2, n)),
+            worst,
+            relative,
+        )
         assert relative.max() <= 1e-9 and into.relative[s].max() <= 1e-9
         assert into.relative[s, 0] == pytest.approx(relative[0], rel=1.0, abs=1e-15)
 

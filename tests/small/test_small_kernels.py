@@ -30,9 +30,14 @@ def run(solve, make_plan, circuit: Circuit):
     made = make_plan(*columns, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
     closed = np.zeros((1, made.diode.size), dtype=bool)
     results = (
-        closed, np.empty((1, a.n_nodes)), np.empty((1, a.kind.size)), np.empty((1, 7)), np.empty((1, 8)),
-        np.empty(1, np.int64), np.empty(1, np.int64),
-    )  # fmt: skip
+        closed,
+        np.empty((1, a.n_nodes)),
+        np.empty((1, a.kind.size)),
+        np.empty((1, 7)),
+        np.empty((1, 8)),
+        np.empty(1, np.int64),
+        np.empty(1, np.int64),
+    )
     inputs, x = np.zeros(0, np.int64), np.zeros((1, 0))
     with np.errstate(all="ignore"):
         solve(made, *columns, inputs, x, 40, True, 0, 1, *results)
@@ -64,9 +69,14 @@ def test_ports_too_give_the_same_bits() -> None:
     for find in (kernels.small_kernel.plain, kernels.small_kernel.compiled):
         through = ports.Ports(*find("ports")(made, a.value.copy()))
         results = (
-            np.zeros((3, made.diode.size), dtype=bool), np.empty((3, a.n_nodes)), np.empty((3, a.kind.size)),
-            np.empty((3, 7)), np.empty((3, 8)), np.empty(3, np.int64), np.empty(3, np.int64),
-        )  # fmt: skip
+            np.zeros((3, made.diode.size), dtype=bool),
+            np.empty((3, a.n_nodes)),
+            np.empty((3, a.kind.size)),
+            np.empty((3, 7)),
+            np.empty((3, 8)),
+            np.empty(3, np.int64),
+            np.empty(3, np.int64),
+        )
         columns = [column.copy() for column in a[:4]]
         find("solve_by_ports")(made, through, *columns, inputs, x, 40, False, 0, 3, *results)
         answers.append((*through, *results))

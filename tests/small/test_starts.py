@@ -13,9 +13,17 @@ from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 
 FAMILIES = [
-    ("grid", 100), ("ladder", 100), ("bridges", 100), ("selectors", 100), ("erdos-renyi", 100), ("scale-free", 100),
-    ("crossbar-1d1r", 100), ("grid-scaled", 100), ("drn", 100), ("grid", 400),
-]  # fmt: skip
+    ("grid", 100),
+    ("ladder", 100),
+    ("bridges", 100),
+    ("selectors", 100),
+    ("erdos-renyi", 100),
+    ("scale-free", 100),
+    ("crossbar-1d1r", 100),
+    ("grid-scaled", 100),
+    ("drn", 100),
+    ("grid", 400),
+]
 
 
 def values(circuit: circuitsim.Circuit, count: int) -> list[np.ndarray]:

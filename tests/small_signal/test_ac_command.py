@@ -122,8 +122,12 @@ def test_a_diode_at_a_kink_is_reported(capsys: pytest.CaptureFixture[str], tmp_p
         (RC + ".ac dec 1 0 10\n", (), 2, ".ac needs frequencies in ascending order"),
         (RC + ".ac 1 10\n", (), 2, ".ac needs dec, oct, lin or list"),
         ("tie\nI1 0 a AC 1\nC1 a b 1\nR1 c 0 1\n", ("--from", "1", "--to", "1"), 3, "a net current into the part of"),
-        ("dc\nV1 a 0 AC 1\nC1 a b 1\nC2 b 0 1\n", ("--linear", "--from", "0", "--to", "1", "--points", "2"), 3,
-         "no single solution"),
+        (
+            "dc\nV1 a 0 AC 1\nC1 a b 1\nC2 b 0 1\n",
+            ("--linear", "--from", "0", "--to", "1", "--points", "2"),
+            3,
+            "no single solution",
+        ),
     ],
 )
 def test_errors(

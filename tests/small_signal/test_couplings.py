@@ -111,7 +111,7 @@ def test_independent_equations_are_singular_at_the_poles(seed: int) -> None:
         # A shorted secondary: the leakage inductance L1 (1 - k^2); the current of the secondary stays.
         ("V1 a 0 1\nR1 a b 3\nL1 b 0 1\nL2 c 0 4\nV2 c 0 0", [0.5], [-4.0, 0.0]),
     ],
-)  # fmt: skip
+)
 def test_states(cards: str, factors: list[float], expected: list[complex]) -> None:
     found = poles(circuitsim.loads(f"states\n{cards}\n.end"), {("L1", "L2"): factors[0]}).values
     assert found.size == len(expected)

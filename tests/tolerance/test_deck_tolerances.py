@@ -66,8 +66,17 @@ def test_forms(value: str, nominal: float, amount: float, change: float, law: Di
 
 
 def test_a_parameter_is_drawn_once_and_a_function_on_a_card_for_each_element() -> None:
-    found = spread(".param r={mc(1k,0.1)}", "R1 in 0 {r}", "R2 in 0 {2*r+mc(3,0.5)}", "R3 in 0 {mc(7,0.2)}",
-                   "X1 in cell", "X2 in cell m=2", ".subckt cell p", "Rc p 0 {aunif(100,1)}", ".ends")  # fmt: skip
+    found = spread(
+        ".param r={mc(1k,0.1)}",
+        "R1 in 0 {r}",
+        "R2 in 0 {2*r+mc(3,0.5)}",
+        "R3 in 0 {mc(7,0.2)}",
+        "X1 in cell",
+        "X2 in cell m=2",
+        ".subckt cell p",
+        "Rc p 0 {aunif(100,1)}",
+        ".ends",
+    )
     assert found.names == ("R1", "R2", "R3", "X1.Rc", "X2.Rc")
     shared = found.variables.index("mc() in line 3")
     assert found.weights.toarray()[shared].tolist() == [1000.0, 2000.0, 0.0, 0.0, 0.0]

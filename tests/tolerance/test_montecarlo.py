@@ -109,10 +109,14 @@ def test_latin_hypercube_takes_every_stratum_once() -> None:
     strata = np.floor((x / 0.1 + 1.0) / 2.0 * 256).astype(int)
     assert (np.sort(strata, axis=0) == np.arange(256)[:, None]).all()
     plain, latin = (
-        np.std([circuitsim.montecarlo(line(), ["V0=10%"], "v(a0)", 256, seed=s, latin=how)["v(a0)"].mean
-                for s in range(20)])
+        np.std(
+            [
+                circuitsim.montecarlo(line(), ["V0=10%"], "v(a0)", 256, seed=s, latin=how)["v(a0)"].mean
+                for s in range(20)
+            ]
+        )
         for how in (False, True)
-    )  # fmt: skip
+    )
     assert latin < 0.05 * plain
 
 

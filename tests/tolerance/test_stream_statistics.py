@@ -37,8 +37,11 @@ def test_few_numbers_are_exact() -> None:
     sketch.add(numbers)
     assert sketch.rank_error == 0
     assert sketch.order_statistic(np.array([0, 1, 77, numbers.size + 1])).tolist() == [
-        -np.inf, numbers.min(), np.sort(numbers)[76], np.inf,
-    ]  # fmt: skip
+        -np.inf,
+        numbers.min(),
+        np.sort(numbers)[76],
+        np.inf,
+    ]
 
 
 def test_intervals_of_quantiles_cover() -> None:

@@ -92,8 +92,9 @@ def test_constants_and_currents_of_controlled_sources() -> None:
 
     corners = [
         at(1e3 * a, 1e3 * b, 1e3 * c, 2 * d)
-        for a, b, c in itertools.product((0.9, 1.1), repeat=3) for d in (0.95, 1.05)
-    ]  # fmt: skip
+        for a, b, c in itertools.product((0.9, 1.1), repeat=3)
+        for d in (0.95, 1.05)
+    ]
     assert found.exact
     assert (found.least.value, found.most.value) == pytest.approx((min(corners), max(corners)))
 

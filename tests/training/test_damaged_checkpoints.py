@@ -19,10 +19,21 @@ def trainer(path, create: bool = False) -> Trainer:
 
 
 DAMAGES = [
-    ("counters",), ("counters", "epoch"), ("counters", "batch"), ("counters", "updates"), ("counters", "skipped"),
-    ("counters", "sums"), ("counters", "summed"), ("counters", "seconds"), ("rows",), ("rng",),
-    ("rng", "bit_generator"), ("rng", "state"), ("rng", "state", "inc"), ("rng", "uinteger"),
-]  # fmt: skip
+    ("counters",),
+    ("counters", "epoch"),
+    ("counters", "batch"),
+    ("counters", "updates"),
+    ("counters", "skipped"),
+    ("counters", "sums"),
+    ("counters", "summed"),
+    ("counters", "seconds"),
+    ("rows",),
+    ("rng",),
+    ("rng", "bit_generator"),
+    ("rng", "state"),
+    ("rng", "state", "inc"),
+    ("rng", "uinteger"),
+]
 
 
 @pytest.mark.parametrize("place", DAMAGES, ids="-".join)

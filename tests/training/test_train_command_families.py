@@ -36,9 +36,15 @@ def toy(monkeypatch):
         data = np.random.default_rng(options["seed"]).standard_normal((10, 3))
         plan = TrainingPlan(options["epochs"], options["batch"], options["seed"], SGD(options["lr"]))
         return Experiment(
-            model, (data,), plan, "toy: a point", save, draw, lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"],
+            model,
+            (data,),
+            plan,
+            "toy: a point",
+            save,
+            draw,
+            lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"],
             notes=["n"],
-        )  # fmt: skip
+        )
 
     module.build = build
     monkeypatch.setitem(sys.modules, "toy_family", module)
@@ -50,9 +56,17 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
     assert main(["train", "toy", "--seed", "4", "--skip-every", "4", "--out", str(tmp_path / "o")]) == 0
     printed = capsys.readouterr()
     assert toy.built == [
-        {"model": "toy", "seed": 4, "evaluate_every": 1, "checkpoint_seconds": 30.0, "epochs": 3, "batch": 5, "lr": 0.1,
-         "skip_every": 4}
-    ]  # fmt: skip
+        {
+            "model": "toy",
+            "seed": 4,
+            "evaluate_every": 1,
+            "checkpoint_seconds": 30.0,
+            "epochs": 3,
+            "batch": 5,
+            "lr": 0.1,
+            "skip_every": 4,
+        }
+    ]
     assert printed.out.startswith("toy: a point\nlast loss ")
     assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, picture.txt, history, checkpoint\n")
     assert printed.err == "note: n\nnote: 1 steps were skipped, their gradients were not to be trusted\n"

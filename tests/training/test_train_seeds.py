@@ -11,8 +11,16 @@ import pytest
 from circuitsim.cli import main
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
-WORDS = ["train", "circuit", str(NETLISTS / "learn-divider.cir"), "--data", str(NETLISTS / "learn-divider.csv"),
-         "--scatter", "0.5", "--no-pictures"]  # fmt: skip
+WORDS = [
+    "train",
+    "circuit",
+    str(NETLISTS / "learn-divider.cir"),
+    "--data",
+    str(NETLISTS / "learn-divider.csv"),
+    "--scatter",
+    "0.5",
+    "--no-pictures",
+]
 
 
 def last_row(path: Path) -> dict[str, str]:

@@ -34,11 +34,13 @@ def draw(seed: int) -> tuple[Circuit, dict[str, Waveform], dict[str, float]]:
         a, b = two(r, n)
         circuit.voltage_source(name, inner, a, 0.0)
         circuit.resistor(f"Rs{k}", inner, b, size(r))
-        waves[name] = r.choice((
-            Sine(0.0, r.uniform(1.0, 10.0), r.uniform(0.1, 1.0), phase=r.choice((0.0, 90.0))),
-            Pulse(-2.0, 5.0, 0.3, r.choice((0.0, 0.2)), r.choice((0.0, 0.2)), 0.5, 1.7),
-            PiecewiseLinear([0.0, 1.0, 2.0, 3.0], [0.0, 4.0, -4.0, 1.0]),
-        ))  # fmt: skip
+        waves[name] = r.choice(
+            (
+                Sine(0.0, r.uniform(1.0, 10.0), r.uniform(0.1, 1.0), phase=r.choice((0.0, 90.0))),
+                Pulse(-2.0, 5.0, 0.3, r.choice((0.0, 0.2)), r.choice((0.0, 0.2)), 0.5, 1.7),
+                PiecewiseLinear([0.0, 1.0, 2.0, 3.0], [0.0, 4.0, -4.0, 1.0]),
+            )
+        )
     return circuit, waves, initial
 
 

@@ -17,7 +17,7 @@ IMPLICIT = ImplicitCertificate(*[1e-16] * 7, tolerance=1e-9, energy_tolerance=1e
 @pytest.mark.parametrize(
     ("sound", "column"),
     [*((EXACT, name) for name in EXACT._fields[:-1]), *((IMPLICIT, name) for name in IMPLICIT._fields[:-2])],
-)  # fmt: skip
+)
 def test_one_column_is_enough(sound: TransientCertificate | ImplicitCertificate, column: str, value: float) -> None:
     assert sound.certified
     wrong = sound._replace(**{column: value})

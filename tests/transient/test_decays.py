@@ -197,9 +197,11 @@ def test_values_of_series(length: int) -> None:
     series = np.zeros((3, ORDER))
     series[:, :length] = rng.standard_normal((3, length))
     series[0, length:] = 1e-20
-    piece = SimpleNamespace(series=series, nodes=np.full((3, POINTS), np.nan), **{
-        name: np.full(3, np.nan) for name in ("many", "tail", "rest", "last")
-    })  # fmt: skip
+    piece = SimpleNamespace(
+        series=series,
+        nodes=np.full((3, POINTS), np.nan),
+        **{name: np.full(3, np.nan) for name in ("many", "tail", "rest", "last")},
+    )
     for j in range(3):
         summed(piece, j)
         assert length - 1 <= piece.many[j] <= max(length, 1)

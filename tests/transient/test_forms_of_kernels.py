@@ -60,9 +60,16 @@ def test_ideally_coupled_inductors(seed: int, monkeypatch: pytest.MonkeyPatch) -
     assert plain == compiled
 
 
-@pytest.mark.parametrize("name", [
-    "rectifier-bridge-smoothed", "voltage-doubler", "buck-converter", "rectifier-six-pulse-smoothed", "relay-flyback",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rectifier-bridge-smoothed",
+        "voltage-doubler",
+        "buck-converter",
+        "rectifier-six-pulse-smoothed",
+        "relay-flyback",
+    ],
+)
 def test_decks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, compiled = both(monkeypatch, lambda: bits(run_deck(read_deck(NETLISTS / f"{name}.cir"))))
     assert plain == compiled

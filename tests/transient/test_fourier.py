@@ -56,10 +56,13 @@ def test_half_waves_and_square_waves(method: str, within: float) -> None:
 def test_what_is_refused() -> None:
     run = rectified(stop=0.03)
     for quantity, frequency, harmonics, periods, said in (
-        ("v(none)", 50.0, 9, 1, "none"), ("v(in)", 0.0, 9, 1, "positive frequency"), ("v(in)", 50.0, 0, 1, "harmonics"),
-        ("v(in)", 50.0, 9, 2, "has 1 periods"), ("v(in) v(out)", 50.0, 9, 1, "not one quantity"),
+        ("v(none)", 50.0, 9, 1, "none"),
+        ("v(in)", 0.0, 9, 1, "positive frequency"),
+        ("v(in)", 50.0, 0, 1, "harmonics"),
+        ("v(in)", 50.0, 9, 2, "has 1 periods"),
+        ("v(in) v(out)", 50.0, 9, 1, "not one quantity"),
         ("v(in)", 50.0, 9, -2, "periods"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UsageError, match=said):
             fourier(run, quantity, frequency, harmonics, periods)
 
@@ -94,11 +97,12 @@ def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
     rows = capsys.readouterr().out.splitlines()
     assert rows[0] == "quantity,harmonic,frequency,amplitude,phase,of the first" and len(rows) == 5
     for more, text in (
-        (["--fourier", "v(out)"], "write FREQUENCY"), (["--fourier", "10 v(out)"], "let it end later"),
+        (["--fourier", "v(out)"], "write FREQUENCY"),
+        (["--fourier", "10 v(out)"], "let it end later"),
         (["--fourier", "1k 2.5 v(out)"], "whole numbers"),
         (["--fourier", "1k v(out)", "--measure", "a MAX v(out)"], "one of them"),
         (["--fourier", "1k v(out)", "--vary", "R1=1k,2k"], "one run"),
-    ):  # fmt: skip
+    ):
         assert main(["tran", str(path), "--diodes", "ideal", *more]) == 2
         assert text in capsys.readouterr().err
     path.write_text(DECK.replace("{f}", "10"))

@@ -22,9 +22,7 @@ Values = dict[str, float]
 def diode(values: Values, name: str) -> PiecewiseLinearDiode:
     """A diode with the numbers ``name.…`` of some values."""
     numbers = {key: values.get(f"{name}.{key}") for key in ("vrev", "rrev", "roff")}
-    return PiecewiseLinearDiode(
-        vfwd=values[f"{name}.vfwd"], ron=values[f"{name}.ron"], m=1.0, n=1.0, **numbers
-    )  # fmt: skip
+    return PiecewiseLinearDiode(vfwd=values[f"{name}.vfwd"], ron=values[f"{name}.ron"], m=1.0, n=1.0, **numbers)
 
 
 def clamp(values: Values) -> TransientResult:
@@ -64,11 +62,14 @@ def flyback(values: Values) -> TransientResult:
     circuit.add("C", "C1", "o", "0", values["C1"])
     circuit.resistor("R1", "o", "0", values["R1"])
     return transient(
-        circuit, 5.2e-4, {"VG": Pulse(0.0, 1.0, 0.0, 1e-7, 1e-7, 4e-6, 1e-5)},
-        {"C1": values["C1.ic"], "L1": values["L1.ic"]}, 2,
+        circuit,
+        5.2e-4,
+        {"VG": Pulse(0.0, 1.0, 0.0, 1e-7, 1e-7, 4e-6, 1e-5)},
+        {"C1": values["C1.ic"], "L1": values["L1.ic"]},
+        2,
         switches={"S1": Switch(("g", "0"), values["S1.vt"], 0.0, values["S1.ron"], values["S1.roff"])},
         couplings={("L1", "L2"): values["k(L1,L2)"]},
-    )  # fmt: skip
+    )
 
 
 def pump(values: Values) -> TransientResult:
@@ -101,17 +102,57 @@ def interrupted(values: Values) -> TransientResult:
 
 
 FAMILIES: list[tuple[Callable[[Values], TransientResult], Values, tuple[str, str]]] = [
-    (clamp, {"Rs": 3.0, "R1": 60.0, "R2": 800.0, "C1": 5e-5, "C2": 1e-5, "D1.vfwd": 0.7, "D1.ron": 0.5, "D1.roff": 1e4,
-             "D2.vfwd": 0.6, "D2.ron": 1.0, "D2.vrev": 4.7, "D2.rrev": 8.0, "D2.roff": 2e4}, ("v(o)", "i(D1)")),
-    (oscillator, {"V1": 10.0, "R1": 1e4, "C1": 1e-7, "S1.vt": 5.0, "S1.vh": 1.0, "S1.ron": 800.0, "S1.roff": 2e5,
-                  "C1.ic": 1.0}, ("v(c)", "i(S1)")),
-    (flyback, {"V1": 12.0, "L1": 2e-5, "L2": 4e-5, "C1": 2e-5, "R1": 300.0, "D1.vfwd": 0.5, "D1.ron": 0.05,
-               "D1.roff": 1e5, "S1.vt": 0.5, "S1.ron": 0.05, "S1.roff": 2e4, "k(L1,L2)": 0.95, "C1.ic": 20.0,
-               "L1.ic": 0.5}, ("v(o)", "i(L1)")),
+    (
+        clamp,
+        {
+            "Rs": 3.0,
+            "R1": 60.0,
+            "R2": 800.0,
+            "C1": 5e-5,
+            "C2": 1e-5,
+            "D1.vfwd": 0.7,
+            "D1.ron": 0.5,
+            "D1.roff": 1e4,
+            "D2.vfwd": 0.6,
+            "D2.ron": 1.0,
+            "D2.vrev": 4.7,
+            "D2.rrev": 8.0,
+            "D2.roff": 2e4,
+        },
+        ("v(o)", "i(D1)"),
+    ),
+    (
+        oscillator,
+        {"V1": 10.0, "R1": 1e4, "C1": 1e-7, "S1.vt": 5.0, "S1.vh": 1.0, "S1.ron": 800.0, "S1.roff": 2e5, "C1.ic": 1.0},
+        ("v(c)", "i(S1)"),
+    ),
+    (
+        flyback,
+        {
+            "V1": 12.0,
+            "L1": 2e-5,
+            "L2": 4e-5,
+            "C1": 2e-5,
+            "R1": 300.0,
+            "D1.vfwd": 0.5,
+            "D1.ron": 0.05,
+            "D1.roff": 1e5,
+            "S1.vt": 0.5,
+            "S1.ron": 0.05,
+            "S1.roff": 2e4,
+            "k(L1,L2)": 0.95,
+            "C1.ic": 20.0,
+            "L1.ic": 0.5,
+        },
+        ("v(o)", "i(L1)"),
+    ),
     (pump, {"C1": 1e-6, "C2": 3e-6, "R1": 5e3, "R2": 1e3, "C1.ic": -1.0, "C2.ic": 2.0}, ("v(o)", "i(R1)")),
-    (interrupted, {"L1": 1e-3, "L2": 2e-3, "R1": 20.0, "R2": 5.0, "C1": 1e-5, "I1": 1.0,
-                   "L1.ic": 0.3}, ("v(b)", "i(L2)")),
-]  # fmt: skip
+    (
+        interrupted,
+        {"L1": 1e-3, "L2": 2e-3, "R1": 20.0, "R2": 5.0, "C1": 1e-5, "I1": 1.0, "L1.ic": 0.3},
+        ("v(b)", "i(L2)"),
+    ),
+]
 
 
 def by_measurement(run: TransientResult, own: Value | Integral) -> float:
@@ -148,9 +189,10 @@ def test_against_differences(seed: int) -> None:
     assert bool(found.origin.turns) == (run in (pump, interrupted))
     begin, end = np.sort(rng.uniform(0.1, 1.0, 2) * found.stop).tolist()
     functionals = [
-        Value(first, float(rng.uniform(0.5, 1.0)) * found.stop), Integral(second, begin, found.stop),
+        Value(first, float(rng.uniform(0.5, 1.0)) * found.stop),
+        Integral(second, begin, found.stop),
         Integral(first, 0.0, end, 2),
-    ]  # fmt: skip
+    ]
     sizes = [by_measurement(found, own) for own in functionals]
     weights = (rng.uniform(0.5, 1.0, 3) / np.abs(sizes)).tolist()
     result = waveform_gradient(found, functionals, list(values), weights)
@@ -270,10 +312,19 @@ def test_a_periodic_state_with_jumps() -> None:
         assert found.gradient[name] * value == pytest.approx(along(loss, values, single, 1e-3), rel=1e-7)
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("D1.vrev", "not stated"), ("D1", "no number of"), ("D1.m", "no number of"), ("k(L1,L2)", "couples nothing"),
-    ("S1.what", "no number"), ("C1.ic", "operating point"), ("R9", "no number"), ("D2.ron", "adds a resistance"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("D1.vrev", "not stated"),
+        ("D1", "no number of"),
+        ("D1.m", "no number of"),
+        ("k(L1,L2)", "couples nothing"),
+        ("S1.what", "no number"),
+        ("C1.ic", "operating point"),
+        ("R9", "no number"),
+        ("D2.ron", "adds a resistance"),
+    ],
+)
 def test_refused_numbers(name: str, said: str) -> None:
     circuit = Circuit()
     circuit.voltage_source("V1", "a", "0", 5.0)

@@ -130,8 +130,11 @@ def test_jumps_are_the_quadratic_program_of_node_potentials(seed: int) -> None:
     if stored.size:
         of_sources = np.flatnonzero(parts.role == Role.CURRENT)
         elements = parts.role != Role.WINDING
-        laws = [space[elements].T @ through[elements] == 0.0, through[problem.diodes] >= 0.0,
-                through[of_sources] == sources[of_sources]]  # fmt: skip
+        laws = [
+            space[elements].T @ through[elements] == 0.0,
+            through[problem.diodes] >= 0.0,
+            through[of_sources] == sources[of_sources],
+        ]
         least = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.quad_form(gap, cvxpy.psd_wrap(k))), laws)
         least.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
         assert found[~capacitors] == pytest.approx(through.value[stored], abs=1e-6)

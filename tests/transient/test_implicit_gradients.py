@@ -67,9 +67,14 @@ def amplified(values: Values, method: str, accuracy: float) -> TransientResult:
     circuit.add("C", "C2", "f", "0", values["C2"])
     circuit.resistor("R3", "f", "0", values["R3"])
     return transient(
-        circuit, 2e-4, {"V1": FrequencyModulation(0.5 * values["V1"], values["V1"], 4e3, 2.0, 1e3)}, points=5,
-        held={"b": values["v(b)"]}, method=method, accuracy=accuracy,
-    )  # fmt: skip
+        circuit,
+        2e-4,
+        {"V1": FrequencyModulation(0.5 * values["V1"], values["V1"], 4e3, 2.0, 1e3)},
+        points=5,
+        held={"b": values["v(b)"]},
+        method=method,
+        accuracy=accuracy,
+    )
 
 
 def clamp(values: Values, method: str, accuracy: float) -> TransientResult:
@@ -110,7 +115,7 @@ def oscillator(values: Values, method: str, accuracy: float) -> TransientResult:
     switch = Switch(("c", "0"), values["S1.vt"], values["S1.vh"], values["S1.ron"], values["S1.roff"])
     return transient(
         circuit, 4.5e-3, {}, {"C1": values["C1.ic"]}, 2, switches={"S1": switch}, method=method, accuracy=accuracy
-    )  # fmt: skip
+    )
 
 
 def flyback(values: Values, method: str, accuracy: float) -> TransientResult:
@@ -127,16 +132,32 @@ def flyback(values: Values, method: str, accuracy: float) -> TransientResult:
     circuit.resistor("R1", "o", "0", values["R1"])
     switch = Switch(("g", "0"), values["S1.vt"], 0.0, values["S1.ron"], values["S1.roff"])
     return transient(
-        circuit, 1.6e-5, {"VG": Pulse(0.0, 1.0, 0.0, 1e-7, 1e-7, 4e-6, 1e-5)},
-        {"C1": values["C1.ic"], "L1": values["L1.ic"]}, 2, switches={"S1": switch},
-        couplings={("L1", "L2"): values["k(L1,L2)"]}, method=method, accuracy=accuracy,
-    )  # fmt: skip
+        circuit,
+        1.6e-5,
+        {"VG": Pulse(0.0, 1.0, 0.0, 1e-7, 1e-7, 4e-6, 1e-5)},
+        {"C1": values["C1.ic"], "L1": values["L1.ic"]},
+        2,
+        switches={"S1": switch},
+        couplings={("L1", "L2"): values["k(L1,L2)"]},
+        method=method,
+        accuracy=accuracy,
+    )
 
 
 DIODE = {"D1.is": 2.52e-9, "D1.n": 1.752, "D1.rs": 0.568}
 FILTERED = {**DIODE, "Rs": 5.0, "C1": 1e-5, "L1": 1e-2, "R1": 1e3, "V1": 1.0}
-AMPLIFIED = {"R4": 40.0, "V1": 1.0, "R1": 1e3, "C1": 2e-8, "E1": 3.0, "L1": 1e-2, "R2": 50.0,
-             "C2": 1e-7, "R3": 2e3, "v(b)": 0.3}  # fmt: skip
+AMPLIFIED = {
+    "R4": 40.0,
+    "V1": 1.0,
+    "R1": 1e3,
+    "C1": 2e-8,
+    "E1": 3.0,
+    "L1": 1e-2,
+    "R2": 50.0,
+    "C2": 1e-7,
+    "R3": 2e3,
+    "v(b)": 0.3,
+}
 
 
 def again(base: ImplicitResult, other: ImplicitResult) -> ImplicitResult:
@@ -159,7 +180,7 @@ def again(base: ImplicitResult, other: ImplicitResult) -> ImplicitResult:
             begin, after = own.time + own.instant, stretches[k + 1].time
             end = third_order_step(
                 run.companion, moving, (begin, x, slope, near), after - begin, np.nextafter(after, 0.0)
-            ).end  # fmt: skip
+            ).end
             x, slope, near = end.x, end.slope, end.solved
     return ImplicitResult(run, base.times, base.at(base.times), base.certificate, begun)
 
@@ -167,12 +188,30 @@ def again(base: ImplicitResult, other: ImplicitResult) -> ImplicitResult:
 @pytest.mark.parametrize(
     ("circuit", "values", "functionals"),
     [
-        (filtered, FILTERED, [Value("v(out)", 0.0123), Integral("i(L1)", 0.0031, 0.0177), Value("i(D1)", 0.0042),
-                              Integral("v(o)", 0.0, 0.02, 2), Value("i(Rs)", 0.02)]),
-        (amplified, AMPLIFIED, [Value("v(f)", 2e-4), Integral("v(d)", 3.1e-5, 1.8e-4, 2), Integral("i(L1)", 0.0, 2e-4),
-                                Value("v(c,d)", 1.3e-4), Integral("i(E1)", 6e-5, 1.9e-4, 2)]),
+        (
+            filtered,
+            FILTERED,
+            [
+                Value("v(out)", 0.0123),
+                Integral("i(L1)", 0.0031, 0.0177),
+                Value("i(D1)", 0.0042),
+                Integral("v(o)", 0.0, 0.02, 2),
+                Value("i(Rs)", 0.02),
+            ],
+        ),
+        (
+            amplified,
+            AMPLIFIED,
+            [
+                Value("v(f)", 2e-4),
+                Integral("v(d)", 3.1e-5, 1.8e-4, 2),
+                Integral("i(L1)", 0.0, 2e-4),
+                Value("v(c,d)", 1.3e-4),
+                Integral("i(E1)", 6e-5, 1.9e-4, 2),
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_against_differences_of_the_same_steps(circuit: Run, values: Values, functionals: list[Functional]) -> None:
     base = circuit(values, "implicit", 1e-4)
     assert isinstance(base, ImplicitResult) and not base.events
@@ -197,10 +236,31 @@ def test_against_differences_of_the_same_steps(circuit: Run, values: Values, fun
 
 CLAMP = {"Rs": 3.0, "D1.vfwd": 0.7, "D1.ron": 0.1, "C1": 1e-4, "R1": 10.0, "C2": 1e-4, "R2": 100.0, "V1": 1.0}
 BRIDGE = {"Rs": 0.5, "L1": 1e-2, "C1": 2e-4, "R1": 100.0, "V1": 1.0}
-OSCILLATOR = {"V1": 10.0, "R1": 1e4, "C1": 1e-7, "S1.vt": 5.0, "S1.vh": 1.0, "S1.ron": 100.0, "S1.roff": 1e6,
-              "C1.ic": 1.0}  # fmt: skip
-FLYBACK = {"V1": 12.0, "L1": 1e-5, "L2": 4e-5, "D1.vfwd": 0.5, "D1.ron": 0.05, "C1": 1e-6, "R1": 50.0, "C1.ic": 5.0,
-           "L1.ic": 0.3, "S1.vt": 0.5, "S1.ron": 0.02, "S1.roff": 1e5, "k(L1,L2)": 0.95}  # fmt: skip
+OSCILLATOR = {
+    "V1": 10.0,
+    "R1": 1e4,
+    "C1": 1e-7,
+    "S1.vt": 5.0,
+    "S1.vh": 1.0,
+    "S1.ron": 100.0,
+    "S1.roff": 1e6,
+    "C1.ic": 1.0,
+}
+FLYBACK = {
+    "V1": 12.0,
+    "L1": 1e-5,
+    "L2": 4e-5,
+    "D1.vfwd": 0.5,
+    "D1.ron": 0.05,
+    "C1": 1e-6,
+    "R1": 50.0,
+    "C1.ic": 5.0,
+    "L1.ic": 0.3,
+    "S1.vt": 0.5,
+    "S1.ron": 0.02,
+    "S1.roff": 1e5,
+    "k(L1,L2)": 0.95,
+}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +271,7 @@ FLYBACK = {"V1": 12.0, "L1": 1e-5, "L2": 4e-5, "D1.vfwd": 0.5, "D1.ron": 0.05, "
         (oscillator, OSCILLATOR, [Value("v(c)", 4.41e-3), Integral("v(c)", 1e-3, 4.3e-3)], 18),
         (flyback, FLYBACK, [Value("v(o)", 1.55e-5), Integral("i(L1)", 0.0, 1.5e-5)], 5),
     ],
-)  # fmt: skip
+)
 def test_as_the_exact_method(circuit: Run, values: Values, functionals: list[Functional], events: int) -> None:
     """Through diodes, switches and jumps: nearer with smaller steps."""
     exact = waveform_gradient(circuit(values, "exact", 1e-5), functionals, list(values))

@@ -29,10 +29,20 @@ Cs s1 0 1n
 """
 ACCURACY = 1e-5
 TEXTS = [
-    "m AVG v(out)", "m AVG v(sw) FROM=10.3u TO=33.7u", "m INTEG i(Cs) TO=12.345u", "m RMS i(L1)", "m RMS i(Cs) FROM=5u",
-    "m AVG par('v(sw)*i(L1)')", "m MAX v(sw)", "m PP i(L1) FROM=20u", "m MIN i(Cs)", "m WHEN v(sw)=30 CROSS=5",
-    "m WHEN v(s1)=20 FALL=LAST", "m MAX v(in)", "m AVG v(out) FROM=10.0000000001u TO=10.0000000002u",
-]  # fmt: skip
+    "m AVG v(out)",
+    "m AVG v(sw) FROM=10.3u TO=33.7u",
+    "m INTEG i(Cs) TO=12.345u",
+    "m RMS i(L1)",
+    "m RMS i(Cs) FROM=5u",
+    "m AVG par('v(sw)*i(L1)')",
+    "m MAX v(sw)",
+    "m PP i(L1) FROM=20u",
+    "m MIN i(Cs)",
+    "m WHEN v(sw)=30 CROSS=5",
+    "m WHEN v(s1)=20 FALL=LAST",
+    "m MAX v(in)",
+    "m AVG v(out) FROM=10.0000000001u TO=10.0000000002u",
+]
 
 
 @pytest.fixture(scope="module")

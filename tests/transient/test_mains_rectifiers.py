@@ -16,9 +16,11 @@ RECTIFIERS = {
     "centre tap": "D1 b out DM\nD2 b2 out DM",
 }
 LOADS = {
-    "RC": "C1 out 0 2200u\nR1 out 0 20", "C": "C1 out 0 2200u", "RL": "R1 out x 20\nLl x 0 50m",
+    "RC": "C1 out 0 2200u\nR1 out 0 20",
+    "C": "C1 out 0 2200u",
+    "RL": "R1 out x 20\nLl x 0 50m",
     "LC": "Ll out x 10m\nC1 x 0 2200u\nR1 x 0 20",
-}  # fmt: skip
+}
 MODELS = ("D(VFWD=0 RON=0)", "D(VFWD=0.7 RON=0)", "D(VFWD=0.7 RON=0.01)")
 ACCURACY = 1e-4
 DECKS = [
@@ -31,8 +33,10 @@ DECKS += [("bridge", "RL", model, factor) for model, factor in itertools.product
 def deck(rectifier: str, load: str, model: str, factor: float, stop: str = "13m", begin: str = "uic") -> str:
     coils = f"L1 a 0 10\nL2 s t 0.04\nK1 L1 L2 {factor}"
     if rectifier == "centre tap":
-        coils = (f"L1 a 0 10\nL2 s 0 0.04\nL3 0 s2 0.04\nK12 L1 L2 {factor}\nK13 L1 L3 {factor}\n"
-                 f"K23 L2 L3 {factor}\nRs2 s2 b2 0.1")  # fmt: skip
+        coils = (
+            f"L1 a 0 10\nL2 s 0 0.04\nL3 0 s2 0.04\nK12 L1 L2 {factor}\nK13 L1 L3 {factor}\n"
+            f"K23 L2 L3 {factor}\nRs2 s2 b2 0.1"
+        )
     return f"""{rectifier} with {load}
 V1 in 0 SIN(0 325 50)
 Rp in a 5

@@ -49,31 +49,59 @@ SQUARE = (5.5 * (0.01 + 2.0 * EDGE) + _SINES / OMEGA) / 0.02
 MEAN = (2.0 * 3.0 / OMEGA * math.cos(OMEGA * EDGE) + 1.0 * (0.01 + 2.0 * EDGE)) / 0.02
 
 
-@pytest.mark.parametrize(("text", "exact"), [
-    ("m MAX v(in)", 4.0), ("m MIN v(in)", -2.0), ("m PP v(in)", 6.0), ("m MAX_AT v(in) FROM=0.02", 0.025),
-    ("m MIN_AT v(in) TO=0.02", 0.015), ("m MAX v(in) FROM=10m TO=12m", 1.0), ("m AVG v(in)", 1.0),
-    ("m RMS v(in) FROM=0 TO=20m", math.sqrt(1.0 + 4.5)), ("m AVG v(out)", MEAN), ("m INTEG v(out) TO=20m", 0.02 * MEAN),
-    ("m INTEG i(R1)", 0.04 * MEAN / 1e3), ("m FIND v(in) AT=5m", 4.0), ("m WHEN v(in) = 2.5 RISE=2", 0.02 + 1e-2 / 6.0),
-    ("m WHEN v(in)=2.5 FALL=LAST", 0.03 - 1e-2 / 6.0), ("m WHEN v(in)=2.5 CROSS=3", 0.02 + 1e-2 / 6.0),
-    ("m WHEN v(in)=2.5 TD=5m", 0.01 - 1e-2 / 6.0), ("m FIND v(step) WHEN v(in)=-0.5 CROSS=LAST", 2.0),
-    ("m WHEN v(step)=0", 13e-3), ("m WHEN v(in)=v(step) RISE=1", 0.02 + math.asin(1.0 / 3.0) / OMEGA),
-    ("m TRIG v(in) VAL=1 FALL=1 TARG v( in, 0 ) VAL=1 RISE=1", 0.01), ("m TRIG AT=1m TARG v(step) VAL=1 RISE=1", 12e-3),
-    ("m MAX {2*v(out)-1}", 7.0), ("m FIND v(in) AT={quarter}", 4.0),
-    # As LTspice writes it: blanks in place of equals signs, a stretch between two events, a formula behind PARAM.
-    ("m MAX v(in) FROM 10m TO 12m", 1.0), ("m FIND v(in) AT 5m", 4.0),
-    ("m WHEN v(in)=2.5 FALL LAST", 0.03 - 1e-2 / 6.0),
-    ("m TRIG v(in) VAL 1 FALL 1 TARG v(in) VAL 1 RISE 1", 0.01), ("m PARAM 2 * quarter + 1", 1.01),
-    ("m PARAM {1+1} * {quarter+1}", 2.01), ("m PARAM='{1+1}*3'", 6.0),
-    ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
-    ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
-    ("m TRIG v(in)=1 FALL=1 TARG v( in, 0 )=1 RISE=1", 0.01), ("m TRIG AT=1m TARG v(step)=v(in)-v(in)+1", 12e-3),
-    ("m FIND v(in) AT=quarter*2+1m/2-0.5m", 1.0), ("m WHEN v(in)=-quarter*100 FALL=1", 0.01 + math.asin(0.5) / OMEGA),
-    # Formulas without braces.
-    ("m AVG V(in)*V(in) FROM 0 TO 20m", 1.0 + 4.5), ("m AVG -V(in) * V(in) FROM 0 TO 20m", -1.0 - 4.5),
-    ("m MAX 2*v(out)-1", 7.0), ("m MAX 2 * v(out) - 1 FROM=0", 7.0), ("m FIND v(in)/ 2 AT 5m", 2.0),
-    ("m MIN abs( v(in) - 1 ) TO=4m", 0.0), ("m WHEN 2*v(in)=5 RISE=2", 0.02 + 1e-2 / 6.0),
-    ("m PP '-v(in)'", 6.0), ("m MAX v( in , 0 )-v(step)", 5.0), ("m AVG v(out)*i(R1) FROM 0 TO 20m", SQUARE / 1e3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("m MAX v(in)", 4.0),
+        ("m MIN v(in)", -2.0),
+        ("m PP v(in)", 6.0),
+        ("m MAX_AT v(in) FROM=0.02", 0.025),
+        ("m MIN_AT v(in) TO=0.02", 0.015),
+        ("m MAX v(in) FROM=10m TO=12m", 1.0),
+        ("m AVG v(in)", 1.0),
+        ("m RMS v(in) FROM=0 TO=20m", math.sqrt(1.0 + 4.5)),
+        ("m AVG v(out)", MEAN),
+        ("m INTEG v(out) TO=20m", 0.02 * MEAN),
+        ("m INTEG i(R1)", 0.04 * MEAN / 1e3),
+        ("m FIND v(in) AT=5m", 4.0),
+        ("m WHEN v(in) = 2.5 RISE=2", 0.02 + 1e-2 / 6.0),
+        ("m WHEN v(in)=2.5 FALL=LAST", 0.03 - 1e-2 / 6.0),
+        ("m WHEN v(in)=2.5 CROSS=3", 0.02 + 1e-2 / 6.0),
+        ("m WHEN v(in)=2.5 TD=5m", 0.01 - 1e-2 / 6.0),
+        ("m FIND v(step) WHEN v(in)=-0.5 CROSS=LAST", 2.0),
+        ("m WHEN v(step)=0", 13e-3),
+        ("m WHEN v(in)=v(step) RISE=1", 0.02 + math.asin(1.0 / 3.0) / OMEGA),
+        ("m TRIG v(in) VAL=1 FALL=1 TARG v( in, 0 ) VAL=1 RISE=1", 0.01),
+        ("m TRIG AT=1m TARG v(step) VAL=1 RISE=1", 12e-3),
+        ("m MAX {2*v(out)-1}", 7.0),
+        ("m FIND v(in) AT={quarter}", 4.0),
+        # As LTspice writes it: blanks in place of equals signs, a stretch between two events, a formula behind PARAM.
+        ("m MAX v(in) FROM 10m TO 12m", 1.0),
+        ("m FIND v(in) AT 5m", 4.0),
+        ("m WHEN v(in)=2.5 FALL LAST", 0.03 - 1e-2 / 6.0),
+        ("m TRIG v(in) VAL 1 FALL 1 TARG v(in) VAL 1 RISE 1", 0.01),
+        ("m PARAM 2 * quarter + 1", 1.01),
+        ("m PARAM {1+1} * {quarter+1}", 2.01),
+        ("m PARAM='{1+1}*3'", 6.0),
+        ("m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 RISE=1", 1.0 - 6.0 / math.pi),
+        ("m MIN v(in) TRIG AT 0 TARG v(step) VAL=0 RISE=1", 1.0 - 3.0 * math.sin(OMEGA * 3e-3)),
+        ("m TRIG v(in)=1 FALL=1 TARG v( in, 0 )=1 RISE=1", 0.01),
+        ("m TRIG AT=1m TARG v(step)=v(in)-v(in)+1", 12e-3),
+        ("m FIND v(in) AT=quarter*2+1m/2-0.5m", 1.0),
+        ("m WHEN v(in)=-quarter*100 FALL=1", 0.01 + math.asin(0.5) / OMEGA),
+        # Formulas without braces.
+        ("m AVG V(in)*V(in) FROM 0 TO 20m", 1.0 + 4.5),
+        ("m AVG -V(in) * V(in) FROM 0 TO 20m", -1.0 - 4.5),
+        ("m MAX 2*v(out)-1", 7.0),
+        ("m MAX 2 * v(out) - 1 FROM=0", 7.0),
+        ("m FIND v(in)/ 2 AT 5m", 2.0),
+        ("m MIN abs( v(in) - 1 ) TO=4m", 0.0),
+        ("m WHEN 2*v(in)=5 RISE=2", 0.02 + 1e-2 / 6.0),
+        ("m PP '-v(in)'", 6.0),
+        ("m MAX v( in , 0 )-v(step)", 5.0),
+        ("m AVG v(out)*i(R1) FROM 0 TO 20m", SQUARE / 1e3),
+    ],
+)
 def test_against_closed_forms(sine: TransientResult, text: str, exact: float) -> None:
     found = measure(sine, text, {"quarter": 5e-3})
     assert found.name == "m"
@@ -87,10 +115,16 @@ def test_an_event_that_does_not_happen(sine: TransientResult) -> None:
     assert measure(sine, "m AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=5").value is None
 
 
-@pytest.mark.parametrize(("card", "said"), [
-    ("m AVG v(b) FORM=1m", "does not belong"), ("m MAX v(nowhere)", "nowhere"), ("m AVG v(b) TO=3", "outside the run"),
-    ("m TRIG v(b) VAL=1 RISE=1", "missing"), ("m PARAM='2*other'", "no number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("card", "said"),
+    [
+        ("m AVG v(b) FORM=1m", "does not belong"),
+        ("m MAX v(nowhere)", "nowhere"),
+        ("m AVG v(b) TO=3", "outside the run"),
+        ("m TRIG v(b) VAL=1 RISE=1", "missing"),
+        ("m PARAM='2*other'", "no number"),
+    ],
+)
 def test_a_measurement_in_error_is_refused_before_the_run(
     card: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,12 +175,23 @@ def test_what_a_run_alone_can_tell_is_accepted_before_it(tmp_path: Path, capsys:
         assert part in said
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("m", "missing"), ("m SKEW v(in)", "SKEW is not done"), ("m MAX v(in) FROM=1", "outside the run"),
-    ("m MAX v(in) FROM=2m TO=1m", "ends before"), ("m FIND v(in)", "missing"), ("m WHEN v(in)", "quantity=value"),
-    ("m TRIG v(in) TARG v(in) VAL=1", "VAL="), ("m MAX v(nowhere)", "nowhere"), ("m WHEN v(in)=x", "no number"),
-    ("m MAX v(in) MAYBE", "does not belong"), ("m MAX v(in)*MAYBE", "MAYBE"), ("m MAX v(in)*", "expected"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("m", "missing"),
+        ("m SKEW v(in)", "SKEW is not done"),
+        ("m MAX v(in) FROM=1", "outside the run"),
+        ("m MAX v(in) FROM=2m TO=1m", "ends before"),
+        ("m FIND v(in)", "missing"),
+        ("m WHEN v(in)", "quantity=value"),
+        ("m TRIG v(in) TARG v(in) VAL=1", "VAL="),
+        ("m MAX v(nowhere)", "nowhere"),
+        ("m WHEN v(in)=x", "no number"),
+        ("m MAX v(in) MAYBE", "does not belong"),
+        ("m MAX v(in)*MAYBE", "MAYBE"),
+        ("m MAX v(in)*", "expected"),
+    ],
+)
 def test_what_is_refused(sine: TransientResult, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         measure(sine, text)
@@ -161,8 +206,13 @@ R2 out 0 500
 {model}
 .tran 10u 60m 0 5u uic
 """
-LINES = ["ripple PP v(out) from=30m to=60m", "mean AVG v(out) from=20m to=60m", "eff RMS i(V1) from=20m to=60m",
-         "start WHEN v(out)=5 rise=1", "late FIND v(out) WHEN v(in)=0 fall=2"]  # fmt: skip
+LINES = [
+    "ripple PP v(out) from=30m to=60m",
+    "mean AVG v(out) from=20m to=60m",
+    "eff RMS i(V1) from=20m to=60m",
+    "start WHEN v(out)=5 rise=1",
+    "late FIND v(out) WHEN v(in)=0 fall=2",
+]
 
 
 @pytest.mark.ngspice
@@ -174,8 +224,11 @@ def test_against_ngspice(tmp_path: Path) -> None:
     path.write_text(text + ".control\nrun\n.endc\n.end\n")
     done = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False, timeout=60)
     said = [line.split("=") for line in done.stdout.splitlines() if "=" in line]
-    theirs = {words[0].strip(): float(words[1].split()[0]) for words in said if words[0].strip() in
-              {line.split()[0] for line in LINES}}  # fmt: skip
+    theirs = {
+        words[0].strip(): float(words[1].split()[0])
+        for words in said
+        if words[0].strip() in {line.split()[0] for line in LINES}
+    }
     run = run_deck(read_deck_text(DECK.format(model=".model ideal D")))
     for line in LINES:
         found = measure(run, line)
@@ -225,8 +278,11 @@ def test_cards_of_a_deck_and_held_nodes(capsys: pytest.CaptureFixture[str], tmp_
     assert list(found) == ["top", "swing", "both", "fall", "charge", "never"]
     assert found["top"] == pytest.approx(12.0, rel=1e-13)
     off = (math.pi - math.atan(OMEGA * TIME_CONSTANT)) / OMEGA
-    meet = _meeting(lambda t: 10.0 * math.sin(OMEGA * t) - 10.0 * math.sin(OMEGA * off) * math.exp(
-        -(t - off) / TIME_CONSTANT), 0.02, 0.025)  # fmt: skip
+    meet = _meeting(
+        lambda t: 10.0 * math.sin(OMEGA * t) - 10.0 * math.sin(OMEGA * off) * math.exp(-(t - off) / TIME_CONSTANT),
+        0.02,
+        0.025,
+    )
     low = 10.0 * math.sin(OMEGA * meet)
     assert found["swing"] == pytest.approx(2.0 * (10.0 - low), rel=1e-11)
     assert found["both"] == pytest.approx(found["swing"] + found["top"], rel=1e-15)
@@ -255,9 +311,13 @@ def test_held_nodes_give_initial_values_to_uic() -> None:
     assert run.voltage("out", times=[0.0])[0] == pytest.approx(3.0 + 1e-7, abs=2e-7)
 
 
-@pytest.mark.parametrize(("card", "said"), [
-    (".ic v(nothing)=1", "no nothing"), (".ic out=1", "potentials and inductor currents"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("card", "said"),
+    [
+        (".ic v(nothing)=1", "no nothing"),
+        (".ic out=1", "potentials and inductor currents"),
+    ],
+)
 def test_initial_values_without_effect(card: str, said: str) -> None:
     deck = read_deck_text(CARDS.replace(".ic v(out)=12", card))
     assert any(said in problem.message for problem in deck.problems)
@@ -305,13 +365,22 @@ ARC = {level: math.asin(level) / math.pi for level in (0.5, 0.9, 0.99, 0.999)}
 
 
 @pytest.mark.parametrize(("method", "step", "within"), [("exact", 2e-5, 1e-9), ("implicit", 2e-6, 2e-4)])
-@pytest.mark.parametrize(("text", "exact"), [
-    ("AVG V(a)>0.5", 1.0 / 3.0), ("AVG if(V(a)>0.9,1,0)", 0.5 - ARC[0.9]),
-    ("RMS if(V(a)>0.99,1,0)", math.sqrt(0.5 - ARC[0.99])), ("AVG floor(2*V(a))", -0.5),
-    ("MAX if(V(a)>0.999,5,0)", 5.0), ("AVG abs(V(a))", 2.0 / math.pi), ("AVG u(V(a)-0.999)", 0.5 - ARC[0.999]),
-    ("WHEN if(V(a)>0.5,1,0)=0.5 RISE=1", 1e-3 / 12.0), ("PP if(abs(V(a))>0.5,1,0)", 1.0),
-    ("INTEG max(V(a),0)-min(V(a),0)", 2e-3 / math.pi), ("DERIV abs(V(a)) AT=0.75m", 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("AVG V(a)>0.5", 1.0 / 3.0),
+        ("AVG if(V(a)>0.9,1,0)", 0.5 - ARC[0.9]),
+        ("RMS if(V(a)>0.99,1,0)", math.sqrt(0.5 - ARC[0.99])),
+        ("AVG floor(2*V(a))", -0.5),
+        ("MAX if(V(a)>0.999,5,0)", 5.0),
+        ("AVG abs(V(a))", 2.0 / math.pi),
+        ("AVG u(V(a)-0.999)", 0.5 - ARC[0.999]),
+        ("WHEN if(V(a)>0.5,1,0)=0.5 RISE=1", 1e-3 / 12.0),
+        ("PP if(abs(V(a))>0.5,1,0)", 1.0),
+        ("INTEG max(V(a),0)-min(V(a),0)", 2e-3 / math.pi),
+        ("DERIV abs(V(a)) AT=0.75m", 0.0),
+    ],
+)
 def test_formulas_with_conditions(method: str, step: float, within: float, text: str, exact: float) -> None:
     """A sine of 1 V and 1 kHz, for a period."""
     circuit = Circuit()

@@ -52,9 +52,14 @@ def partial(error: CircuitError) -> TransientResult:
 def test_before_a_switch_without_hysteresis(method: str, accuracy: float, within: float) -> None:
     with pytest.raises(ConvergenceError, match="a hysteresis is missing") as caught:
         transient(
-            charger(), 0.01, initial={}, switches={"S1": Switch(("c", "0"), 5.0, on=1.0, off=OFF)}, method=method,
-            accuracy=accuracy, points=101,
-        )  # fmt: skip
+            charger(),
+            0.01,
+            initial={},
+            switches={"S1": Switch(("c", "0"), 5.0, on=1.0, off=OFF)},
+            method=method,
+            accuracy=accuracy,
+            points=101,
+        )
     run = partial(caught.value)
     assert run.stop == pytest.approx(END, rel=within)
     assert run.times[:-1] == pytest.approx(1e-4 * np.arange(7), abs=1e-15)

@@ -121,12 +121,17 @@ def test_a_charge_that_nothing_changes_stays_as_it_began() -> None:
     assert gap == pytest.approx(np.full(gap.size, 4.0), abs=1e-10)
 
 
-@pytest.mark.parametrize(("waves", "period", "said"), [
-    ({"V1": Sine(0.0, 1.0, 50.0, 0.0, 3.0)}, None, "V1 is not periodic"),
-    ({"V1": Exponential(0.0, 1.0, 0.0, 1.0, 2.0, 1.0)}, None, "V1 is not periodic"),
-    ({}, None, "no source is periodic"), ({"V1": Sine(0.0, 1.0, 50.0)}, 0.03, "not a whole number"),
-    ({"V1": Sine(0.0, 1.0, 50.0)}, 0.001, "not a whole number"), ({"V1": Sine(0.0, 1.0, 50.0)}, -1.0, "positive time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("waves", "period", "said"),
+    [
+        ({"V1": Sine(0.0, 1.0, 50.0, 0.0, 3.0)}, None, "V1 is not periodic"),
+        ({"V1": Exponential(0.0, 1.0, 0.0, 1.0, 2.0, 1.0)}, None, "V1 is not periodic"),
+        ({}, None, "no source is periodic"),
+        ({"V1": Sine(0.0, 1.0, 50.0)}, 0.03, "not a whole number"),
+        ({"V1": Sine(0.0, 1.0, 50.0)}, 0.001, "not a whole number"),
+        ({"V1": Sine(0.0, 1.0, 50.0)}, -1.0, "positive time"),
+    ],
+)
 def test_refused(waves: dict, period: float | None, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         steady_state_periodic(rectifier(), waves, period)

@@ -99,8 +99,12 @@ def test_a_network_of_diodes_against_an_integrator() -> None:
         def rates(_: float, y: np.ndarray, v1: float = v1, v2: float = v2) -> list[float]:
             d1, d2 = max(y[0] - y[2], 0.0) / 1e-2, max(y[1] - y[2], 0.0) / 1e-2
             i1, i2 = (v1 - y[0]) / 1e3, (v2 - y[1]) / 1e3
-            return [(i1 - y[0] / 4e3 - d1) / 1e-9, (i2 - y[1] / 4e3 - d2) / 2e-9, (d1 + d2 - y[2] / 2e3) / 3e-9,
-                    v1 * i1 + v2 * i2]  # fmt: skip
+            return [
+                (i1 - y[0] / 4e3 - d1) / 1e-9,
+                (i2 - y[1] / 4e3 - d2) / 2e-9,
+                (d1 + d2 - y[2] / 2e3) / 3e-9,
+                v1 * i1 + v2 * i2,
+            ]
 
         run = solve_ivp(rates, (0.0, 6e-5), [0.0] * 4, method="Radau", rtol=1e-9, atol=1e-13, dense_output=True)
         times = np.linspace(0.0, 6e-5, 60_001)
@@ -135,8 +139,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [float(row["time"]) for row in rows] == times
     assert main(["energy", deck, *words, "--previous"]) == 0
     assert "settling time" in capsys.readouterr().out
-    for extra, said in ((["--capacitance", "0=1p"], "ground"), (["--capacitance", "-1p"], "positive"),
-                        (["--share", "2"], "between 0 and 1"), (["--outputs", "i(R1)"], "i(R1)")):  # fmt: skip
+    for extra, said in (
+        (["--capacitance", "0=1p"], "ground"),
+        (["--capacitance", "-1p"], "positive"),
+        (["--share", "2"], "between 0 and 1"),
+        (["--outputs", "i(R1)"], "i(R1)"),
+    ):
         assert main(["energy", deck, *words, *extra]) == 2
         assert said in capsys.readouterr().err
     assert main(["energy", deck, "--data", data]) == 2

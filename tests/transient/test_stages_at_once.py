@@ -167,9 +167,12 @@ def test_sources_and_nodes_of_one_potential(name: str) -> None:
         column[smooth.slope], column[smooth.touch], column[smooth.rest] = 1.0, 0.0, 0.0
         circuit = stages.ready.expansion.circuit
         system = ControlledSystem(
-            circuit, circuit.arrays()._replace(value=column), laws, None,
+            circuit,
+            circuit.arrays()._replace(value=column),
+            laws,
+            None,
             np.concatenate([smooth.slope, stages.companion.storing]),
-        )  # fmt: skip
+        )
         right, same = np.empty(system.eq.size + 1), np.empty(circuit.arrays().n_nodes, dtype=np.int64)
         stage_equations.put_sources(made, laws, column, right)
         theirs = system.sources.of(column)

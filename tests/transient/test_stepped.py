@@ -108,7 +108,7 @@ def test_a_run_with_an_error_keeps_what_was_before() -> None:
         (RECTIFIER, {"R1": np.linspace(1.0, 2.0, 200_000)}, "200,000 runs"),
         (RECTIFIER, {"R1": [-1.0]}, "R1"),
     ],
-)  # fmt: skip
+)
 def test_refused(deck: str, vary: dict[str, list[float]], said: str) -> None:
     with pytest.raises(Exception, match=said) as caught:
         transient_sweep(read_deck_text(deck), vary)
@@ -173,9 +173,14 @@ def test_ended_early_it_has_the_runs_done() -> None:
     ("deck", "values", "rows", "code"), [(RECTIFIER, "c=5u,10u,20u", 41, 130), (CLOSING, "h=0,1,2", 21, 3)]
 )
 def test_interrupted_it_shows_the_runs_done(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, deck: str, values: str,
-    rows: int, code: int,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    deck: str,
+    values: str,
+    rows: int,
+    code: int,
+) -> None:
     """A run that failed before the signal is an error still."""
     path = tmp_path / "deck.cir"
     path.write_text(deck)

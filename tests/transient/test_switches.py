@@ -33,8 +33,10 @@ def test_a_switch_that_a_sine_controls() -> None:
     switch = Switch(("c", "0"), threshold=0.5, hysteresis=0.1, on=1.0, off=1e6)
     found = transient(circuit, 0.1, {"Vc": Sine(0.0, 1.0, 50.0)}, switches={"S1": switch})
     turn = 2.0 * math.pi * 50.0
-    exact = sorted([math.asin(0.6) / turn + 0.02 * k for k in range(5)]
-                   + [(math.pi - math.asin(0.4)) / turn + 0.02 * k for k in range(5)])  # fmt: skip
+    exact = sorted(
+        [math.asin(0.6) / turn + 0.02 * k for k in range(5)]
+        + [(math.pi - math.asin(0.4)) / turn + 0.02 * k for k in range(5)]
+    )
     assert [event.time for event in found.events] == pytest.approx(exact, abs=1e-16, rel=1e-14)
     assert [event.changed for event in found.events[:2]] == [("+S1",), ("-S1",)]
     closed = [any(a <= t < b for a, b in zip(exact[::2], exact[1::2])) for t in found.times]

@@ -34,9 +34,13 @@ def test_bridge_and_six_pulses() -> None:
     assert {len(event.changed) for event in found.events} == {2}
 
 
-@pytest.mark.parametrize(("name", "out", "stop"), [
-    ("buck-converter", ("out", "0"), 4e-5), ("rectifier-six-pulse-smoothed", ("out", "n"), 7e-3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "out", "stop"),
+    [
+        ("buck-converter", ("out", "0"), 4e-5),
+        ("rectifier-six-pulse-smoothed", ("out", "n"), 7e-3),
+    ],
+)
 def test_steps_from_rest_and_from_an_event(name: str, out: tuple[str, str], stop: float) -> None:
     """Implicit as exact: no current has flowed before the first event; an event at an output time is passed at once."""
     deck = read_deck(NETLISTS / f"{name}.cir")
@@ -98,12 +102,20 @@ def test_cards_of_the_decks_are_measured() -> None:
 
 # Deck, quantity, bound: ngspice's diodes drop N vt ln(i / IS), some millivolts here, and its steps resolve events.
 THEIRS = (
-    ("half-wave-smoothed", "out", 0.05), ("rectifier-bridge-smoothed", "out", 0.05), ("voltage-doubler", "out", 0.1),
-    ("cockcroft-walton", "b3", 2.0), ("clamp-capacitor", "out", 0.05), ("peak-detector", "out", 0.05),
-    ("buck-converter", "out", 0.05), ("boost-converter", "out", 0.1), ("buck-boost-converter", "out", 0.1),
-    ("flyback-converter", "out", 0.1), ("charge-sharing", "b", 0.05), ("relay-flyback", "d", 0.12),
+    ("half-wave-smoothed", "out", 0.05),
+    ("rectifier-bridge-smoothed", "out", 0.05),
+    ("voltage-doubler", "out", 0.1),
+    ("cockcroft-walton", "b3", 2.0),
+    ("clamp-capacitor", "out", 0.05),
+    ("peak-detector", "out", 0.05),
+    ("buck-converter", "out", 0.05),
+    ("boost-converter", "out", 0.1),
+    ("buck-boost-converter", "out", 0.1),
+    ("flyback-converter", "out", 0.1),
+    ("charge-sharing", "b", 0.05),
+    ("relay-flyback", "d", 0.12),
     ("clipper-1n4148", "out", 0.005),
-)  # fmt: skip
+)
 
 
 @pytest.mark.ngspice

@@ -57,11 +57,14 @@ def test_columns_of_the_deck(capsys: pytest.CaptureFixture[str], tank: str) -> N
         assert float(row["{2*i(R1)}"]) == pytest.approx(2e-3 * abs(exact), abs=1e-13)
 
 
-@pytest.mark.parametrize("card, times", [
-    ("1u 40u", [f"{k}e-06" for k in range(1, 10)] + [f"{k // 10}.{k % 10}e-05" for k in range(10, 41)]),
-    ("3u 10u", ["3e-06", "6e-06", "9e-06", "1e-05"]),
-    ("0.1m 0.5m 0.2m", ["0.0002", "0.0003", "0.0004", "0.0005"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "card, times",
+    [
+        ("1u 40u", [f"{k}e-06" for k in range(1, 10)] + [f"{k // 10}.{k % 10}e-05" for k in range(10, 41)]),
+        ("3u 10u", ["3e-06", "6e-06", "9e-06", "1e-05"]),
+        ("0.1m 0.5m 0.2m", ["0.0002", "0.0003", "0.0004", "0.0005"]),
+    ],
+)
 def test_times_are_decimal_multiples_of_the_step(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, card: str, times: list[str]
 ) -> None:
@@ -99,7 +102,7 @@ def test_output_from_a_start_time(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert [float(late[0]["time"]), float(late[-1]["time"]), len(late)] == [4e-3, 5e-3, 101]
     assert [float(row["v(a,b)"]) for row in late] == pytest.approx(
         [float(row["v(a,b)"]) for row in whole[400:]], abs=1e-13
-    )  # fmt: skip
+    )
 
 
 def test_a_picture(capsys: pytest.CaptureFixture[str], tank: str, tmp_path: Path) -> None:
@@ -108,11 +111,14 @@ def test_a_picture(capsys: pytest.CaptureFixture[str], tank: str, tmp_path: Path
     assert "conducting" in (tmp_path / "tank.svg").read_text()
 
 
-@pytest.mark.parametrize("change", [
-    ("R1 p m 1k", "R1 p m 1k\nV1 x 0 SFFM(0 1 1k 1 100)\nR3 x 0 1"),
-    ("D1 a p circuitsim_ideal", "D1 a p junction\n.model junction D(is=1f n=0.01)"),
-    ("R1 p m 1k", "R1 p m 1k\nE1 x 0 a b 2\nR3 x 0 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("R1 p m 1k", "R1 p m 1k\nV1 x 0 SFFM(0 1 1k 1 100)\nR3 x 0 1"),
+        ("D1 a p circuitsim_ideal", "D1 a p junction\n.model junction D(is=1f n=0.01)"),
+        ("R1 p m 1k", "R1 p m 1k\nE1 x 0 a b 2\nR3 x 0 1"),
+    ],
+)
 def test_what_has_no_exact_waveforms_gets_the_implicit_method(
     capsys: pytest.CaptureFixture[str], tank: str, tmp_path: Path, change: tuple[str, str]
 ) -> None:
@@ -127,11 +133,14 @@ def test_what_has_no_exact_waveforms_gets_the_implicit_method(
             assert float(row[name]) == pytest.approx(float(own[name]), abs=2e-2)
 
 
-@pytest.mark.parametrize(("change", "said"), [
-    ((".tran 10u 5m uic", ""), "no .tran card"),
-    ((".tran 10u 5m uic", ".tran 1n 5 uic"), "output times"),
-    (("R1 p m 1k", "R1 p m 1k\nR3 x 0 1\nX1 x y bidiramp gain=2"), "X1: amplifiers are not done in time"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((".tran 10u 5m uic", ""), "no .tran card"),
+        ((".tran 10u 5m uic", ".tran 1n 5 uic"), "output times"),
+        (("R1 p m 1k", "R1 p m 1k\nR3 x 0 1\nX1 x y bidiramp gain=2"), "X1: amplifiers are not done in time"),
+    ],
+)
 def test_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, change: tuple[str, str], said: str) -> None:
     path = tmp_path / "deck.cir"
     path.write_text(TANK.replace(*change))

@@ -81,8 +81,9 @@ R2 c 0 10
     found = run(text)
     opened = next(event.time for event in found.events if "-S1" in event.changed)
     before, after = opened - 1e-9, opened + 1e-9
-    flux = [1e-4 * i1 + 5e-5 * i2 for i1, i2 in
-            zip(*(found.current(name, times=[before, after]) for name in ("L1", "L2")))]  # fmt: skip
+    flux = [
+        1e-4 * i1 + 5e-5 * i2 for i1, i2 in zip(*(found.current(name, times=[before, after]) for name in ("L1", "L2")))
+    ]
     assert flux[1] == pytest.approx(flux[0], rel=1e-3)
     assert found.current("L2", times=[before])[0] == pytest.approx(0.0, abs=1e-9)
     handed = 2.0 * found.current("L1", times=[before])[0]

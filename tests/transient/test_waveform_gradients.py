@@ -113,9 +113,10 @@ def test_against_differences(seed: int) -> None:
     assert len(found.events) >= 100
     begin, end = np.sort(rng.uniform(0.0, found.stop, 2)).tolist()
     functionals = [
-        Value(first, float(rng.uniform(0.0, found.stop))), Integral(second, begin, found.stop),
+        Value(first, float(rng.uniform(0.0, found.stop))),
+        Integral(second, begin, found.stop),
         Integral(first, 0.0, end, 2),
-    ]  # fmt: skip
+    ]
     sizes = [by_measurement(found, own) for own in functionals]
     weights = (rng.uniform(0.5, 1.0, 3) / np.abs(sizes)).tolist()
     result = waveform_gradient(found, functionals, list(values), weights)
@@ -181,11 +182,16 @@ def test_a_rectifier_learns_its_mean_and_its_ripple() -> None:
     assert measure(run, f"x RMS {{v(o,m)-{mean!r}}}").value == pytest.approx(0.1, rel=1e-3)
 
 
-@pytest.mark.parametrize(("functional", "name", "said"), [
-    (Value("v(o,m)", 2.0), "R1", "in order"), (Integral("v(o,m)", 0.01, 0.0), "R1", "in order"),
-    (Integral("v(o,m)", 0.0, 0.01, 3), "R1", "power"), (Value("p(R1)", 0.0), "R1", "neither"),
-    (Value("v(o)", 0.0), "D1", "have gradients by"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("functional", "name", "said"),
+    [
+        (Value("v(o,m)", 2.0), "R1", "in order"),
+        (Integral("v(o,m)", 0.01, 0.0), "R1", "in order"),
+        (Integral("v(o,m)", 0.0, 0.01, 3), "R1", "power"),
+        (Value("p(R1)", 0.0), "R1", "neither"),
+        (Value("v(o)", 0.0), "D1", "have gradients by"),
+    ],
+)
 def test_refused(functional: Value | Integral, name: str, said: str) -> None:
     run = bridge(FAMILIES[0][1], stop=0.02)
     with pytest.raises(UsageError, match=said):

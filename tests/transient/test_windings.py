@@ -22,8 +22,18 @@ JUNCTION = "D(IS=1e-12 N=1 RS=0.01)"
 STRAIGHT = "D(VFWD=0.7 RON=0.01)"
 Numbers = dict[str, float]
 Deck = Callable[[float, str], str]
-LOADED: Numbers = {"L1": 0.1, "L2": 0.025, "L3": 0.4, "R1": 50.0, "R2": 20.0, "R3": 300.0, "V1": 5.0,
-                   "L1.ic": 0.02, "L2.ic": -0.03, "L3.ic": 0.005}  # fmt: skip
+LOADED: Numbers = {
+    "L1": 0.1,
+    "L2": 0.025,
+    "L3": 0.4,
+    "R1": 50.0,
+    "R2": 20.0,
+    "R3": 300.0,
+    "V1": 5.0,
+    "L1.ic": 0.02,
+    "L2.ic": -0.03,
+    "L3.ic": 0.005,
+}
 
 
 def couplings(count: int, factor: float) -> str:
@@ -106,8 +116,14 @@ def closed_form(n: Numbers, time: float) -> dict[str, float]:
     last, first = n["V1"] / n["R1"], n["L1.ic"] + turns[0] * n["L2.ic"] + turns[1] * n["L3.ic"]
     current = last + (first - last) * math.exp(-time / (n["L1"] * siemens))
     v = (last - current) / siemens
-    return {"v(a)": v, "v(s)": turns[0] * v, "v(t)": turns[1] * v, "i(L1)": (n["V1"] - v) / n["R1"],
-            "i(L2)": -turns[0] * v / n["R2"], "i(L3)": -turns[1] * v / n["R3"]}  # fmt: skip
+    return {
+        "v(a)": v,
+        "v(s)": turns[0] * v,
+        "v(t)": turns[1] * v,
+        "i(L1)": (n["V1"] - v) / n["R1"],
+        "i(L2)": -turns[0] * v / n["R2"],
+        "i(L3)": -turns[1] * v / n["R3"],
+    }
 
 
 IDEAL = {("L1", "L2"): 1.0, ("L1", "L3"): 1.0, ("L2", "L3"): 1.0}
@@ -139,9 +155,13 @@ def test_gradients_of_ideal_windings() -> None:
         gradient = waveform_gradient(found, [Value(column, time)], names).gradient
         relative = [LOADED[name] * gradient[name] for name in names]
         difference = [
-            (closed_form({**LOADED, name: 1.001 * LOADED[name]}, time)[column]
-             - closed_form({**LOADED, name: 0.999 * LOADED[name]}, time)[column]) / 0.002 for name in names
-        ]  # fmt: skip
+            (
+                closed_form({**LOADED, name: 1.001 * LOADED[name]}, time)[column]
+                - closed_form({**LOADED, name: 0.999 * LOADED[name]}, time)[column]
+            )
+            / 0.002
+            for name in names
+        ]
         scale = max(abs(own) for own in difference)
         assert relative == pytest.approx(difference, abs=1e-5 * scale)
     with pytest.raises(UsageError, match="ideal coupling"):

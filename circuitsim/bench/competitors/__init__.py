@@ -51,8 +51,13 @@ OURS = "circuitsim"
 CVXPY_KINDS = ("cvxpy", "cvxpy-dpp", "cvxpy-nodal", "cvxpy-nodal-dpp")
 """Ways to write the problem (`cvxpy_problem.FORMS`): sum of squares or nodal matrix, with constants or parameters."""
 CVXPY_BACKENDS = {
-    "CLARABEL": "clarabel", "PIQP": "piqp", "OSQP": "osqp", "SCS": "scs", "HIGHS": "highspy", "DAQP": "daqp",
-}  # fmt: skip
+    "CLARABEL": "clarabel",
+    "PIQP": "piqp",
+    "OSQP": "osqp",
+    "SCS": "scs",
+    "HIGHS": "highspy",
+    "DAQP": "daqp",
+}
 """Name in cvxpy → package."""
 TABLE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     OURS: ("ours", "", ()),

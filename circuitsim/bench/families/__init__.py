@@ -50,11 +50,16 @@ _ROWS = (
     Family("crossbar-1d1r", "the same with a diode in series with every cell", arrays.rectifying_crossbar),
     Family("drn", "layered network: doubled inputs, two hidden layers held by diodes to ground", arrays.layered),
     Family(
-        "shockley-grid", "m×m mesh, 30 % of the edges carry a junction diode in parallel; m V across it",
-        devices.shockley_grid, linear=True, convex_program=False,
+        "shockley-grid",
+        "m×m mesh, 30 % of the edges carry a junction diode in parallel; m V across it",
+        devices.shockley_grid,
+        linear=True,
+        convex_program=False,
     ),
     Family(
-        "op-amp-stages", "inverting amplifiers of gain 1e5 in a row, a rectifier behind each", amplifiers.stages,
+        "op-amp-stages",
+        "inverting amplifiers of gain 1e5 in a row, a rectifier behind each",
+        amplifiers.stages,
         convex_program=False,
     ),
 )

@@ -27,8 +27,9 @@ def mesh(m: int, share: float, seed: int) -> Circuit:
     rng = np.random.default_rng([seed, m, 9])
     circuit = Circuit(f"shockley-grid, {m * m + 1} unknowns, seed {seed}")
     node = np.array([[f"n{i}_{j}" for j in range(m)] for i in range(m)])
-    ends = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()]), np.concatenate(
-        [node[:, 1:].ravel(), node[1:].ravel()]
+    ends = (
+        np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()]),
+        np.concatenate([node[:, 1:].ravel(), node[1:].ravel()]),
     )
     ohms = OHMS * np.exp(0.5 * rng.standard_normal(ends[0].size))
     circuit.voltage_source("V0", "rail", "0", float(m))

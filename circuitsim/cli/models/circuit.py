@@ -20,10 +20,23 @@ if TYPE_CHECKING:
     from circuitsim.learning import Learner
 
 DEFAULTS: dict[str, Any] = {
-    **learning.DEFAULTS, "epochs": 50, "batch": 16, "lr": None, "lr_current": None, "lr_device": None,
-    "optimizer": "adam", "momentum": 0.9, "weight_decay": 0.0, "schedule": "constant", "lr_decay": 0.99,
-    "lr_final": 0.0, "test": None, "split": None, "uncertified": "skip", "steady": False,
-}  # fmt: skip
+    **learning.DEFAULTS,
+    "epochs": 50,
+    "batch": 16,
+    "lr": None,
+    "lr_current": None,
+    "lr_device": None,
+    "optimizer": "adam",
+    "momentum": 0.9,
+    "weight_decay": 0.0,
+    "schedule": "constant",
+    "lr_decay": 0.99,
+    "lr_final": 0.0,
+    "test": None,
+    "split": None,
+    "uncertified": "skip",
+    "steady": False,
+}
 
 OPTIONS: dict[str, tuple[type, str, str]] = {
     "--method": (str, "NAME", "ep (default), coupled, frequency, agnostic or implicit"),
@@ -60,9 +73,11 @@ def add_arguments(group: Any) -> None:
     for name, (kind, metavar, words) in OPTIONS.items():
         learning.add_option(group, name, kind, metavar, words)
     group.add_argument(
-        "--steady", action="store_true", default=argparse.SUPPRESS,
+        "--steady",
+        action="store_true",
+        default=argparse.SUPPRESS,
         help="data over time: fit the periodic steady state, times count within its period",
-    )  # fmt: skip
+    )
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
@@ -82,9 +97,14 @@ def build(options: Mapping[str, Any]) -> Experiment:
     train, test = _sets(options, setting)
     optimizer, rates = _optimizer(options, setting)
     plan = TrainingPlan(
-        options["epochs"], options["batch"], options["seed"], optimizer, schedule_of(options),
-        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
-    )  # fmt: skip
+        options["epochs"],
+        options["batch"],
+        options["seed"],
+        optimizer,
+        schedule_of(options),
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
     learner = Learner(setting.block, estimator, setting.loss, options["uncertified"], _fingerprint(setting))
     chosen = {**chosen, **rates, "classes": list(setting.samples.classes)}
     if options["temperature"] is None and hasattr(setting.loss, "temperature"):
@@ -95,7 +115,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     held = f", {test.size} held out" if test is not None else ""
     name = setting.block.circuit.title or options["deck"]
     return Experiment(
-        learner, (train.x, train.y), plan,
+        learner,
+        (train.x, train.y),
+        plan,
         title=f"{name}: {sizes}; {options['method']}, {train.size} samples{held}",
         evaluate=None if test is None else lambda rng: _measured(learner, test),
         notes=[str(problem) for problem in setting.warnings],
@@ -103,7 +125,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         draw=lambda directory, history: _draw(learner.block, train, directory, history),
         summary=lambda history: _summary(history, learner.block.at_bound()),
         chosen=chosen,
-    )  # fmt: skip
+    )
 
 
 def _sets(options: Mapping[str, Any], setting: Setting) -> tuple[Samples, Samples | None]:

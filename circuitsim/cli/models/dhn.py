@@ -58,9 +58,11 @@ def add_arguments(group: Any) -> None:
     )
     group.add_argument("--cold", action="store_true", default=none, help="start each batch at zero")
     group.add_argument(
-        "--allow-nonconvex", action="store_true", default=none,
+        "--allow-nonconvex",
+        action="store_true",
+        default=none,
         help="count samples whose energy is not convex at −β; never certified",
-    )  # fmt: skip
+    )
     group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
 
 
@@ -77,9 +79,13 @@ def build(options: Mapping[str, Any]) -> Experiment:
 
     preset = chosen_preset(options["preset"], published_models())
     preset_values = {
-        "epochs": preset.epochs, "batch": BATCH, "hidden": preset.hidden[0], "beta": preset.beta,
-        "sweeps": preset.sweeps, "nudged_sweeps": preset.nudged_sweeps,
-    }  # fmt: skip
+        "epochs": preset.epochs,
+        "batch": BATCH,
+        "hidden": preset.hidden[0],
+        "beta": preset.beta,
+        "sweeps": preset.sweeps,
+        "nudged_sweeps": preset.nudged_sweeps,
+    }
     chosen = {name: value for name, value in preset_values.items() if options[name] is None}
     name, notes = choose(options["dataset"], options["data_dir"])
     options = {**options, **chosen}
@@ -88,9 +94,14 @@ def build(options: Mapping[str, Any]) -> Experiment:
     images = load(name, options["data_dir"])
     rates = preset.rates if options["lr"] is None else (options["lr"],) * len(preset.rates)
     plan = TrainingPlan(
-        options["epochs"], options["batch"], options["seed"], SGD(rates_by_name(rates)), Exponential(RATE_DECAY),
-        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
-    )  # fmt: skip
+        options["epochs"],
+        options["batch"],
+        options["seed"],
+        SGD(rates_by_name(rates)),
+        Exponential(RATE_DECAY),
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
     classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
     units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
@@ -103,7 +114,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options["precision"]), SPREAD)
     how = f"{options['method']}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
     return Experiment(
-        net, (images.train, images.train_labels), plan,
+        net,
+        (images.train, images.train_labels),
+        plan,
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
         evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
@@ -111,7 +124,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         draw=_draw,
         summary=_summary,
         chosen={**chosen, "dataset": name},
-    )  # fmt: skip
+    )
 
 
 class DhnEvaluation:

@@ -91,24 +91,37 @@ def build(options: Mapping[str, Any]) -> Experiment:
         input_gain=_given(options["input_gain"], preset.architecture.input_gain),
     )
     learning = replace(
-        preset.learning, variant=options["variant"], tolerance=options["tolerance"],
+        preset.learning,
+        variant=options["variant"],
+        tolerance=options["tolerance"],
         **{key: options[key] for key in ("beta", "sweeps", "nudged_sweeps") if options[key] is not None},
-    )  # fmt: skip
+    )
     if options["threads"] < 1:
         raise UsageError(f"at least one thread is needed, not {options['threads']}")
     plan = TrainingPlan(
-        _given(options["epochs"], preset.epochs), _given(options["batch"], preset.batch), options["seed"],
-        SGD(preset.rates() if options["lr"] is None else options["lr"]), Exponential(preset.rate_decay),
-        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
-    )  # fmt: skip
+        _given(options["epochs"], preset.epochs),
+        _given(options["batch"], preset.batch),
+        options["seed"],
+        SGD(preset.rates() if options["lr"] is None else options["lr"]),
+        Exponential(preset.rate_decay),
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
     learner = LayeredLearner(
         # A stream of its own, so that the start does not repeat the trainer's draws.
-        architecture, learning, plan.batch, np.random.default_rng((plan.seed, 3)), options["method"],
-        np.dtype(options["precision"]), options["threads"],
-    )  # fmt: skip
+        architecture,
+        learning,
+        plan.batch,
+        np.random.default_rng((plan.seed, 3)),
+        options["method"],
+        np.dtype(options["precision"]),
+        options["threads"],
+    )
     learner.warm_up(data.train, data.train_labels)
     return Experiment(
-        learner, (data.train, data.train_labels), plan,
+        learner,
+        (data.train, data.train_labels),
+        plan,
         title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
         f"{architecture.input_gain:g}, {options['method']}, {name}, {len(data.train)} samples",
         evaluate=Evaluation(learner, data.test, data.test_labels),
@@ -117,7 +130,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         save=lambda directory: _save(learner, directory),
         draw=_draw,
         summary=_summary,
-    )  # fmt: skip
+    )
 
 
 def _given(value: Any, default: Any) -> Any:

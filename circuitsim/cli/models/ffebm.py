@@ -39,18 +39,31 @@ DEFAULTS: dict[str, Any] = {
 }
 
 FILE_OPTIONS = {
-    "elements": Reading(Kind.TABLES), "scale_errors": Reading(Kind.SWITCH), "augment": Reading(Kind.SWITCH),
-}  # fmt: skip
+    "elements": Reading(Kind.TABLES),
+    "scale_errors": Reading(Kind.SWITCH),
+    "augment": Reading(Kind.SWITCH),
+}
 
 PLAIN: dict[str, Any] = {
-    "beta": 0.02, "last": "stationary", "scale_errors": True, "epochs": 10, "batch": 32, "lr": 2e-3, "lr_final": 0.0,
-    "weight_decay": 0.0, "augment": False,
-}  # fmt: skip
+    "beta": 0.02,
+    "last": "stationary",
+    "scale_errors": True,
+    "epochs": 10,
+    "batch": 32,
+    "lr": 2e-3,
+    "lr_final": 0.0,
+    "weight_decay": 0.0,
+    "augment": False,
+}
 
 # What the published runs share (Nest & Ernoult 2024, App. A.6).
 PUBLISHED: dict[str, Any] = {
-    "beta": 0.2, "last": "elastic", "scale_errors": False, "weight_decay": 3e-4, "augment": True,
-}  # fmt: skip
+    "beta": 0.2,
+    "last": "elastic",
+    "scale_errors": False,
+    "weight_decay": 3e-4,
+    "augment": True,
+}
 
 
 EPILOG = """\
@@ -75,9 +88,11 @@ def add_arguments(group: Any) -> None:
         "--last", metavar="NAME", default=none, help="nudge of the last block: stationary (default) or elastic"
     )
     group.add_argument(
-        "--allow-nonconvex", action="store_true", default=none,
+        "--allow-nonconvex",
+        action="store_true",
+        default=none,
         help="compute also where an elastic nudge leaves no convex energy (never certified)",
-    )  # fmt: skip
+    )
     group.add_argument("--optimizer", metavar="NAME", default=none, help="adam (default) or sgd")
     group.add_argument("--lr-final", type=float, metavar="R", default=none, help="learning rate at the end (0)")
     group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
@@ -107,7 +122,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
         chain.augment = FlipAndCrop((images.shape[0], images.shape[1], images.shape[2]))
     train, labels = images.train[: options["samples"]], images.train_labels[: options["samples"]]
     return Experiment(
-        chain, (train, labels), _plan(options, chain),
+        chain,
+        (train, labels),
+        _plan(options, chain),
         title=f"ffebm: {_kinds(elements)}; {options['method']}, "
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
@@ -116,7 +133,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         draw=_draw,
         summary=_summary,
         chosen=chosen,
-    )  # fmt: skip
+    )
 
 
 FEW_ELEMENTS = 8
@@ -210,10 +227,14 @@ def _plan(options: Mapping[str, Any], chain: Any) -> Any:
     else:
         optimizer = Momentum(rates, options["momentum"], options["weight_decay"])
     return TrainingPlan(
-        options["epochs"], options["batch"], options["seed"], optimizer,
+        options["epochs"],
+        options["batch"],
+        options["seed"],
+        optimizer,
         Cosine(max(1, options["epochs"]), options["lr_final"] / options["lr"]),
-        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
-    )  # fmt: skip
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
 
 
 def _save(chain: Any, directory: Path) -> list[Path]:

@@ -46,9 +46,12 @@ def add_arguments(group: Any) -> None:
     group.add_argument("--k", type=int, metavar="K", default=none, help="Gibbs steps for each update, CD-k (1)")
     group.add_argument("--k-max", type=int, metavar="K", default=none, help="raise k with the weights up to this")
     group.add_argument(
-        "--nats-per-step", type=float, metavar="X", default=none,
+        "--nats-per-step",
+        type=float,
+        metavar="X",
+        default=none,
         help="adaptive k: one step for each X nats of the largest energy change (0.5)",
-    )  # fmt: skip
+    )
     group.add_argument(
         "--persistent", type=int, metavar="CHAINS", default=none, help="persistent CD with so many chains (0: CD-k)"
     )
@@ -56,9 +59,11 @@ def add_arguments(group: Any) -> None:
     group.add_argument("--units", type=int, metavar="N", default=none, help="visible units of diag and 1dball (6)")
     group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of the parameters (float32)")
     group.add_argument(
-        "--grey", action="store_true", default=none,
+        "--grey",
+        action="store_true",
+        default=none,
         help="take grey values as probabilities; otherwise pixels are on at half intensity and more",
-    )  # fmt: skip
+    )
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
@@ -80,9 +85,13 @@ def build(options: Mapping[str, Any]) -> Experiment:
         raise UsageError(f"the spread of the initial weights must not be negative, not {options['spread']}")
     optimizer = Momentum(options["lr"], options["momentum"], {"weights": options["weight_decay"]})
     plan = TrainingPlan(
-        options["epochs"], options["batch"], options["seed"], optimizer,
-        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
-    )  # fmt: skip
+        options["epochs"],
+        options["batch"],
+        options["seed"],
+        optimizer,
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     machine = RestrictedBoltzmannMachine.random(
@@ -95,7 +104,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     method = "persistent CD" if options["persistent"] else "CD"
     steps = f"k = {k}" if k_max is None else f"k from {k} to {k_max}"
     return Experiment(
-        learner, (data,), plan,
+        learner,
+        (data,),
+        plan,
         title=f"rbm: {machine.visible} visible and {machine.hidden} hidden units, {method}, {steps}, "
         f"{len(data)} samples",
         evaluate=monitor,
@@ -104,7 +115,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         draw=lambda directory, history: _draw(learner.machine, data, shape, plan.seed, directory, history),
         summary=_summary,
         chosen={"dataset": name},
-    )  # fmt: skip
+    )
 
 
 def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], bool]:
@@ -131,9 +142,7 @@ def _save(machine: Any, directory: Path) -> list[Path]:
     return [directory / "model.npz"]
 
 
-def _draw(
-    machine: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History
-) -> list[Path]:
+def _draw(machine: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History) -> list[Path]:
     """Filters, samples and the learning curve."""
     import numpy as np
 

@@ -19,9 +19,25 @@ if TYPE_CHECKING:
 RATE = 0.05
 """Learning rate: relative change of a number in one step of Adam."""
 OTHER = (
-    "gain", "loss", "low", "high", "temperature", "method", "variant", "nudge", "beta", "kink_share", "eta", "gamma",
-    "times", "epsilon", "outputs", "lr_current", "lr_device", "uncertified",
-)  # fmt: skip
+    "gain",
+    "loss",
+    "low",
+    "high",
+    "temperature",
+    "method",
+    "variant",
+    "nudge",
+    "beta",
+    "kink_share",
+    "eta",
+    "gamma",
+    "times",
+    "epsilon",
+    "outputs",
+    "lr_current",
+    "lr_device",
+    "uncertified",
+)
 """Options that belong to data at rest."""
 
 
@@ -46,16 +62,23 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
         held.parameters = fit.parameters
     rate = RATE if options["lr"] is None else options["lr"]
     plan = TrainingPlan(
-        options["epochs"], options["batch"], options["seed"], optimizer_of(options, rate), schedule_of(options),
-        evaluate_every=options["evaluate_every"], checkpoint_seconds=options["checkpoint_seconds"],
-    )  # fmt: skip
+        options["epochs"],
+        options["batch"],
+        options["seed"],
+        optimizer_of(options, rate),
+        schedule_of(options),
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
     measures = [own for own in targets if isinstance(own, MeasureTarget)]
     waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
     what = f"{len(measures)} measurement{'s' * (len(measures) != 1)}" if measures else waves
     count = f"{len(fit.timed.names)} number{'s' * (len(fit.timed.names) != 1)}"
     first = fit.values()
     return Experiment(
-        fit, (fit.samples,), plan,
+        fit,
+        (fit.samples,),
+        plan,
         title=f"{deck.circuit.title or options['deck']}: {count} to fit, {what}"
         + f"{', periodic steady state' * bool(options['steady'])}",
         evaluate=None if held is None else lambda rng: _held_out(held),
@@ -64,7 +87,7 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
         draw=lambda directory, history: _draw(fit, first, directory, history),
         summary=lambda history: _summary(fit, first, history),
         chosen={"lr": rate, "over_time": True},
-    )  # fmt: skip
+    )
 
 
 def _deck(options: Mapping[str, Any]) -> tuple[Deck, Roles, list[str]]:

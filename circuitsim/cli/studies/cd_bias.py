@@ -24,12 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--updates", type=int, default=50_000, metavar="N", help="updates of each run (50000)")
     parser.add_argument("--k", type=int, default=1, metavar="K", help="Gibbs steps of CD-k (1)")
     parser.add_argument(
-        "--batches", type=int, default=1, metavar="N",
+        "--batches",
+        type=int,
+        default=1,
+        metavar="N",
         help="batches of runs, between which the spread is measured; with 1 it is bootstrapped (1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--patterns", choices=[*PAPER, "both"], default="both", help="pattern set to learn (both)"
-    )  # fmt: skip
+    )
+    parser.add_argument("--patterns", choices=[*PAPER, "both"], default="both", help="pattern set to learn (both)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random initial weights (0)")
     parser.add_argument("--out", metavar="DIR", help="write cd-bias.png, cd-bias.csv and cd-bias.md here")
 

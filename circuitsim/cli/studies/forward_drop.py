@@ -121,8 +121,10 @@ def _write_mnist(args: argparse.Namespace) -> None:
     if not 0 < args.samples <= len(images.train):
         raise UsageError(f"--samples takes 1 to {len(images.train)}, not {args.samples}")
     rows = np.random.default_rng(0).permutation(len(images.train))[: args.samples]
-    sets = {"train": (images.train[rows], images.train_labels[rows]),
-            "test": (images.test[:HELD_OUT], images.test_labels[:HELD_OUT])}  # fmt: skip
+    sets = {
+        "train": (images.train[rows], images.train_labels[rows]),
+        "test": (images.test[:HELD_OUT], images.test_labels[:HELD_OUT]),
+    }
     for name, (pixels, labels) in sets.items():
         file = io.BytesIO()
         np.savez(file, x=features(pixels, images.shape[0]), y=labels)
@@ -146,9 +148,15 @@ def _options(drop: float, gain: float, args: argparse.Namespace) -> dict[str, An
     if args.dataset == "mnist":
         data = {"data": str(folder / "mnist-train.npz"), "test": str(folder / "mnist-test.npz")}
     return {
-        "model": "circuit", "deck": deck(drop, folder), "gain": gain, "scatter": 0.3, "method": "implicit",
-        "batch": 16, "seed": 0, **data,
-    }  # fmt: skip
+        "model": "circuit",
+        "deck": deck(drop, folder),
+        "gain": gain,
+        "scatter": 0.3,
+        "method": "implicit",
+        "batch": 16,
+        "seed": 0,
+        **data,
+    }
 
 
 def _one(case: Case, late: Callable[[], bool]) -> DropRun | None:
@@ -199,13 +207,19 @@ def _carried(one: DropRun, results: list[DropRun], args: argparse.Namespace) -> 
 def _rows(results: list[DropRun], carried: list[float | None]) -> list[tuple[Any, ...]]:
     """Gain, drop, epochs, accuracies, current, worst certificate, share of uncertified samples, seconds of each run."""
     return [
-        (one.gain, one.drop, one.history[-1]["epoch"], 100.0 * (1.0 - one.history[-1]["test_error"]),
-         None if other is None else 100.0 * (1.0 - other), one.current,
-         max(row["certificate"] for row in one.history),
-         sum(row["uncertified_fraction"] for row in one.history) / len(one.history),
-         one.history[-1]["seconds"])
+        (
+            one.gain,
+            one.drop,
+            one.history[-1]["epoch"],
+            100.0 * (1.0 - one.history[-1]["test_error"]),
+            None if other is None else 100.0 * (1.0 - other),
+            one.current,
+            max(row["certificate"] for row in one.history),
+            sum(row["uncertified_fraction"] for row in one.history) / len(one.history),
+            one.history[-1]["seconds"],
+        )
         for one, other in zip(results, carried)
-    ]  # fmt: skip
+    ]
 
 
 def page_of(results: list[DropRun], carried: list[float | None], args: argparse.Namespace) -> str:
@@ -217,18 +231,22 @@ def page_of(results: list[DropRun], carried: list[float | None], args: argparse.
     for option, given, usual in (("drops", args.drops, DROPS), ("gains", args.gains, GAINS)):
         more += "" if given == usual else f" --{option} {given}"
     lines = [
-        f"# {TITLES[args.dataset]}: accuracy against the diodes' forward drop", "",
+        f"# {TITLES[args.dataset]}: accuracy against the diodes' forward drop",
+        "",
         f"`circuitsim reproduce forward-drop{more} --epochs {args.epochs}`: `netlists/learn-digits.cir`, 20 diodes "
-        f"between free nodes, implicit differentiation, Adam, batch 16, seed 0, {held}.", "",
-        "Drop at 1 A (0: ideal diodes); trained with ideal diodes: the same conductances for all rows of a gain.", "",
+        f"between free nodes, implicit differentiation, Adam, batch 16, seed 0, {held}.",
+        "",
+        "Drop at 1 A (0: ideal diodes); trained with ideal diodes: the same conductances for all rows of a gain.",
+        "",
         "| gain | drop, V | epochs | accuracy, % | trained with ideal diodes, % | most current of a diode, A "
         "| worst certificate | share uncertified |",
         "|--:" * 8 + "|",
-    ]  # fmt: skip
+    ]
     for gain, drop, epoch, own, other, current, worst, skipped, _ in _rows(results, carried):
         ideal = "–" if other is None else f"{other:.1f}"
-        lines.append(f"| {gain:g} | {drop:g} | {epoch:g} | {own:.1f} | {ideal} | {current:.1e} | {worst:.1e} | "
-                     f"{skipped:.1e} |")  # fmt: skip
+        lines.append(
+            f"| {gain:g} | {drop:g} | {epoch:g} | {own:.1f} | {ideal} | {current:.1e} | {worst:.1e} | {skipped:.1e} |"
+        )
     return "\n".join([*lines, ""])
 
 
@@ -236,8 +254,9 @@ def _table(results: list[DropRun], carried: list[float | None]) -> str:
     """One row a run."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["gain", "drop", "epochs", "accuracy", "accuracy_of_ideal", "current", "certificate",
-                     "uncertified", "seconds"])  # fmt: skip
+    writer.writerow(
+        ["gain", "drop", "epochs", "accuracy", "accuracy_of_ideal", "current", "certificate", "uncertified", "seconds"]
+    )
     for row in _rows(results, carried):
         writer.writerow(["" if number is None else f"{number:.6g}" for number in row])
     return text.getvalue()
@@ -253,11 +272,17 @@ def _draw(results: list[DropRun], carried: list[float | None], path: Path, title
     axes, rows = figure.add_subplot(), _rows(results, carried)
     for k, gain in enumerate(dict.fromkeys(row[0] for row in rows)):
         own = [row for row in rows if row[0] == gain]
-        axes.plot([row[1] for row in own], [row[3] for row in own], marker="o", color=f"C{k}",
-                  label=f"gain {gain:g}, trained with these diodes")  # fmt: skip
+        axes.plot(
+            [row[1] for row in own],
+            [row[3] for row in own],
+            marker="o",
+            color=f"C{k}",
+            label=f"gain {gain:g}, trained with these diodes",
+        )
         ideal = [(row[1], row[4]) for row in own if row[4] is not None]
-        axes.plot(*zip(*ideal), marker="s", linestyle="--", color=f"C{k}",
-                  label=f"gain {gain:g}, trained with ideal diodes")  # fmt: skip
+        axes.plot(
+            *zip(*ideal), marker="s", linestyle="--", color=f"C{k}", label=f"gain {gain:g}, trained with ideal diodes"
+        )
     axes.set(xlabel="forward drop at 1 A, V", ylabel="held-out accuracy, %", title=f"{title}, 20 junction diodes")
     axes.legend(frameon=False, fontsize="small")
     save_figure(figure, path)

@@ -65,15 +65,24 @@ def run_gdu(args: argparse.Namespace) -> int:
     ]
     worst = max(float(curve.deviation.max()) for curve in curves)
     lines = [
-        "# Every nudged sweep is a step of backpropagation", "", _about(args, chain), "",
+        "# Every nudged sweep is a step of backpropagation",
+        "",
+        _about(args, chain),
+        "",
         "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end.",
-        "", *_table(("parameter", "first", "worst", "last"), rows), "",
-        f"worst of all parameters and sweeps: {worst:.3g}", "", _kinks(chain, x, y), "",
-    ]  # fmt: skip
+        "",
+        *_table(("parameter", "first", "worst", "last"), rows),
+        "",
+        f"worst of all parameters and sweeps: {worst:.3g}",
+        "",
+        _kinks(chain, x, y),
+        "",
+    ]
     series = [
         (curve.name, sweep + 1, *(f"{v:.9g}" for v in np.concatenate([curve.ep[sweep], curve.id[sweep]])))
-        for curve in curves for sweep in range(len(curve.ep))
-    ]  # fmt: skip
+        for curve in curves
+        for sweep in range(len(curve.ep))
+    ]
     entries = curves[0].ep.shape[1]
     names = ["parameter", "sweep", *(f"ep{k}" for k in range(entries)), *(f"id{k}" for k in range(entries))]
     return _deliver(args, "gdu", lines, names, series, lambda figure: _draw_curves(figure, weights))
@@ -87,10 +96,17 @@ def run_cosine(args: argparse.Namespace) -> int:
     cosines = gradient_cosines(chain, x, y)
     rows = [(name, chain.elements[int(name.split(".")[0])].kind, f"{value:.9f}") for name, value in cosines.items()]
     lines = [
-        "# Cosine between the gradients of EP and of implicit differentiation", "", _about(args, chain), "",
-        *_table(("parameter", "of", "cosine"), rows), "", f"least: {min(cosines.values()):.9f}", "",
-        _kinks(chain, x, y), "",
-    ]  # fmt: skip
+        "# Cosine between the gradients of EP and of implicit differentiation",
+        "",
+        _about(args, chain),
+        "",
+        *_table(("parameter", "of", "cosine"), rows),
+        "",
+        f"least: {min(cosines.values()):.9f}",
+        "",
+        _kinks(chain, x, y),
+        "",
+    ]
     return _deliver(args, "cosine", lines, ["parameter", "of", "cosine"], rows, lambda f: _draw_cosines(f, cosines))
 
 
@@ -175,9 +191,12 @@ def _draw_curves(figure: Any, curves: Sequence[Any]) -> None:
         by_ep = axes.plot(sweeps, curve.ep, "k:", linewidth=1.2)
         if place == 1:
             figure.legend(
-                [by_id[0], by_ep[0]], ["implicit differentiation", "equilibrium propagation"], ncols=2, frameon=False,
+                [by_id[0], by_ep[0]],
+                ["implicit differentiation", "equilibrium propagation"],
+                ncols=2,
+                frameon=False,
                 loc="outside upper center",
-            )  # fmt: skip
+            )
         axes.set_title(curve.name, fontsize=8)
         axes.tick_params(labelsize=6)
     figure.supxlabel("sweeps: backward (ID) and nudged (EP)")

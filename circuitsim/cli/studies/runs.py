@@ -122,7 +122,11 @@ def _until(function: Callable[[Case, Callable[[], bool]], R], case: Case, stoppe
 
 
 def train_run(
-    name: str, given: Mapping[str, Any], epochs: int | None, folder: Path | None, late: Callable[[], bool],
+    name: str,
+    given: Mapping[str, Any],
+    epochs: int | None,
+    folder: Path | None,
+    late: Callable[[], bool],
     shown: set[str] | None = None,
 ) -> tuple[Any, str, list[Row]]:
     """Train one model, or continue it.
@@ -164,9 +168,14 @@ def train_run(
                 print(text, file=sys.stderr)
             shown.add(text)
     trainer = Trainer(
-        experiment.trainable, experiment.data, experiment.plan, experiment.evaluate, directory,
-        None if shown is None else ProgressLine(sys.stderr, name), late,
-    )  # fmt: skip
+        experiment.trainable,
+        experiment.data,
+        experiment.plan,
+        experiment.evaluate,
+        directory,
+        None if shown is None else ProgressLine(sys.stderr, name),
+        late,
+    )
     if known:
         trainer.resume()
     elif directory is not None:

@@ -18,17 +18,25 @@ if TYPE_CHECKING:
     import numpy as np
 
 #: (layers, block size) → accuracy % of EP and ID on CIFAR-10 in the paper.
-PAPER = {(6, 6): (88.8, 87.3), (6, 3): (89.5, 89.2), (6, 2): (90.1, 90.0),
-         (12, 4): (91.6, 91.6), (12, 3): (92.2, 92.2), (12, 2): (91.7, 91.8)}  # fmt: skip
+PAPER = {
+    (6, 6): (88.8, 87.3),
+    (6, 3): (89.5, 89.2),
+    (6, 2): (90.1, 90.0),
+    (12, 4): (91.6, 91.6),
+    (12, 3): (92.2, 92.2),
+    (12, 2): (91.7, 91.8),
+}
 COLUMNS = ("layers", "block", "method", "seed", "accuracy", "residual", "seconds", "dataset", "epochs", "width")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the study."""
     parser.add_argument(
-        "--size", choices=["small", "paper"], default="small",
+        "--size",
+        choices=["small", "paper"],
+        default="small",
         help="fully connected layers on digits or MNIST, or the published convolutional networks on CIFAR-10",
-    )  # fmt: skip
+    )
     parser.add_argument("--dataset", choices=["digits", "mnist"], default="digits", help="of the small size (digits)")
     parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
     parser.add_argument("--layers", type=int, nargs="+", default=[6, 12], metavar="L", help="depths (6 12)")
@@ -45,9 +53,12 @@ def run(args: argparse.Namespace) -> int:
     check_extent(args)
     cases = [
         (layers, block, method, seed)
-        for seed in range(args.seeds) for layers in args.layers for (depth, block) in PAPER if depth == layers
+        for seed in range(args.seeds)
+        for layers in args.layers
+        for (depth, block) in PAPER
+        if depth == layers
         for method in ("ep", "bp")
-    ]  # fmt: skip
+    ]
     if not cases:
         raise UsageError(f"there are networks of 6 and of 12 layers, not of {', '.join(map(str, args.layers))}")
     directory = None if args.out is None else Path(args.out)
@@ -102,9 +113,15 @@ def _train(args: argparse.Namespace, data: Any, case: tuple[int, int, str, int])
     epochs = _epochs(args)
     began = time.process_time()
     chain.fit(
-        data.train, data.train_labels, epochs, batch, seed=seed, optimizer=Adam(rate, decay=decay),
-        schedule=Cosine(max(1, epochs), final / rate), evaluate_every=max(1, epochs),
-    )  # fmt: skip
+        data.train,
+        data.train_labels,
+        epochs,
+        batch,
+        seed=seed,
+        optimizer=Adam(rate, decay=decay),
+        schedule=Cosine(max(1, epochs), final / rate),
+        evaluate_every=max(1, epochs),
+    )
     seconds = time.process_time() - began
     accuracy = 100 * chain.score(data.test, data.test_labels)
     residual = chain.history.rows[-1]["residual"]
@@ -174,17 +191,20 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
     first = rows[0]
     network = (
         f"fully connected layers of {first['width']} units, laborieux, batch normalisation before the first block (of "
-        "6 layers) or every block (of 12) and before the readout" if args.size == "small" else "the published networks"
-    )  # fmt: skip
+        "6 layers) or every block (of 12) and before the readout"
+        if args.size == "small"
+        else "the published networks"
+    )
     lines = [
-        "# One network, cut into blocks", "",
+        "# One network, cut into blocks",
+        "",
         f"{first['dataset']}, {network}, {first['epochs']} epoch{'s' * (first['epochs'] > 1)}. Test accuracy in "
         "percent, mean ± deviation over seeds; seconds of processor time of one run. The last columns: CIFAR-10 in "
         "Nest & Ernoult (2024), Table 1.",
         "",
         "| layers | in blocks of | seeds | EP | ID | EP − ID | EP, s | ID, s | paper EP | paper ID |",
         "|---" * 10 + "|",
-    ]  # fmt: skip
+    ]
     for (layers, block), paper in PAPER.items():
         own = {
             method: [row for row in rows if (row["layers"], row["block"], row["method"]) == (layers, block, method)]
@@ -220,9 +240,11 @@ def _draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     cases = [case for case in PAPER if any((row["layers"], row["block"]) == case for row in rows)]
     for shift, method, marker in ((-0.12, "ep", "o"), (0.12, "bp", "s")):
         points = [
-            (place + shift, row["accuracy"]) for place, case in enumerate(cases) for row in rows
+            (place + shift, row["accuracy"])
+            for place, case in enumerate(cases)
+            for row in rows
             if (row["layers"], row["block"], row["method"]) == (*case, method)
-        ]  # fmt: skip
+        ]
         axes.plot(*zip(*points, strict=True), marker, label={"ep": "EP", "bp": "ID"}[method], alpha=0.7)
     axes.set_xticks(range(len(cases)), [f"{layers} in {block}s" for layers, block in cases])
     axes.set(ylabel="test accuracy, %", xlabel="layers in blocks of")

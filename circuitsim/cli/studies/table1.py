@@ -85,9 +85,14 @@ def _one(case: Case, late: Callable[[], bool]) -> DrnRun | None:
     if late() and (folder is None or not (folder / name).exists()):
         return None
     given = {
-        "model": "drn", "preset": f"drn-{row}", "method": method, "seed": seed, "threads": args.threads,
-        "dataset": args.dataset, "data_dir": args.data_dir,
-    }  # fmt: skip
+        "model": "drn",
+        "preset": f"drn-{row}",
+        "method": method,
+        "seed": seed,
+        "threads": args.threads,
+        "dataset": args.dataset,
+        "data_dir": args.data_dir,
+    }
     _, dataset, history = train_run(name, given, args.epochs, folder, late, case.shown)
     return DrnRun(row, method, seed, dataset, history) if history else None
 
@@ -133,14 +138,18 @@ def _line(runs: list[DrnRun]) -> str:
     epochs = sorted({int(run.history[-1]["epoch"]) for run in runs})
     theirs, ours = 3600 * paper["hours"] / preset.epochs, seconds_per_epoch(runs)
     cells = [
-        preset.title, runs[0].method.upper(), str(len(runs)),
+        preset.title,
+        runs[0].method.upper(),
+        str(len(runs)),
         f"{epochs[0] if len(epochs) == 1 else f'{epochs[0]}–{epochs[-1]}'} of {preset.epochs}",
         f"{paper['error']:.2f} ± {paper['spread']:.2f}",
         _spread([100 * run.history[-1]["test_error"] for run in runs]),
         _spread([100 * run.history[-1]["error"] for run in runs]),
-        f"{theirs:.0f}", f"{ours:.3g}", f"{theirs / ours:.3g}" if runs[0].dataset == PUBLISHED else "–",
+        f"{theirs:.0f}",
+        f"{ours:.3g}",
+        f"{theirs / ours:.3g}" if runs[0].dataset == PUBLISHED else "–",
         f"{statistics.median(float(row['test_seconds']) for run in runs for row in run.history):.2g}",
-    ]  # fmt: skip
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

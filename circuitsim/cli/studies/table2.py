@@ -71,9 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train all, print the page, write the requested files."""
     keys = [
-        (dataset, layers, method, seed) for seed in range(args.seeds) for dataset, layers, method in PAPER
+        (dataset, layers, method, seed)
+        for seed in range(args.seeds)
+        for dataset, layers, method in PAPER
         if dataset in args.datasets and layers in args.layers and method in args.methods
-    ]  # fmt: skip
+    ]
     found, interrupted = run_cases(_train, keys, args)
     results = [run for run in found if run is not None]
     if not results:
@@ -113,14 +115,15 @@ def page_of(results: Sequence[TrainedRun], size: str, samples: int | None = None
     width = "" if size == "paper" else f" Numbers of channels divided by {DIVISORS[size]}: no accuracies to compare."
     width += "" if samples is None else f" Trained on the first {samples:,} images only."
     lines = [
-        "# Many classes, deep networks in blocks of two", "",
+        "# Many classes, deep networks in blocks of two",
+        "",
         "After Nest & Ernoult (2024), Table 2: equilibrium propagation (EP) beside implicit differentiation (ID); "
         f"accuracy on the test images in percent.{width}",
         "",
         "| data | layers | method | runs | epochs | paper: top-1 | here: top-1 | paper: top-5 | here: top-5 "
         "| paper: h:min | here: h:min:s |",
         "|" + "---|" * 11,
-    ]  # fmt: skip
+    ]
     for (dataset, layers, method), paper in PAPER.items():
         runs = [r for r in results if (r.dataset, r.layers, r.method) == (dataset, layers, method)]
         if not runs:
@@ -128,11 +131,18 @@ def page_of(results: Sequence[TrainedRun], size: str, samples: int | None = None
         last = [run.history[-1] for run in runs]
         epochs = sorted({int(row["epoch"]) for row in last})
         cells = [
-            dataset, str(layers), METHODS[method], str(len(runs)), "–".join(map(str, sorted({epochs[0], epochs[-1]}))),
-            f"{paper.top1[0]:.1f} ± {paper.top1[1]:.1f}", _spread([100 * (1 - row["test_error"]) for row in last]),
-            f"{paper.top5[0]:.1f} ± {paper.top5[1]:.1f}", _spread([100 * (1 - row["test_top5_error"]) for row in last]),
-            paper.time, _clock(sum(row["seconds"] for row in last) / len(last)),
-        ]  # fmt: skip
+            dataset,
+            str(layers),
+            METHODS[method],
+            str(len(runs)),
+            "–".join(map(str, sorted({epochs[0], epochs[-1]}))),
+            f"{paper.top1[0]:.1f} ± {paper.top1[1]:.1f}",
+            _spread([100 * (1 - row["test_error"]) for row in last]),
+            f"{paper.top5[0]:.1f} ± {paper.top5[1]:.1f}",
+            _spread([100 * (1 - row["test_top5_error"]) for row in last]),
+            paper.time,
+            _clock(sum(row["seconds"] for row in last) / len(last)),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", f"Times here are those of whole runs; {COMPILED}.", ""])
 

@@ -24,9 +24,13 @@ IMAGES = 500
 
 # T, K and test error in percent, mean and deviation over five runs.
 PAPER: dict[str, tuple[int, int, float, float]] = {
-    "drn-1h": (4, 4, 1.57, 0.07), "drn-2h": (5, 5, 1.48, 0.05), "drn-3h": (6, 6, 1.66, 0.09),
-    "dhn-1h": (15, 15, 1.79, 0.06), "dhn-2h": (50, 20, 1.65, 0.05), "dhn-3h": (100, 10, 1.65, 0.02),
-}  # fmt: skip
+    "drn-1h": (4, 4, 1.57, 0.07),
+    "drn-2h": (5, 5, 1.48, 0.05),
+    "drn-3h": (6, 6, 1.66, 0.09),
+    "dhn-1h": (15, 15, 1.79, 0.06),
+    "dhn-2h": (50, 20, 1.65, 0.05),
+    "dhn-3h": (100, 10, 1.65, 0.02),
+}
 
 
 class DhnRun(NamedTuple):
@@ -143,13 +147,15 @@ def _page(results: list[DhnRun]) -> str:
         t, k, error, spread = PAPER[model]
         epochs = sorted({run.history[-1]["epoch"] for run in runs})
         cells = [
-            _title(model), f"{t}, {k}", f"{error:.2f} ± {spread:.2f}",
+            _title(model),
+            f"{t}, {k}",
+            f"{error:.2f} ± {spread:.2f}",
             f"{'–'.join(map(str, sorted({epochs[0], epochs[-1]})))} of {_preset(model).epochs}",
             _spread([100 * run.history[-1]["test_error"] for run in runs]),
             _spread([100 * _training_error(run) for run in runs]),
             _quantiles(np.concatenate([run.free for run in runs])),
             _quantiles(np.concatenate([run.nudged for run in runs])),
-        ]  # fmt: skip
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     counts = sorted({len(part) for part in _by_model(results).values()})
     lines += [
@@ -202,9 +208,17 @@ def _table(results: list[DhnRun]) -> str:
             last = row is run.history[-1]
             counts = [f(x) for x in (run.free, run.nudged) for f in (np.median, np.max)] if last else [""] * 4
             writer.writerow(
-                [run.model, run.seed, row["epoch"], row["test_error"], f"{row['error']:.9g}", f"{row['residual']:.4g}",
-                 row["seconds"], *counts]
-            )  # fmt: skip
+                [
+                    run.model,
+                    run.seed,
+                    row["epoch"],
+                    row["test_error"],
+                    f"{row['error']:.9g}",
+                    f"{row['residual']:.4g}",
+                    row["seconds"],
+                    *counts,
+                ]
+            )
     return text.getvalue()
 
 

@@ -8,4 +8,3 @@ import numpy as np
 def ones(word):
     """How many bits of an unsigned number of 64 are set."""
     return np.uint64(int(word).bit_count())
-

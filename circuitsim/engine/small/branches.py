@@ -79,9 +79,23 @@ def converged(first, second, chords, ohms, v, before, most, at_node, steps, curr
 
 
 def correct(
-    plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low,
-    need, need_low, limit,
-):  # fmt: skip
+    plan,
+    space,
+    kind,
+    first,
+    second,
+    value,
+    closed,
+    carriers,
+    chords,
+    most,
+    v,
+    current,
+    low,
+    need,
+    need_low,
+    limit,
+):
     """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
 
     Returns whether they are.
@@ -110,14 +124,41 @@ def correct(
     while not done and steps < limit:
         if steps > 0:
             tree_currents(
-                walk.order, walk.edge, walk.parent, first, second, carriers, block, above, none, none, current, low,
-                need, need_low, largest, 0.0,
-            )  # fmt: skip
+                walk.order,
+                walk.edge,
+                walk.parent,
+                first,
+                second,
+                carriers,
+                block,
+                above,
+                none,
+                none,
+                current,
+                low,
+                need,
+                need_low,
+                largest,
+                0.0,
+            )
         tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
         loop_residuals(
-            chords, first, second, plan.coordinate, ohms, emf, current, low, v, v_low, walk.depth, edge_of, walk.above,
-            residual, x,
-        )  # fmt: skip
+            chords,
+            first,
+            second,
+            plan.coordinate,
+            ohms,
+            emf,
+            current,
+            low,
+            v,
+            v_low,
+            walk.depth,
+            edge_of,
+            walk.above,
+            residual,
+            x,
+        )
         x[plan.n] = 0.0
         substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
         for k in range(live):
@@ -126,9 +167,23 @@ def correct(
         steps += 1
         done = converged(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
     tree_currents(
-        walk.order, walk.edge, walk.parent, first, second, carriers, block, above, none, none, current, low, need,
-        need_low, largest, RESOLUTION,
-    )  # fmt: skip
+        walk.order,
+        walk.edge,
+        walk.parent,
+        first,
+        second,
+        carriers,
+        block,
+        above,
+        none,
+        none,
+        current,
+        low,
+        need,
+        need_low,
+        largest,
+        RESOLUTION,
+    )
     return done
 
 
@@ -187,17 +242,45 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     count, most = carry(kind, first, second, value, v, chords, current, carriers)
     carriers = carriers[:count]
     tree_currents(
-        walk.order, walk.edge, walk.parent, first, second, carriers, block, above, none, none, current, low, need,
-        need_low, largest, RESOLUTION,
-    )  # fmt: skip
+        walk.order,
+        walk.edge,
+        walk.parent,
+        first,
+        second,
+        carriers,
+        block,
+        above,
+        none,
+        none,
+        current,
+        low,
+        need,
+        need_low,
+        largest,
+        RESOLUTION,
+    )
     early = signs and passive(plan, value)
     for attempt in range(0 if early else 2, 3):
         # First with currents that are differences of potentials, then after one correction: they may be good enough.
         if attempt > 0:
             good = correct(
-                plan, space, kind, first, second, value, closed, carriers, chords, most, v, current, low, need,
-                need_low, 1 if attempt == 1 else STEPS,
-            )  # fmt: skip
+                plan,
+                space,
+                kind,
+                first,
+                second,
+                value,
+                closed,
+                carriers,
+                chords,
+                most,
+                v,
+                current,
+                low,
+                need,
+                need_low,
+                1 if attempt == 1 else STEPS,
+            )
             if not good and attempt > 1:
                 return False
         bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)

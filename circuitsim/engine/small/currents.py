@@ -338,9 +338,20 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
             if not bound <= ACCURATE and correct(plan, space, kind, first, second, value, closed, v, current, plain):
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
     sharp = branch_violations(
-        kind, first, second, value, value, v, space.low, still_nodes(space.stubs, closed), current, space.at_node,
-        total, worst, relative,
-    )  # fmt: skip
+        kind,
+        first,
+        second,
+        value,
+        value,
+        v,
+        space.low,
+        still_nodes(space.stubs, closed),
+        current,
+        space.at_node,
+        total,
+        worst,
+        relative,
+    )
     if not sharp <= ACCURATE and total < np.inf:
         if not (bound <= ACCURATE and sharp < np.inf):
             bound = error_bound(plan, space, kind, first, second, value, closed, v, current, True)

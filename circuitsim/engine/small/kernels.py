@@ -32,21 +32,54 @@ from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import compile_all, register_module
 
 KERNELS = (
-    "prepare", "solve_once", "loops_once", "refine_once", "add_pass", "worst_violations", "plan", "ports", "stable",
-    "solve_samples", "solve_by_ports", "respond_samples", "respond_by_ports", "spanning_tree", "prove_samples",
-    "inject_residuals", "write_samples",
-)  # fmt: skip
+    "prepare",
+    "solve_once",
+    "loops_once",
+    "refine_once",
+    "add_pass",
+    "worst_violations",
+    "plan",
+    "ports",
+    "stable",
+    "solve_samples",
+    "solve_by_ports",
+    "respond_samples",
+    "respond_by_ports",
+    "spanning_tree",
+    "prove_samples",
+    "inject_residuals",
+    "write_samples",
+)
 """Functions that `small_kernel` is asked for."""
 
 _MODULES = (
-    order, plan, workspace, linear, active_set, stubs, currents, spanning, proof, branches, ports, samples, loops,
-    single, along_tree, sample_proof,
-)  # fmt: skip
+    order,
+    plan,
+    workspace,
+    linear,
+    active_set,
+    stubs,
+    currents,
+    spanning,
+    proof,
+    branches,
+    ports,
+    samples,
+    loops,
+    single,
+    along_tree,
+    sample_proof,
+)
 
 MEASURES = (
-    "update_maximum", "current_scale", "net_currents", "branch_violations", "worst_violations",
-)  # fmt: skip
+    "update_maximum",
+    "current_scale",
+    "net_currents",
+    "branch_violations",
+    "worst_violations",
+)
 """Functions of `circuitsim.certificate` that kernels call."""
+
 
 def load() -> None:
     """Compile or load kernels from here on, however small the work; those of `circuitsim.kernels` too."""

@@ -194,9 +194,27 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     if position.size < n:
         none, pattern = position[:0], members[:0]
         return Plan(
-            0, False, none, none, none, none, none, none, none, none, none, none, none, none, none, pattern, none, none,
-            pattern, pattern,
-        )  # fmt: skip
+            0,
+            False,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+            pattern,
+            none,
+            none,
+            pattern,
+            pattern,
+        )
     rows, row_ptr, row_col, row_slot, supernode_end = arrange(n, position, ptr, members)
     coordinate = np.empty(n_nodes, np.int64)
     for k in range(n_nodes):
@@ -206,7 +224,24 @@ def plan(kind, first, second, value, n_nodes, late_node, limit):
     anode, cathode = taken(first, diode), taken(second, diode)
     diode_slot = find_slots(n, taken(coordinate, anode), taken(coordinate, cathode), ptr, rows)
     return Plan(
-        n, regular, coordinate, tree_node, tree_parent, taken(voltage, edge),
-        resistor, resistor_slot, joined[0], joined[1], diode, diode_slot, anode, cathode,
-        ptr, rows, supernode_end, row_ptr, row_col, row_slot,
-    )  # fmt: skip
+        n,
+        regular,
+        coordinate,
+        tree_node,
+        tree_parent,
+        taken(voltage, edge),
+        resistor,
+        resistor_slot,
+        joined[0],
+        joined[1],
+        diode,
+        diode_slot,
+        anode,
+        cathode,
+        ptr,
+        rows,
+        supernode_end,
+        row_ptr,
+        row_col,
+        row_slot,
+    )

@@ -88,8 +88,11 @@ def prove_samples(paths, memory, x, offset, x_row, offset_row, given, again, wor
     relative[:] = 0.0
     forward_share = where_above(forward, zero, infinite, zero)
     for k, amount, size in (
-        (0, kcl, share), (1, kvl, kvl_share), (3, forward, forward_share), (4, reverse, reverse_share)
-    ):  # fmt: skip
+        (0, kcl, share),
+        (1, kvl, kvl_share),
+        (3, forward, forward_share),
+        (4, reverse, reverse_share),
+    ):
         store(worst[k], 0, amount)
         store(relative[k], 0, where_above(infinite, spoilt, size, infinite))
     store(relative[7], 0, where_above(infinite, spoilt, bound, infinite))

@@ -42,9 +42,7 @@ def injections(kind, first, second, value, injected):
     return clear
 
 
-def prove_sample(
-    plan, space, kind, first, second, value, clear, refinable, closed, v, current, drop, worst, relative
-):  # fmt: skip
+def prove_sample(plan, space, kind, first, second, value, clear, refinable, closed, v, current, drop, worst, relative):
     """Fill in the currents and violations of a sample, refined where they need it.
 
     Parameters
@@ -71,9 +69,25 @@ def prove_sample(
 
 
 def solve_samples(
-    plan, kind, first, second, value, inputs, x, max_iterations, warm,
-    begin, end, closed, v, current, worst, relative, status, count,
-):  # fmt: skip
+    plan,
+    kind,
+    first,
+    second,
+    value,
+    inputs,
+    x,
+    max_iterations,
+    warm,
+    begin,
+    end,
+    closed,
+    v,
+    current,
+    worst,
+    relative,
+    status,
+    count,
+):
     """Solve samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
 
     Parameters
@@ -123,9 +137,26 @@ def clean(relative):
 
 
 def solve_by_ports(
-    plan, made, kind, first, second, value, inputs, x, max_iterations, warm,
-    begin, end, closed, v, current, worst, relative, status, count,
-):  # fmt: skip
+    plan,
+    made,
+    kind,
+    first,
+    second,
+    value,
+    inputs,
+    x,
+    max_iterations,
+    warm,
+    begin,
+    end,
+    closed,
+    v,
+    current,
+    worst,
+    relative,
+    status,
+    count,
+):
     """The same through the circuit's ports ``made`` (`ports.Ports`), each sample that it cannot do well by
     `solve_sample`."""
     plan, made, own, drop = pointer(plan), pointer(made), value.copy(), np.empty(value.size)

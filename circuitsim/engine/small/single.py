@@ -57,10 +57,25 @@ def prepare(kind, first, second, value, n_nodes, late_node, limit):
     if made.coordinate.size == 0:
         return np.zeros(0, np.int64)
     arrays = (
-        made.coordinate, made.tree_node, made.tree_parent, made.tree_edge, made.resistor, made.resistor_slot,
-        made.resistor_first, made.resistor_second, made.diode, made.diode_slot, made.anode, made.cathode,
-        made.col_ptr, made.supernode_end, made.row_ptr, kind.astype(np.int64), first.copy(), second.copy(),
-    )  # fmt: skip
+        made.coordinate,
+        made.tree_node,
+        made.tree_parent,
+        made.tree_edge,
+        made.resistor,
+        made.resistor_slot,
+        made.resistor_first,
+        made.resistor_second,
+        made.diode,
+        made.diode_slot,
+        made.anode,
+        made.cathode,
+        made.col_ptr,
+        made.supernode_end,
+        made.row_ptr,
+        kind.astype(np.int64),
+        first.copy(),
+        second.copy(),
+    )
     at = HEAD
     for k in range(len(arrays)):
         at += arrays[k].size
@@ -103,11 +118,27 @@ def unpack(packed):
     entries = packed[ENTRIES]
     fill = packed[packed[ARRAYS] : packed[MEMORY]].view(np.uint32)
     return Plan(
-        packed[N], bool(packed[REGULAR]), part(packed, 0), part(packed, 1), part(packed, 2), part(packed, 3),
-        part(packed, 4), part(packed, 5), part(packed, 6), part(packed, 7), part(packed, 8), part(packed, 9),
-        part(packed, 10), part(packed, 11), part(packed, 12), fill[:entries], part(packed, 13), part(packed, 14),
-        fill[entries : 2 * entries], fill[2 * entries : 3 * entries],
-    )  # fmt: skip
+        packed[N],
+        bool(packed[REGULAR]),
+        part(packed, 0),
+        part(packed, 1),
+        part(packed, 2),
+        part(packed, 3),
+        part(packed, 4),
+        part(packed, 5),
+        part(packed, 6),
+        part(packed, 7),
+        part(packed, 8),
+        part(packed, 9),
+        part(packed, 10),
+        part(packed, 11),
+        part(packed, 12),
+        fill[:entries],
+        part(packed, 13),
+        part(packed, 14),
+        fill[entries : 2 * entries],
+        fill[2 * entries : 3 * entries],
+    )
 
 
 def work_memory(packed):

@@ -135,12 +135,17 @@ def workspace(plan, numbers, places, marks):
         numbers[k + 2 * nodes : k + 3 * nodes],
         numbers[k + 3 * nodes : k + 4 * nodes],
         numbers[k + 4 * nodes : k + 6 * nodes].reshape(2, nodes),
-        Forest(places[p : p + c], places[p + c : p + 2 * c], places[p + 2 * c : p + 3 * c],
-               places[p + 3 * c : p + 4 * c]),
+        Forest(
+            places[p : p + c], places[p + c : p + 2 * c], places[p + 2 * c : p + 3 * c], places[p + 3 * c : p + 4 * c]
+        ),
         places[q + 5 * d : h],
         places[p + 4 * c : p + 5 * c],
-        Tracks(places[p + 5 * c : p + 6 * c + 1], places[p + 6 * c + 1 : p + 7 * c + 1], places[q : q + 2 * d],
-               places[p + 7 * c + 1 : q]),
+        Tracks(
+            places[p + 5 * c : p + 6 * c + 1],
+            places[p + 6 * c + 1 : p + 7 * c + 1],
+            places[q : q + 2 * d],
+            places[p + 7 * c + 1 : q],
+        ),
         places[q + 2 * d : q + 3 * d],
         places[q + 3 * d : q + 4 * d],
         places[q + 4 * d : q + 5 * d],
@@ -150,17 +155,27 @@ def workspace(plan, numbers, places, marks):
         marks[m + c + 2 * d : m + c + 3 * d],
         marks[m + c + 3 * d : m + c + 4 * d],
         marks[m + c + 4 * d : m + c + 5 * d],
-        Walk(places[h : h + nodes], places[h + nodes : h + 2 * nodes], places[h + 2 * nodes : h + 3 * nodes],
-             places[h + 3 * nodes : h + 4 * nodes], places[h + 4 * nodes : h + 5 * nodes],
-             places[h + 5 * nodes : h + 6 * nodes], places[h + 6 * nodes : i]),
+        Walk(
+            places[h : h + nodes],
+            places[h + nodes : h + 2 * nodes],
+            places[h + 2 * nodes : h + 3 * nodes],
+            places[h + 3 * nodes : h + 4 * nodes],
+            places[h + 4 * nodes : h + 5 * nodes],
+            places[h + 5 * nodes : h + 6 * nodes],
+            places[h + 6 * nodes : i],
+        ),
         places[i : i + 2],
         marks[m + c + 5 * d : m + c + 6 * d],
         numbers[k + 6 * nodes + c : k + 7 * nodes + c],
-        Stubs(places[i + 2 : i + 2 + nodes], places[i + 2 + nodes : i + 2 + 2 * nodes],
-              places[i + 2 + 2 * nodes : i + 3 + 2 * nodes],
-              marks[m + c + 7 * d : m + c + 7 * d + nodes], marks[m + c + 6 * d : m + c + 7 * d],
-              places[i + 3 + 2 * nodes : i + 3 + 6 * nodes].reshape(4, nodes)),
-    )  # fmt: skip
+        Stubs(
+            places[i + 2 : i + 2 + nodes],
+            places[i + 2 + nodes : i + 2 + 2 * nodes],
+            places[i + 2 + 2 * nodes : i + 3 + 2 * nodes],
+            marks[m + c + 7 * d : m + c + 7 * d + nodes],
+            marks[m + c + 6 * d : m + c + 7 * d],
+            places[i + 3 + 2 * nodes : i + 3 + 6 * nodes].reshape(4, nodes),
+        ),
+    )
 
 
 def fresh(plan):

@@ -191,9 +191,26 @@ def _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, 
 
 @jit()
 def _update_degrees(
-    k, begin, end, outer, eliminated, store, start, size, n_elem, weight, stamp, mark, degree, is_late, after_member,
-    tail, chain, bucket, code,
-):  # fmt: skip
+    k,
+    begin,
+    end,
+    outer,
+    eliminated,
+    store,
+    start,
+    size,
+    n_elem,
+    weight,
+    stamp,
+    mark,
+    degree,
+    is_late,
+    after_member,
+    tail,
+    chain,
+    bucket,
+    code,
+):
     """Approximate degrees of the nodes of a new element; nodes without others outside it are eliminated with it, the
     rest go to buckets of possible twins. Returns the element's outer size and the number of eliminated nodes."""
     for q in range(begin, end):
@@ -294,9 +311,26 @@ def amd(ptr, idx, dense, late):
         mark = _next_mark(mark + largest, largest + n, stamp)
         _scan(begin, end, store, start, n_elem, weight, stamp, degree, mark)
         outer, eliminated = _update_degrees(
-            k, begin, end, outer, eliminated, store, start, size, n_elem, weight, stamp, mark, degree, is_late,
-            after_member, tail, chain, bucket, code,
-        )  # fmt: skip
+            k,
+            begin,
+            end,
+            outer,
+            eliminated,
+            store,
+            start,
+            size,
+            n_elem,
+            weight,
+            stamp,
+            mark,
+            degree,
+            is_late,
+            after_member,
+            tail,
+            chain,
+            bucket,
+            code,
+        )
         degree[k] = outer
         largest = max(largest, outer)
         mark = _next_mark(mark + largest, largest + n, stamp)
@@ -305,9 +339,7 @@ def amd(ptr, idx, dense, late):
             if weight[i] < 0 and not is_late[i] and bucket[code[i]] >= 0:
                 first = bucket[code[i]]
                 bucket[code[i]] = -1
-                mark = _merge_twins(
-                    first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail
-                )
+                mark = _merge_twins(first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail)
         put, lowest = _list_again(
             begin, end, n - eliminated + late.size, outer, lowest, store, weight, degree, is_late, head, after, before
         )

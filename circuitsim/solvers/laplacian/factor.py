@@ -83,9 +83,7 @@ def _memory(symbolic: Symbolic, previous: Factor | None, recycle: bool) -> tuple
     return values, pivots
 
 
-def factor(
-    symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False
-) -> Factor:
+def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = None, recycle: bool = False) -> Factor:
     """Factor the Laplacian with these edge weights.
 
     Parameters

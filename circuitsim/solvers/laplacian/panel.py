@@ -163,9 +163,17 @@ def factor_active(active, arrays, weight, values, pivots):
                 t, skipped = target[u], lo[u] - row
                 end = lo[u + 1] if u + 1 < v else next_row
                 add_update(
-                    values, offset[t], row_ptr[t + 1] - row_ptr[t], held, held_ptr[u], held_ptr[u + 1],
-                    end - lo[u], work, skipped * room + skipped, room,
-                )  # fmt: skip
+                    values,
+                    offset[t],
+                    row_ptr[t + 1] - row_ptr[t],
+                    held,
+                    held_ptr[u],
+                    held_ptr[u + 1],
+                    end - lo[u],
+                    work,
+                    skipped * room + skipped,
+                    room,
+                )
                 u += 1
 
 

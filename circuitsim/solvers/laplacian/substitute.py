@@ -168,9 +168,7 @@ def solve_one(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, 
 
 
 @jit()
-def _solve_group(
-    begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover
-):
+def _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
     """Columns ``begin:begin + many`` of `solve_many`."""
     for k in range(order.size):
         for m in range(many):

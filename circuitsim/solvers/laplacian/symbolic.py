@@ -96,9 +96,18 @@ class Symbolic:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What `panel.factor_active` takes."""
         return (
-            self.first, self.row_ptr, self.offset, self.update_ptr, self.target, self.lo, self.held_ptr, self.held,
-            self.edge_ptr, self.edges, self.place,
-        )  # fmt: skip
+            self.first,
+            self.row_ptr,
+            self.offset,
+            self.update_ptr,
+            self.target,
+            self.lo,
+            self.held_ptr,
+            self.held,
+            self.edge_ptr,
+            self.edges,
+            self.place,
+        )
 
     def __repr__(self) -> str:
         return f"Symbolic(n={self.n}, edges={self.pattern.a.size}, panels={self.panels}, stored={self.stored})"
@@ -216,6 +225,19 @@ def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
     panel_of_edge = np.full(pattern.a.size, -1, np.int64)
     panel_of_edge[edges] = np.repeat(np.arange(first.size - 1), np.diff(edge_ptr))
     return Symbolic(
-        pattern, first, row_ptr, rows, offset, above, begin, target, lo, held_ptr, held, edge_ptr, edges, place,
+        pattern,
+        first,
+        row_ptr,
+        rows,
+        offset,
+        above,
+        begin,
+        target,
+        lo,
+        held_ptr,
+        held,
+        edge_ptr,
+        edges,
+        place,
         panel_of_edge,
-    )  # fmt: skip
+    )
