@@ -1,16 +1,12 @@
 """Build steps that setup.cfg cannot state.
 
-Wheels hold the bundled decks, whose one copy is the folder ``netlists/``, and the manual page of ``circuitsim man``.
+Wheels hold the bundled decks, whose one copy is the folder ``netlists/``.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
-
-from distutils.command.install_data import install_data  # isort: skip  (setuptools brings distutils)
 
 SOURCE = Path(__file__).parent / "netlists"
 SUFFIXES = (".cir", ".csv", ".inc")
@@ -38,20 +34,4 @@ class BuildWithDecks(build_py):
         return super().get_outputs(include_bytecode) + [str(target) for _, target in self._copies()]
 
 
-class InstallWithManual(install_data):
-    """Write the manual page, and install it."""
-
-    def run(self) -> None:
-        """The page from the parsers of this very source, then the ordinary installation."""
-        page = Path(self.get_finalized_command("build").build_base).resolve() / "circuitsim.1"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        words = [sys.executable, "-m", "circuitsim", "man", "--output", str(page)]
-        subprocess.run(words, cwd=Path(__file__).parent, check=True)
-        self.data_files = [("share/man/man1", [str(page)])]
-        super().run()
-
-
-setup(
-    cmdclass={"build_py": BuildWithDecks, "install_data": InstallWithManual},
-    data_files=[("share/man/man1", [])],
-)
+setup(cmdclass={"build_py": BuildWithDecks})

@@ -96,7 +96,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"circuitsim.{name}")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'circuitsim' has no attribute {name!r}")
+        from circuitsim._moved import hint
+
+        old = f"circuitsim.{name}"
+        raise AttributeError(hint(old) or f"module 'circuitsim' has no attribute {name!r}")
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

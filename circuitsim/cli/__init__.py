@@ -36,7 +36,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),
-    "forms": ("circuitsim.cli.forms", "which forms of ngspice, LTspice, Xyce and PSpice are read"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
     "predict": ("circuitsim.cli.predict", "outputs and classes of new samples from a trained model"),
@@ -44,8 +43,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
-    "completion": ("circuitsim.cli.completion", "what bash, zsh or fish offer after a press on tab"),
-    "man": ("circuitsim.cli.man", "the manual page of all commands, for man"),
     "warm-up": ("circuitsim.cli.warm_up", "compile all kernels ahead of their first use"),
 }
 
@@ -78,9 +75,11 @@ class Parser(argparse.ArgumentParser):
         self.helpful = self.prog
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error with a pointer to the help."""
-        from circuitsim.cli.hints import meant
+        """Raise the error with a pointer to the help, or to what replaces a word of an earlier version."""
+        from circuitsim.cli.hints import meant, moved
 
+        if (instead := moved(message, self.helpful)) is not None:
+            raise UsageError(instead)
         question = meant(message, self)
         hint = f"{question} {self.helpful} --help shows what is possible".strip()
         raise UsageError(f"{message}\n    hint: {hint}")

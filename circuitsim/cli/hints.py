@@ -7,6 +7,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from circuitsim._moved import hint
+
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _UNKNOWN = re.compile(r"^unrecognized arguments: (.*)$")
 
@@ -22,6 +24,13 @@ def meant(message: str, parser: argparse.ArgumentParser) -> str:
     if name in known:
         return f"{name} is an option of another sub-command;"
     return _question(name, known) if wrong else ""
+
+
+def moved(message: str, command: str) -> str | None:
+    """What to write now, for a message of `argparse` about a command or an option of an earlier version."""
+    words = [found[1] for found in (_CHOICE.search(message),) if found]
+    words += [word.partition("=")[0] for found in (_UNKNOWN.match(message),) if found for word in found[1].split()]
+    return next((text for word in words if (text := hint(f"{command} {word}")) is not None), None)
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[str]:

@@ -16,7 +16,6 @@ import circuitsim
 from circuitsim import examples
 from circuitsim.cli import EPILOG, main
 from circuitsim.cli.init import KINDS
-from circuitsim.cli.man import page
 from circuitsim.errors import NetlistError, UsageError
 
 from .conftest import Command
@@ -132,8 +131,6 @@ def test_a_wheel_has_the_decks(tmp_path: Path) -> None:
     }
     packed = tmp_path / "site/circuitsim/examples/netlists"
     assert {path.relative_to(packed) for path in packed.rglob("*") if path.is_file()} == decks
-    (manual,) = (tmp_path / "site").glob("*.data/data/share/man/man1/circuitsim.1")
-    assert manual.read_text(encoding="utf-8") == page()
     shutil.rmtree(source)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     (tmp_path / "my.cir").write_text(ZENER.format(file="zener.inc"))

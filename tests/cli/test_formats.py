@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from circuitsim._version import __version__
-from circuitsim.cli.man import commands
 from circuitsim.cli.output import FORMATS
 from circuitsim.formats.columns import csv, quantity, table
 from circuitsim.formats.rawfile import Variable, rawfile
 from circuitsim.formats.strict_json import dumps
 
 from .conftest import DIVIDER, Command
+from .test_consistent_options import parsers
 
 
 @pytest.mark.parametrize("module", ["formats.columns", "analysis.probes", "analysis.sweep"])
@@ -147,8 +147,8 @@ def test_rawfile_of_waveforms(command: Command, deck, tmp_path: Path) -> None:
 def test_formats_have_one_set_of_names() -> None:
     """Every command with ``--format`` writes JSON, and names its formats as all others do."""
     found = {
-        name: action.choices
-        for name, parser in commands()
+        parser.prog: action.choices
+        for parser in parsers()
         for action in parser._actions
         if "--format" in action.option_strings
     }

@@ -1,15 +1,16 @@
-"""Near misses, loudness, completion."""
+"""Near misses, loudness, words of earlier versions."""
 
 from __future__ import annotations
 
 import io
-import shutil
-import subprocess
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from circuitsim.cli import COMMANDS, main
+from circuitsim._moved import MOVED
+from circuitsim.cli import main
 
 from .conftest import Command
 
@@ -126,48 +127,20 @@ def test_messages_in_a_file_have_no_colour(command: Command) -> None:
     assert command("solve", "nothing.cir").err.startswith("error: ")
 
 
-def test_the_manual_page_has_every_command(command: Command) -> None:
-    text = command("man").out
-    assert all(f".SS circuitsim {name}".replace("-", "\\-") + "\n" in text for name in COMMANDS)
+@pytest.mark.parametrize("old", MOVED)
+def test_what_went_says_what_to_write_now(command: Command, deck, old: str) -> None:
+    """Commands and options exit with 2 and the hint, Python names raise it."""
+    first, *more = old.split()
+    if first == "circuitsim":
+        code, out, err = command(*more, deck())
+        assert (code, out) == (2, "") and MOVED[old] in err
+    else:
+        module, _, name = first.rpartition(".")
+        with pytest.raises(AttributeError, match=re.escape(MOVED[old])):
+            getattr(import_module(module), name)
 
 
-@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-def test_groff_has_no_complaint(command: Command) -> None:
-    words = ["groff", "-k", "-man", "-Tutf8", "-ww"]
-    done = subprocess.run(words, input=command("man").out, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stderr == "" and "circuitsim COMMAND --help" in done.stdout
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_command(command: Command, shell: str, tmp_path: Path) -> None:
-    text = command("completion", shell).out
-    assert all(name in text for name in COMMANDS)
-    assert "local scales (1e-09)" in text or shell == "bash"
-    if shutil.which(shell):
-        (tmp_path / "script").write_text(text)
-        subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=30)
-
-
-@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("circuitsim so", ["solve"]),
-        ("circuitsim solve --toler", ["--tolerance"]),
-        ("circuitsim examples --", ["--force", "--format", "--help", "--output", "--quiet", "--verbose"]),
-        ("circuitsim init l", ["learning", "linear"]),
-        ("circuitsim train circuit --kink", ["--kink-share"]),
-        ("circuitsim train d", ["dhn", "drn"]),
-        ("circuitsim solve x.cir --format ", ["csv", "json", "raw", "table"]),
-        ("circuitsim tran --format j", ["json"]),
-        ("circuitsim solve --diodes m", ["models"]),
-    ],
-)
-def test_bash_offers(command: Command, tmp_path: Path, line: str, offered: list[str]) -> None:
-    (tmp_path / "script").write_text(command("completion", "bash").out)
-    (tmp_path / "drawing.cir").touch()
-    words = line.split(" ")
-    quoted = " ".join(f"'{word}'" for word in words)
-    run = f'. ./script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _circuitsim; echo "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", run], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=30)
-    assert sorted(done.stdout.split()) == offered
+def test_the_page_has_what_went() -> None:
+    page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8")
+    rows = [f"| `{old}` | {now} |" for old, now in MOVED.items()]
+    assert len(rows) <= 60 and "\n".join(rows) in page

@@ -1,19 +1,23 @@
 """What is read of the forms that SPICE programs write, found by reading an example of each: a table.
 
 Each form has an example; what happens to it is what the reader says of a deck that holds it. Nothing in the table is
-stated by hand but the example and the programs that write it.
+stated by hand but the example and the programs that write it. `python tests/decks/forms.py` writes it into its page,
+docs/netlist.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 from circuitsim.errors import NetlistError
 
 PROGRAMS = {"N": "ngspice", "L": "LTspice", "X": "Xyce", "P": "PSpice"}
 """Letters of the programs, as the examples name them."""
+
+PAGE = Path(__file__).parents[2] / "docs" / "netlist.md"
 
 BEGIN, END = "<!-- forms -->", "<!-- end of forms -->"
 """Markers of the table in a page."""
@@ -74,15 +78,6 @@ def figure(outcomes: list[Outcome]) -> str:
     """
     counts = ", ".join(f"{outcomes.count(outcome)} {outcome.value}" for outcome in Outcome)
     return f"{len(outcomes)} forms: {counts}"
-
-
-def rows() -> Iterator[dict[str, object]]:
-    """Each form with its heading, its cards, the programs that write it, and its outcome."""
-    for heading, forms in groups():
-        for form in forms:
-            programs = [name for letter, name in PROGRAMS.items() if letter in form.programs]
-            outcome = form.outcome().value
-            yield {"group": heading, "cards": form.cards.split("\n"), "programs": programs, "outcome": outcome}
 
 
 def table() -> str:
@@ -316,3 +311,6 @@ N     .if (1) // R1 in 0 1 // .endif
 N     .subckt s a n=1 // .if (n == 2) // R1 a 0 1k // .endif // .ends // X1 in s n=2
 N     .csparam a=1
 """
+
+if __name__ == "__main__":
+    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), table()), encoding="utf-8")

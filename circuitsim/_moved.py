@@ -1,0 +1,19 @@
+"""Commands, options and public names that went or changed, and what to write now: one table, kept through 0.3.x."""
+
+from __future__ import annotations
+
+MOVED = {
+    "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
+    "circuitsim forms": "see the table in docs/netlist.md",
+    "circuitsim man": "use `circuitsim --help` and `circuitsim COMMAND --help`",
+}
+"""Old spelling → what to write now. Commands and options as they are typed, Python names with their module."""
+
+
+def hint(old: str) -> str | None:
+    """What to write now in place of ``old``, as a sentence; None for what never was, or still is.
+
+    >>> hint("circuitsim forms")
+    'circuitsim forms was removed: see the table in docs/netlist.md'
+    """
+    return f"{old} was removed: {MOVED[old]}" if old in MOVED else None
