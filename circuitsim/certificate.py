@@ -17,6 +17,7 @@ from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.formats.rich import repr_html
 from circuitsim.kernels import kernel
 
 __all__ = ["EQUATIONS", "TOLERANCE", "Certificate", "certify"]
@@ -107,9 +108,7 @@ class Certificate(NamedTuple):
         return f"Certificate({verdict}: worst relative violation {self.worst:.1e}, tolerance {self.tolerance:.0e})"
 
     def _repr_html_(self) -> str:
-        from circuitsim.notebook import of_certificate
-
-        return of_certificate(self)
+        return repr_html(self)
 
     def to_dict(self) -> dict[str, object]:
         """The certificate as it stands in the JSON output."""

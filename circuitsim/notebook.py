@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.circuit.source import circuit_of
 from circuitsim.formats import html
+from circuitsim.formats.rich import Picture
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
@@ -23,49 +25,35 @@ CURVES = 8
 """Most curves of a sweep, or waveforms, in one picture."""
 
 
-class Picture(NamedTuple):
-    """A drawing of a circuit; a notebook shows it.
+def html_of(source: Any) -> str:
+    """HTML of a circuit or result, by the name of its class or of one that it inherits from."""
+    return next(_FORMS[kind.__name__](source) for kind in type(source).__mro__ if kind.__name__ in _FORMS)
 
-    Attributes
-    ----------
-    source : OperatingPoint or Circuit
-        What is drawn.
-    """
 
-    source: OperatingPoint | Circuit
+def svg_of(source: OperatingPoint | Circuit) -> str:
+    """The drawing of a circuit; of a large one its blocks."""
+    from circuitsim.plotting.block_svg import overview_svg
+    from circuitsim.plotting.division import division
+    from circuitsim.plotting.svg import circuit_svg
 
-    def _repr_svg_(self) -> str:
-        from circuitsim.plotting.block_svg import overview_svg
-        from circuitsim.plotting.division import division
-        from circuitsim.plotting.svg import circuit_svg
+    whole = division(circuit_of(source))
+    return circuit_svg(source) if whole is None else overview_svg(source, whole)
 
-        whole = division(circuit_of(self.source))
-        return circuit_svg(self.source) if whole is None else overview_svg(self.source, whole)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the drawing as PNG, SVG or PDF, by the ending of ``path``; an existing file is replaced in one step.
+def save(source: OperatingPoint | Circuit, path: str | os.PathLike[str]) -> None:
+    """Write the drawing of a circuit; see `Picture.save`."""
+    from circuitsim._files import write_file
+    from circuitsim.errors import UsageError
+    from circuitsim.plotting import draw_circuit, rendered
 
-        Raises
-        ------
-        UsageError
-            Another ending, or a circuit with more elements than a picture can show.
-        """
-        from circuitsim._files import write_file
-        from circuitsim.errors import UsageError
-        from circuitsim.plotting import draw_circuit, rendered
-
-        form = os.path.splitext(os.fspath(path))[1][1:].lower()
-        if form not in ("png", "svg", "pdf"):
-            raise UsageError(f"{os.fspath(path)!r}: the name must end in .png, .svg or .pdf")
-        write_file(path, rendered(draw_circuit(self.source), form))
-
-    def __repr__(self) -> str:
-        circuit = circuit_of(self.source)
-        return f"Picture of {circuit.title!r}, {len(circuit)} elements: save(path) writes it"
+    form = os.path.splitext(os.fspath(path))[1][1:].lower()
+    if form not in ("png", "svg", "pdf"):
+        raise UsageError(f"{os.fspath(path)!r}: the name must end in .png, .svg or .pdf")
+    write_file(path, rendered(draw_circuit(source), form))
 
 
 def _drawing(source: OperatingPoint | Circuit) -> str:
-    return Picture(source)._repr_svg_() if len(circuit_of(source)) <= DRAWN else ""
+    return svg_of(source) if len(circuit_of(source)) <= DRAWN else ""
 
 
 def of_circuit(circuit: Circuit) -> str:
@@ -165,3 +153,16 @@ def waveform_charts(result: TransientResult) -> list[str]:
         except UsageError:  # a part without a path to ground has no potential
             continue
     return [line_chart(result.times.tolist(), curves, Axis("time", "s"), Axis("potential", "V"))] if curves else []
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "Circuit": of_circuit,
+    "OperatingPoint": of_point,
+    "Certificate": of_certificate,
+    "Sweep": of_sweep,
+    "History": of_history,
+    "TransientResult": of_waveforms,
+}
+"""What is shown of which class."""
+
+__all__ = ["Picture", "history_charts", "html_of", "save", "svg_of", "sweep_charts", "waveform_charts"]

@@ -17,12 +17,11 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import Problem, TopologyError
+from circuitsim.formats.rich import Picture, repr_html
 from circuitsim.models import Region
 
 if TYPE_CHECKING:
     import pandas
-
-    from circuitsim.notebook import Picture
 
 
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
@@ -298,14 +297,9 @@ class OperatingPoint:
 
     def draw(self) -> Picture:
         """A drawing with voltages as colour and currents as width; a notebook shows it, `Picture.save` writes it."""
-        from circuitsim.notebook import Picture
-
         return Picture(self)
 
-    def _repr_html_(self) -> str:
-        from circuitsim.notebook import of_point
-
-        return of_point(self)
+    _repr_html_ = repr_html
 
     def __repr__(self) -> str:
         """Title, status and certificate, then up to 20 node voltages and diode states."""

@@ -11,6 +11,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
 from circuitsim.errors import CircuitError, Problem, UsageError
+from circuitsim.formats.rich import repr_html
 
 if TYPE_CHECKING:
     import pandas
@@ -121,10 +122,7 @@ class Sweep:
 
         return pandas.DataFrame({**self.axes, "status": [s.value for s in self.status], **self.columns})
 
-    def _repr_html_(self) -> str:
-        from circuitsim.notebook import of_sweep
-
-        return of_sweep(self)
+    _repr_html_ = repr_html
 
     def __repr__(self) -> str:
         over = " × ".join(f"{name} ({n})" for name, n in zip(self.axes, self.shape))

@@ -16,13 +16,12 @@ from circuitsim.circuit.laws import Law
 from circuitsim.circuit.names import GROUND, IndexedNames, Letters, NodeNames, NumberedNames
 from circuitsim.circuit.table import ElementTable
 from circuitsim.errors import TopologyError
+from circuitsim.formats.rich import Picture, repr_html
 from circuitsim.models import Device
 
 if TYPE_CHECKING:
     import networkx
     import numpy as np
-
-    from circuitsim.notebook import Picture
 
 __all__ = ["GROUND", "Circuit", "CircuitArrays", "Element", "checked_value"]
 
@@ -402,14 +401,9 @@ class Circuit(ElementTable):
 
     def draw(self) -> Picture:
         """A drawing without voltages and currents; a notebook shows it, `Picture.save` writes it."""
-        from circuitsim.notebook import Picture
-
         return Picture(self)
 
-    def _repr_html_(self) -> str:
-        from circuitsim.notebook import of_circuit
-
-        return of_circuit(self)
+    _repr_html_ = repr_html
 
     def __repr__(self) -> str:
         nodes = len(self._node_names) - (not self.grounded)

@@ -14,13 +14,13 @@ from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.scope import Choice, Scope
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import expression
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import DeckReader
-    from circuitsim.netlist.scope import Scope
+    from circuitsim.netlist.protocols import Reader
     from circuitsim.netlist.source import Source
 
 CARDS = frozenset((".if", ".elseif", ".else", ".endif"))
@@ -36,14 +36,6 @@ class _Branch(NamedTuple):
     scope: Scope
     active: bool
     done: bool
-
-
-class Choice(NamedTuple):
-    """The outcome of a condition on a parameter of a sub-circuit, in one of its variants."""
-
-    card: Card
-    code: Code
-    holds: bool
 
 
 class Conditions:
@@ -72,7 +64,7 @@ class Conditions:
         """Whether ``card`` stands in a branch that is not read."""
         return self.skipping and _HEAD.match(card.text, start) is None
 
-    def take(self, reader: DeckReader, card: Card, word: str, after: int) -> None:
+    def take(self, reader: Reader, card: Card, word: str, after: int) -> None:
         """One of the four cards.
 
         Raises
@@ -104,7 +96,7 @@ class Conditions:
             active = word == ".else" or self.holds(reader, card, after)
             self.open[-1] = _Branch(first, scope, active, active)
 
-    def holds(self, reader: DeckReader, card: Card, after: int) -> bool:
+    def holds(self, reader: Reader, card: Card, after: int) -> bool:
         """Whether the condition on ``card`` holds; a single ``=`` compares, as in ngspice."""
         text = card.text[:after] + _EQUALS.sub("==", card.text[after:])
         code = expression(Card(card.source, card.line, text, card.pieces), after, len(text), reader.top)
@@ -133,7 +125,7 @@ class Conditions:
         own.choices.append(Choice(card, code, holds))
         return holds
 
-    def read_variants(self, reader: DeckReader, first: Scope) -> None:
+    def read_variants(self, reader: Reader, first: Scope) -> None:
         """Read a sub-circuit, which has just ended, for all other outcomes of its conditions.
 
         Raises
@@ -163,7 +155,7 @@ class Conditions:
                 outside.subcircuits[name] = first
         self.outcomes.pop(place, None)
 
-    def close(self, reader: DeckReader) -> None:
+    def close(self, reader: Reader) -> None:
         """What may be wrong at the end of the deck."""
         for branch in self.open:
             reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
@@ -202,9 +194,9 @@ def _owner(scope: Scope, code: Code) -> Scope | None:
     return None
 
 
-def _value(reader: DeckReader, code: Code) -> bool:
+def _value(reader: Reader, code: Code) -> bool:
     top = reader.top
     return bool(Evaluator().value(code, Environment(None, {}, (top.parameters, top.defaults))))
 
 
-__all__ = ["CARDS", "Choice", "Conditions"]
+__all__ = ["CARDS", "Conditions"]

@@ -18,7 +18,7 @@ from circuitsim.netlist.tokens import WORD, Token
 from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Reader
 
 CARDS = frozenset(("op", "dc", "tran", "ac"))
 """Commands that are the card of that name."""
@@ -67,7 +67,7 @@ class Script:
         Loops and conditions that are open.
     """
 
-    def __init__(self, reader: DeckReader) -> None:
+    def __init__(self, reader: Reader) -> None:
         self.reader = reader
         self.solved, self.depth = False, 0
         self.values: dict[str, float] = {}

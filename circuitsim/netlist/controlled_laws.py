@@ -33,7 +33,7 @@ from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
-    from circuitsim.netlist.elaborate import Elaborator
+    from circuitsim.netlist.protocols import Elaboration
 
 _QUANTITY = {
     BY_VOLTAGE_E: Quantity.VOLTAGE,
@@ -78,7 +78,7 @@ def _nothing() -> None:
     """No report: there is a law."""
 
 
-def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None:
+def elaborate(elaborator: Elaboration, frame: Any, k: int, position: int) -> None:
     """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
     spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
     found, report = _tried(elaborator, spec, name, partial(_law_or_device, elaborator, frame, spec, name, position))
@@ -95,7 +95,7 @@ def elaborate(elaborator: Elaborator, frame: Any, k: int, position: int) -> None
 
 
 def _tried(
-    elaborator: Elaborator, spec: Controlled, name: str, make: Callable[[], Made], callers: Any = None
+    elaborator: Elaboration, spec: Controlled, name: str, make: Callable[[], Made], callers: Any = None
 ) -> tuple[Made | None, Callable[[], None]]:
     """What ``make`` returns, or a call that reports why there is nothing."""
     reporter, callers = elaborator.reporter, elaborator.callers() if callers is None else callers
@@ -110,7 +110,7 @@ def _tried(
 
 
 def _in_series(
-    elaborator: Elaborator, frame: Any, spec: Controlled, position: int, callers: Any, circuit: Circuit
+    elaborator: Elaboration, frame: Any, spec: Controlled, position: int, callers: Any, circuit: Circuit
 ) -> tuple[Made | None, Callable[[], None]]:
     """As `_tried`: the device of a formula that reads the currents of sources in series with it, and nothing else."""
     name = elaborator.out.names[position]
@@ -126,7 +126,7 @@ def _in_series(
     return _tried(elaborator, spec, name, make, callers)
 
 
-def decide_formulas(elaborator: Elaborator, circuit: Circuit) -> None:
+def decide_formulas(elaborator: Elaboration, circuit: Circuit) -> None:
     """Formulas that sources do not fix become controlled sources, devices, or errors; all affine ones, if asked for."""
     out, formulas = elaborator.out, elaborator.followers.formulas
     known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
@@ -151,7 +151,7 @@ def _put(out: Any, position: int, found: Made) -> None:
         out.kind[position], out.value[position], out.pending[position] = found.code, found.value, found
 
 
-def _law_or_device(elaborator: Elaborator, frame: Any, spec: Controlled, name: str, position: int) -> Made:
+def _law_or_device(elaborator: Elaboration, frame: Any, spec: Controlled, name: str, position: int) -> Made:
     """A law; where a formula is no sum of ramps, and reads the source's own voltage alone or its own current alone, a
     device."""
     try:
@@ -179,7 +179,7 @@ def _own_signs(out: Any, frame: Any, spec: Controlled, name: str, position: int)
 
 
 def _device(
-    elaborator: Elaborator, frame: Any, spec: Controlled, name: str, signs: list[float]
+    elaborator: Elaboration, frame: Any, spec: Controlled, name: str, signs: list[float]
 ) -> FormulaLaw | FormulaVoltage:
     """The device of a formula."""
     assert spec.expression is not None
@@ -193,7 +193,7 @@ def _device(
         raise CardError("range", f"{short(name)}: {wrong}", spec.offset) from None
 
 
-def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> PendingLaw:
+def _law(elaborator: Elaboration, frame: Any, spec: Controlled, name: str) -> PendingLaw:
     """The law with global nodes, and the element's value (nan: none)."""
     quantity, count = _QUANTITY[spec.code], cells(elaborator, frame, spec)
     if spec.expression is not None:
@@ -216,7 +216,7 @@ def _law(elaborator: Elaborator, frame: Any, spec: Controlled, name: str) -> Pen
     return PendingLaw(made, names, spec.card, spec.offset, name, spec.code, value, ramps)
 
 
-def cells(elaborator: Elaborator, frame: Any, spec: Controlled) -> float:
+def cells(elaborator: Elaboration, frame: Any, spec: Controlled) -> float:
     """How many sources in parallel, times the factor of the temperature."""
     current = _QUANTITY[spec.code] is Quantity.CURRENT
     found = elaborator.number(spec.multiplier, frame) * frame.multiplier if current else 1.0
@@ -262,7 +262,7 @@ def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
     return plus, minus, ""
 
 
-def resolved(elaborator: Elaborator) -> dict[int, Law]:
+def resolved(elaborator: Elaboration) -> dict[int, Law]:
     """The laws, ramps as elements, with the positions of what controls them; what is missing is reported."""
     out = elaborator.out
     if not out.pending:

@@ -17,7 +17,7 @@ from circuitsim.netlist.values import constant, expression, value_of
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Reader
 
 _NAME = re.compile(r"[\s,]*([^\W\d]\w*)\s*")
 _ARGUMENTS = re.compile(r"\(([^()]*)\)\s*")
@@ -27,7 +27,7 @@ IDEAL_MODEL = "circuitsim_ideal"
 """The near-ideal diode model that `dumps` writes for ngspice; reading it back is no news to the user."""
 
 
-def parameters(reader: DeckReader, card: Card, position: int) -> None:
+def parameters(reader: Reader, card: Card, position: int) -> None:
     """``.param a=1 b={2*a} f(x)={x*x}``: forward references are allowed, the last of a name wins, as in ngspice."""
     text, found = card.text, False
     while True:
@@ -57,7 +57,7 @@ def parameters(reader: DeckReader, card: Card, position: int) -> None:
         reader.scope.parameters[word] = constant(value)
 
 
-def body_of(reader: DeckReader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
+def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
     """The expression at ``at``, in braces, in quotes or bare; and where it ends."""
     text = card.text
     if text[at : at + 1] in ("{", "'"):
@@ -76,7 +76,7 @@ def argument_names(text: str, offset: int) -> tuple[str, ...]:
     return names
 
 
-def function(reader: DeckReader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
+def function(reader: Reader, card: Card, name: str, at: int, names: tuple[str, ...], body: Code) -> None:
     """Define a function in the current scope."""
     if name in reader.scope.functions and reader.library:
         return
@@ -85,7 +85,7 @@ def function(reader: DeckReader, card: Card, name: str, at: int, names: tuple[st
     reader.scope.functions[name] = Function(name, names, body, at)
 
 
-def func(reader: DeckReader, card: Card, position: int) -> None:
+def func(reader: Reader, card: Card, position: int) -> None:
     """``.func f(x,y) {x*y}``, also with ``=`` or without braces."""
     text = card.text
     name = _NAME.match(text, position)
@@ -107,7 +107,7 @@ def func(reader: DeckReader, card: Card, position: int) -> None:
     function(reader, card, name.group(1).lower(), name.start(1), names, body)
 
 
-def model(reader: DeckReader, card: Card, position: int) -> None:
+def model(reader: Reader, card: Card, position: int) -> None:
     """``.model name type (parameter=value …)``."""
     found = tokens(card, position)
     sorted_ = fields(found, len(card.text))
@@ -136,7 +136,7 @@ def model(reader: DeckReader, card: Card, position: int) -> None:
     )
 
 
-def global_nodes(reader: DeckReader, card: Card, position: int) -> None:
+def global_nodes(reader: Reader, card: Card, position: int) -> None:
     """``.global a b``: nodes that are one in every sub-circuit."""
     found = [t for t in tokens(card, position) if t.kind != MARK]
     if not found:
@@ -147,7 +147,7 @@ def global_nodes(reader: DeckReader, card: Card, position: int) -> None:
         reader.globals.setdefault(token.text.lower(), token.text)
 
 
-def subckt(reader: DeckReader, card: Card, position: int) -> None:
+def subckt(reader: Reader, card: Card, position: int) -> None:
     """``.subckt name port … PARAMS: a=1``: a new scope, until ``.ends``."""
     scope = reader.scope
     inner = Scope("", card, scope)
@@ -193,7 +193,7 @@ def subckt(reader: DeckReader, card: Card, position: int) -> None:
     scope.subcircuits[key] = inner
 
 
-def ends(reader: DeckReader, card: Card, position: int) -> None:
+def ends(reader: Reader, card: Card, position: int) -> None:
     """``.ends [name]``: back to the scope outside."""
     scope = reader.scope
     words = [t for t in tokens(card, position) if t.kind != MARK]
@@ -214,7 +214,7 @@ def ends(reader: DeckReader, card: Card, position: int) -> None:
         reader.conditions.read_variants(reader, scope)
 
 
-def check_amplifier(reader: DeckReader, card: Card, cards: list[str]) -> None:
+def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
     """A definition of the reserved sub-circuit must be the standard one; it is not read."""
     if cards != amplifier.CARDS[:-1]:
         lines = amplifier.DEFINITION.splitlines()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import Any
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
@@ -23,27 +23,13 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.protocols import Frame
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, DeviceUse, Scope, Value
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import SMALLEST, exact, short
-
-
-class Frame(NamedTuple):
-    """One call being expanded."""
-
-    scope: Scope
-    environment: Environment
-    prefix: str
-    nodes: list[int] | None
-    multiplier: float
-    call: Call | None
-    specials: list[int]
-    devices: list[int]
-    following: list[int]
-    progress: list[int]  # the next call, the next element
 
 
 class Elaborator:

@@ -21,7 +21,7 @@ from circuitsim.netlist.waveform import checked_waveform
 from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.elaborate import Elaborator, Frame
+    from circuitsim.netlist.protocols import Elaboration, Frame
 
 
 TOLERANCES = frozenset(("dev", "lot"))
@@ -40,11 +40,11 @@ class ElementValues:
 
     Attributes
     ----------
-    elaborator : Elaborator
+    elaborator : Elaboration
         Whose calls are being expanded.
     """
 
-    def __init__(self, elaborator: Elaborator) -> None:
+    def __init__(self, elaborator: Elaboration) -> None:
         self.elaborator, self.reporter = elaborator, elaborator.reporter
         self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
         """Model card → the numbers that it states, read once."""

@@ -15,7 +15,7 @@ from circuitsim.netlist.scope import Wave
 from circuitsim.netlist.waveform import Waveform
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.elaborate import Elaborator, Frame
+    from circuitsim.netlist.protocols import Elaboration, Frame
 
 
 class Followers:
@@ -39,7 +39,7 @@ class Followers:
         Amplitudes of ``AC``, V and A, by position in the circuit.
     """
 
-    def __init__(self, elaborator: Elaborator) -> None:
+    def __init__(self, elaborator: Elaboration) -> None:
         self.elaborator = elaborator
         self.waves: dict[int, Waveform] = {}
         self.formulas: dict[int, Formula] = {}

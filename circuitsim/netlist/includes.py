@@ -17,7 +17,7 @@ from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Reader
 
 _TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re.I)
 """A function of time whose points stand in a file, linear between them."""
@@ -62,7 +62,7 @@ def words_of(card: Card, position: int) -> list[Token]:
             return found
 
 
-def include(reader: DeckReader, card: Card, position: int) -> None:
+def include(reader: Reader, card: Card, position: int) -> None:
     """``.include file``."""
     words = words_of(card, position)
     if len(words) != 1:
@@ -72,7 +72,7 @@ def include(reader: DeckReader, card: Card, position: int) -> None:
     enter(reader, card, words[0], None)
 
 
-def library(reader: DeckReader, card: Card, position: int) -> None:
+def library(reader: Reader, card: Card, position: int) -> None:
     """``.lib file section``, or ``.lib file`` for the whole file."""
     words = words_of(card, position)
     if len(words) not in (1, 2):
@@ -91,13 +91,13 @@ def library(reader: DeckReader, card: Card, position: int) -> None:
         )
 
 
-def stray_endl(reader: DeckReader, card: Card, position: int) -> None:
+def stray_endl(reader: Reader, card: Card, position: int) -> None:
     """An ``.endl`` outside of a library."""
     raise CardError("include", ".endl without its .lib section", card.start(), "remove it")
 
 
 def text_of(
-    reader: DeckReader, card: Card, token: Token, section: Section | None = None
+    reader: Reader, card: Card, token: Token, section: Section | None = None
 ) -> tuple[str, str, str, Problem | None] | None:
     """Real path, key among the open files, text and warning of the file that ``token`` names; None where the text is
     damaged, which is reported.
@@ -131,7 +131,7 @@ def text_of(
         return None
 
 
-def points(reader: DeckReader, card: Card, token: Token) -> list[float]:
+def points(reader: Reader, card: Card, token: Token) -> list[float]:
     """The numbers of a file of points (``PWL file=``): times (s) and values, with blanks, commas or line ends between.
 
     Raises
@@ -164,7 +164,7 @@ def points(reader: DeckReader, card: Card, token: Token) -> list[float]:
     return numbers
 
 
-def with_tables(reader: DeckReader, card: Card) -> Card:
+def with_tables(reader: Reader, card: Card) -> Card:
     """The card with the points of its files of points: ``table("f")`` of Xyce is ``table(time, t1, v1, …)``.
 
     Raises
@@ -182,7 +182,7 @@ def with_tables(reader: DeckReader, card: Card) -> Card:
     return card
 
 
-def enter(reader: DeckReader, card: Card, token: Token, section: Section | None) -> None:
+def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> None:
     """Read the file named by ``token`` in place of the card."""
     path = token.text
     if len(reader.open_files) > limits.INCLUDE_DEPTH:
@@ -212,7 +212,7 @@ def enter(reader: DeckReader, card: Card, token: Token, section: Section | None)
         raise CardError("include", missing, token.offset, hint)
 
 
-def library_card(reader: DeckReader, card: Card, word: str, position: int) -> bool:
+def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
     """Whether the current section consumes ``card``: its begin, its end, or a card outside it."""
     section = reader.section
     assert section is not None

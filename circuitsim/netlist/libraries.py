@@ -10,7 +10,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.source import Source, decode, read_bytes
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Reader
 
 ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders to look in"
 _ELSEWHERE = re.compile(r"[A-Za-z]:|[\\/]|~")
@@ -33,7 +33,7 @@ def may_be_missing(path: str) -> bool:
     return is_elsewhere(path) or base_name(path) == path
 
 
-def read_libraries(reader: DeckReader, paths: tuple[str, ...]) -> None:
+def read_libraries(reader: Reader, paths: tuple[str, ...]) -> None:
     """Read the definitions in ``paths``; those of the deck itself count before them.
 
     Raises

@@ -6,12 +6,10 @@ A deck's own sub-circuit of the same name takes precedence.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from circuitsim.netlist.reader import DeckReader
+from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.scope import Scope
 
 TEXT = """\
 * v(plus) = v(minus); the output supplies what that needs (nullor)
@@ -38,8 +36,6 @@ Ffirst a b Esecond {-ratio}
 
 @cache
 def _scopes() -> dict[str, Scope]:
-    from circuitsim.netlist.reader import DeckReader
-
     reader = DeckReader(Files(None, ()))
     reader.read(Source("<library>", "", TEXT), 1)
     reader.close()

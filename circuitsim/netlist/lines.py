@@ -19,7 +19,7 @@ from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.parts import Parts
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Reader
 
 FORMS = {
     "t": "Tname a reference b reference Z0=50 TD=1n",
@@ -116,7 +116,7 @@ def own_numbers(scope: Scope, card: Card, name: Token, letter: str, sorted_: Fie
     return found
 
 
-def coupling(reader: DeckReader, card: Card) -> None:
+def coupling(reader: Reader, card: Card) -> None:
     """Take a ``K`` card: inductors that couple are shorts at DC as others are; they are checked when all is read.
 
     Raises
@@ -139,7 +139,7 @@ def coupling(reader: DeckReader, card: Card) -> None:
     reader.reporter.gather("coupled", message, card, name.offset, name.text)
 
 
-def check_couplings(reader: DeckReader) -> None:
+def check_couplings(reader: Reader) -> None:
     """Every inductor that a ``K`` card names is there."""
     for scope, card, words in reader.couplings:
         for token in words:

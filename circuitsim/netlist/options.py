@@ -9,7 +9,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.tokens import EXPRESSION, WORD, Token
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Reader
 
 ACTING = frozenset(("temp", "tnom", "diodes"))
 """Options that change the operating point."""
@@ -17,7 +17,7 @@ ACTING = frozenset(("temp", "tnom", "diodes"))
 _WORD = re.compile(r"([^\s=,(){}'\"]+)(?:\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=,(){}'\"]+))?")
 
 
-def options(reader: DeckReader, card: Card, position: int) -> None:
+def options(reader: Reader, card: Card, position: int) -> None:
     """``.options name=value flag …``: the last value of a name counts."""
     idle = not card.text[position:].strip()
     for found in _WORD.finditer(card.text, position):

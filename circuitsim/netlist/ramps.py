@@ -18,7 +18,7 @@ from circuitsim.netlist import limits
 
 if TYPE_CHECKING:
     from circuitsim.netlist.controlled_laws import PendingLaw
-    from circuitsim.netlist.elaborate import Elaborator
+    from circuitsim.netlist.protocols import Elaboration
 
 VOLTS = 1024.0
 """Volts of a ramp's node for each unit of the ramp: in other programs the drop of its diode counts for so much less."""
@@ -163,7 +163,7 @@ def total(left: Any, right: Any) -> Affine:
 
 
 # ---------------------------------------------------------------------- elements
-def built(elaborator: Elaborator) -> None:
+def built(elaborator: Elaboration) -> None:
     """Append the elements of all ramps, and put their nodes into the laws that read them."""
     out = elaborator.out
     with_ramps = sorted(k for k, pending in out.pending.items() if pending.ramps)
@@ -191,7 +191,7 @@ def _placed(law: Law, nodes: list[int], factor: float) -> Law:
 
 
 def _ramp(
-    elaborator: Elaborator, owner: PendingLaw, law: Law, names: tuple[str, ...], number: int, taken: set[str]
+    elaborator: Elaboration, owner: PendingLaw, law: Law, names: tuple[str, ...], number: int, taken: set[str]
 ) -> int:
     """Source, diode and resistor of one ramp; the node whose voltage it is."""
     out = elaborator.out

@@ -19,13 +19,20 @@ from circuitsim.netlist.tokens import CardError, Token
 
 if TYPE_CHECKING:
     from circuitsim.circuit.name_table import NameTable
-    from circuitsim.netlist.conditions import Choice
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
 
 Phasor = tuple[Value, Value]
 """Magnitude, V or A, and phase in degrees."""
+
+
+class Choice(NamedTuple):
+    """The outcome of a condition on a parameter of a sub-circuit, in one of its variants."""
+
+    card: Card
+    code: Code
+    holds: bool
 
 
 class Wave(NamedTuple):

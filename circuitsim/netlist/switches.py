@@ -16,9 +16,8 @@ from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.netlist.cards import Card
-    from circuitsim.netlist.elaborate import Elaborator, Frame
     from circuitsim.netlist.parts import Parts
-    from circuitsim.netlist.reader import DeckReader
+    from circuitsim.netlist.protocols import Elaboration, Frame, Reader
 
 FORMS = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
 LETTERS = frozenset(FORMS)
@@ -50,7 +49,7 @@ class SwitchLaw(NamedTuple):
     closed: bool
 
 
-def element(reader: DeckReader, parts: Parts, scope: Scope, card: Card) -> None:
+def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
     """Take a card of a switch.
 
     Raises
@@ -87,7 +86,7 @@ def element(reader: DeckReader, parts: Parts, scope: Scope, card: Card) -> None:
     reader.reporter.gather(HELD, message, card, name.offset, name.text)
 
 
-def law(elaborator: Elaborator, frame: Frame, k: int) -> SwitchLaw | None:
+def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
     """Switch ``k`` of a scope in one call; None where its model is missing, which is reported elsewhere."""
     scope = frame.scope
     details, control = scope.specials[k].details, scope.switches[k]

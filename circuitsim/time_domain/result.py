@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.errors import UsageError
+from circuitsim.formats.rich import repr_html
 from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Library, Modes, products
@@ -377,10 +378,7 @@ class TransientResult:
             f"{len(self.events)} events, {verdict}"
         )
 
-    def _repr_html_(self) -> str:
-        from circuitsim.notebook import of_waveforms
-
-        return of_waveforms(self)
+    _repr_html_ = repr_html
 
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
         """Elements that lead from one node to another, with +1 along their direction.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
+from circuitsim.formats.rich import repr_html
 
 if TYPE_CHECKING:
     import pandas
@@ -76,10 +77,7 @@ class History:
 
         return pandas.DataFrame(self.rows)
 
-    def _repr_html_(self) -> str:
-        from circuitsim.notebook import of_history
-
-        return of_history(self)
+    _repr_html_ = repr_html
 
     def __repr__(self) -> str:
         last = ", ".join(f"{name} {value:.4g}" for name, value in (self.rows or [{}])[-1].items())
