@@ -6,6 +6,7 @@ MOVED = {
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
     "circuitsim forms": "see the table in docs/netlist.md",
     "circuitsim man": "use `circuitsim --help` and `circuitsim COMMAND --help`",
+    "circuitsim steady": "use `circuitsim tran DECK --steady`",
 }
 """Old spelling → what to write now. Commands and options as they are typed, Python names with their module."""
 

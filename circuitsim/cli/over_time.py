@@ -1,4 +1,4 @@
-"""What ``tran`` and ``steady`` share: what is shown of waveforms, and how."""
+"""What is shown of waveforms, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``circuitsim tran``: waveforms over time."""
+"""``circuitsim tran``: waveforms over time, and the periodic steady state."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from circuitsim.cli.over_time import add_shown, harmonics_requested, lower_names
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
 from circuitsim.cli.stepped import Shown, run_all
-from circuitsim.cli.sweep import add_vary, steps_of, varied
+from circuitsim.cli.sweep import add_vary, note_steps, steps_of, varied
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
 
 if TYPE_CHECKING:
+    from circuitsim.analysis.probes import Formula, Probe
+    from circuitsim.netlist.deck import Deck
     from circuitsim.time_domain import TransientResult
 
 EPILOG = """\
@@ -37,6 +39,11 @@ the run and shows what is done; so does an error after time 0, with its exit cod
 --vary and the deck's .step cards run it at several values: a row for each time of each run, the values behind the time;
 with --measure a row a run.
 
+--steady shows one period of the state that a circuit with periodic sources reaches after a long time: Newton's method
+on the states at the beginning of the period. The period is the least common one of all sources unless --period states
+it. JSON has the number of periods that were run, the mismatch of the states, and the Floquet multipliers under
+"shooting". The deck's .meas cards are left out; --measure takes times within the period.
+
 columns: those of --columns, else those of the deck's .print tran or .save, else all v(node) and i(element).
 
 examples:
@@ -47,6 +54,8 @@ examples:
   circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m' --measure 'top MAX i(L1)'
   circuitsim tran netlists/clipper-1n4148.cir --accuracy 1e-6 --plot clipper.png
   circuitsim tran netlists/boost-converter.cir --vary C1=5u:20u:5u --measure 'ripple PP v(out) FROM=3m' --plot a.png
+  circuitsim tran netlists/boost-converter.cir --steady --columns 'v(out) i(L1)' --plot steady.png
+  circuitsim tran netlists/boost-converter.cir --steady --measure 'ripple PP v(out)' --measure 'mean AVG v(out)'
   circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table
 """
 
@@ -62,8 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable)",
+        help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable); with "
+        "--steady where the search begins",
     )
+    parser.add_argument("--steady", action="store_true", help="one period of the periodic steady state")
+    parser.add_argument("--period", metavar="TIME", help="of --steady, s (the sources' least common period)")
+    parser.add_argument("--points", type=int, metavar="N", help="of --steady: output times (1001)")
     add_vary(parser, "in place of the deck's .step: an element, a parameter or temp (°C)")
     add_method(parser)
     add_shown(parser)
@@ -76,7 +89,10 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.time_domain.deck import fourier_requested, requested, run_setting, setting
     from circuitsim.time_domain.measure import check_measurements
 
+    check_steady(args)
     deck, probes = read_shown(args)
+    if args.steady:
+        return run_steady(args, deck, probes)
     vary = varied(args.vary) or steps_of(deck)
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
     if vary and args.fourier:
@@ -117,6 +133,36 @@ def run(args: argparse.Namespace) -> int:
     if interrupt.asked:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED
+    return 0
+
+
+def check_steady(args: argparse.Namespace) -> None:
+    """Refuse options of a run together with ``--steady``, and those of ``--steady`` without it."""
+    run = {"--stop": args.stop, "--step": args.step, "--vary": args.vary, "--method": args.method}
+    period = {"--period": args.period, "--points": args.points}
+    wrong = next((name for name, value in (run if args.steady else period).items() if value), None)
+    if wrong is not None and args.steady:
+        raise UsageError(f"{wrong} is for a run from time 0; --steady takes --period and --points")
+    if wrong is not None:
+        raise UsageError(f"{wrong} is for the periodic steady state: add --steady")
+
+
+def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula]) -> int:
+    """Find the periodic steady state and print one period of it."""
+    from circuitsim.time_domain.deck import steady_deck
+
+    note_steps(deck, "--steady")
+    harmonics = harmonics_requested(args, deck, None)
+    line, initial = LateProgress("steady"), initial_values(args.initial)
+    points = 1001 if args.points is None else args.points
+    try:
+        found = steady_deck(deck, positive_time("--period", args.period), initial, points, args.tolerance, line.update)
+    finally:
+        line.close()
+    own = found.shooting
+    multipliers = [[float(value.real), float(value.imag)] for value in own.multipliers]
+    more = {"shooting": own._asdict() | {"multipliers": multipliers}}
+    show(args, deck, probes, found, args.measure, more, harmonics)
     return 0
 
 

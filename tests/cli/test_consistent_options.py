@@ -79,7 +79,7 @@ def test_every_command_that_reads_a_deck_reads_it_alike() -> None:
         assert not decks or READING.keys() <= own, parser.prog
 
 
-@pytest.mark.parametrize("name", ["tran", "steady", "ac", "curve", "energy", "solve", "sensitivity", "montecarlo"])
+@pytest.mark.parametrize("name", ["tran", "ac", "curve", "energy", "solve", "sensitivity", "montecarlo"])
 @pytest.mark.parametrize("value", ["5", "0", "nan", "-1n", "x"])
 def test_a_tolerance_lies_between_0_and_1(command: Command, name: str, value: str) -> None:
     more = ("--data", "x.csv") if name == "energy" else ()

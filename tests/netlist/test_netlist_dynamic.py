@@ -40,7 +40,12 @@ def test_solved_at_dc_alone(card: str, said: str, tmp_path: Path, capsys: pytest
     path = tmp_path / "deck.cir"
     path.write_text(DECK.format(card=card))
     assert solve(read_deck_text(path.read_text())).certificate.certified
-    for words in (["tran", str(path)], ["ac", str(path)], ["ac", str(path), "--poles"], ["steady", str(path)]):
+    for words in (
+        ["tran", str(path)],
+        ["ac", str(path)],
+        ["ac", str(path), "--poles"],
+        ["tran", str(path), "--steady"],
+    ):
         assert main(words) == 2, words
         error = capsys.readouterr().err
         assert said in error and "not over time or frequency" in error

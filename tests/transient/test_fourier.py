@@ -111,7 +111,7 @@ def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path.write_text(DECK)
     assert main(["tran", str(path), "--diodes", "ideal", "--vary", "R1=1k,2k"]) == 0
     assert "left out of runs at several values" in capsys.readouterr().err
-    steady = ["steady", str(path), "--diodes", "ideal", "--fourier", "1k 9 v(out)", "--format", "csv"]
+    steady = ["tran", str(path), "--steady", "--diodes", "ideal", "--fourier", "1k 9 v(out)", "--format", "csv"]
     assert main(steady) == 0
     periodic = [float(row.split(",")[3]) for row in capsys.readouterr().out.splitlines()[2:]]
     assert periodic == pytest.approx(exact.amplitude.tolist(), abs=1e-9)

@@ -158,14 +158,14 @@ def test_periods() -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     deck = str(NETLISTS / "boost-converter.cir")
     words = ["--measure", "mean AVG v(out)", "--measure", "ripple PP v(out)", "--format", "json"]
-    assert main(["steady", deck, *words]) == 0
+    assert main(["tran", deck, "--steady", *words]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["shooting"]["periods"] <= 5
     assert found["measurements"]["mean"] == pytest.approx(12.475988432678, rel=1e-10)
     assert found["measurements"]["ripple"] == pytest.approx(0.0796313268733, rel=1e-9)
     picture = tmp_path / "period.svg"
     words = ["--period", "20u", "--points", "5", "--columns", "v(out)", "--plot", str(picture)]
-    assert main(["steady", deck, *words]) == 0
+    assert main(["tran", deck, "--steady", *words]) == 0
     rows = capsys.readouterr().out.split()
     assert len(rows) == 6
     assert float(rows[1].split(",")[1]) == pytest.approx(float(rows[3].split(",")[1]), abs=1e-9)
@@ -234,3 +234,17 @@ def test_rise_times_without_a_card() -> None:
     swing = measure(steady_deck(read_deck_text(deck)), "m PP v(b)").value
     share = math.exp(-0.5)  # of half a period
     assert swing == pytest.approx(4.0 * (1.0 - share) / (1.0 + share), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--steady", "--stop", "1m"], "--steady takes --period and --points"),
+        (["--steady", "--vary", "R1=1k,2k"], "--steady takes --period and --points"),
+        (["--period", "20u"], "add --steady"),
+        (["--points", "5"], "add --steady"),
+    ],
+)
+def test_options_of_a_run_and_of_a_period(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    assert main(["tran", str(NETLISTS / "boost-converter.cir"), *words]) == 2
+    assert said in capsys.readouterr().err
