@@ -5,6 +5,7 @@ from __future__ import annotations
 MOVED = {
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
     "circuitsim forms": "see the table in docs/netlist.md",
+    "circuitsim ir-drop": "use `circuitsim solve DECK --drops`; `--plot` in place of `--map`",
     "circuitsim man": "use `circuitsim --help` and `circuitsim COMMAND --help`",
     "circuitsim steady": "use `circuitsim tran DECK --steady`",
 }

@@ -29,7 +29,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "montecarlo": ("circuitsim.cli.montecarlo", "statistics and yield over tolerances"),
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
     "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
-    "ir-drop": ("circuitsim.cli.ir_drop", "voltage drops, worst nodes and pad currents of a power grid"),
     "tran": ("circuitsim.cli.tran", "waveforms over time, or one period of the periodic steady state"),
     "energy": ("circuitsim.cli.energy", "settling time and energy after steps of the inputs, worst over samples"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),

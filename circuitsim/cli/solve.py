@@ -14,9 +14,6 @@ from circuitsim.errors import CircuitError, UsageError
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
-
-if TYPE_CHECKING:
-    from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Analysis
 
 EPILOG = """\
@@ -28,11 +25,16 @@ formats:
 
 signs are SPICE's: a current flows from an element's first node through it to its second.
 
+--drops is for power grids: a net is what resistors, inductors and sources of 0 V join, its pads are the voltage
+sources between it and ground, and the drop of a node is what it lacks of the potential at the pads. --plot then draws
+the largest drop of each spot; names that end in the place, as n1_1200_350, say where a node is. csv has the pads.
+
 examples:
   circuitsim solve netlists/rectifier-half-wave.cir
   circuitsim solve my.cir --format json --output my.json
   circuitsim solve my.cir --plot my.svg
   circuitsim solve trigger.cir --start high.json
+  circuitsim solve grid.spice --drops --top 50 --plot drop.png
   printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
 """
 
@@ -50,7 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="operating point (JSON of solve) to continue from: chooses one of several with controlled sources",
     )
     parser.add_argument("--explain", action="store_true", help="print the chosen method and the reason on stderr")
-    parser.add_argument("--plot", metavar="FILE", help="also draw the circuit (.png, .svg or .pdf)")
+    parser.add_argument(
+        "--drops", action="store_true", help="voltage drops, worst nodes and pad currents of a power grid instead"
+    )
+    parser.add_argument("--top", metavar="N", type=int, help="worst nodes and pads shown by --drops (10)")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="also draw the circuit, or the map of --drops (.png, .svg or .pdf)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,6 +66,10 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.solve import as_read
 
     check_target(args.output, [args.deck, *filter(None, [args.start])])
+    if args.top is not None and (args.top < 0 or not args.drops):
+        raise UsageError(f"--top must be at least 0, not {args.top}" if args.drops else "--top is an option of --drops")
+    if args.drops and args.format == "raw":
+        raise UsageError("rawfiles hold all voltages: leave out --drops, or choose another --format")
     if args.plot:
         from circuitsim.cli.drawing import check_drawing
 
@@ -85,11 +97,21 @@ def run(args: argparse.Namespace) -> int:
         from circuitsim.analysis.explain import explain
 
         print("\n".join(explain(point)), file=sys.stderr)
-    deliver(_formatted(point.to_dict(), args.format), args.output)
-    if args.plot:
-        from circuitsim.cli.drawing import draw
+    if args.drops:
+        from circuitsim.analysis.ir_drop import ir_drop
+        from circuitsim.formats import drops
 
-        draw(point, args.plot)
+        found = ir_drop(point)
+        deliver(drops.formatted(found, args.format, 10 if args.top is None else args.top), args.output)
+    else:
+        deliver(_formatted(point.to_dict(), args.format), args.output)
+    if args.plot:
+        from circuitsim.cli.drawing import draw, draw_drops
+
+        if args.drops:
+            draw_drops(found, args.plot)
+        else:
+            draw(point, args.plot)
     return 0
 
 

@@ -103,7 +103,7 @@ WORST_CASE = ("worst-case", "--tol", "R*=1%", "--observe", "v(out)")
         ((*WORST_CASE, "--gap", "x"), "argument --gap: 'x' is not a number"),
         ((*WORST_CASE, "--gap=-1"), "argument --gap: -1 is less than 0"),
         ((*WORST_CASE, "--budget", "0"), "--budget must be at least 1, not 0"),
-        (("ir-drop", "--top", "-1"), "--top must be at least 0, not -1"),
+        (("solve", "--drops", "--top", "-1"), "--top must be at least 0, not -1"),
         (("tran", "--accuracy", "nan"), "argument --accuracy: "),
         (("sweep", "--vary", "V1=0:1:1", "--checkpoint", "my.cir"), "--checkpoint 'my.cir' is no folder"),
         (

@@ -93,13 +93,13 @@ def test_command_prints_tables_and_draws_the_map(
     grid: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     picture = tmp_path / "drop.png"
-    assert main(["ir-drop", str(grid), "--map", str(picture), "--top", "3"]) == 0
+    assert main(["solve", str(grid), "--drops", "--plot", str(picture), "--top", "3"]) == 0
     text = capsys.readouterr().out
     found = circuitsim.ir_drop(circuitsim.load(grid))
     assert found.nets[0].worst_node in text
     assert f"and {len(found.pads) - 3} more pads" in text
     assert picture.read_bytes()[:4] == b"\x89PNG"
-    assert main(["ir-drop", str(grid), "--format", "csv"]) == 0
+    assert main(["solve", str(grid), "--drops", "--format", "csv"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == len(found.pads) + 1
     assert rows[1].split(",") == [
@@ -109,7 +109,7 @@ def test_command_prints_tables_and_draws_the_map(
         repr(found.pads[0].voltage),
         repr(found.pads[0].current),
     ]
-    assert main(["ir-drop", str(grid), "--format", "json"]) == 0
+    assert main(["solve", str(grid), "--drops", "--format", "json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["certificate"]["certified"]
     assert content["worst"][0]["drop"] == found.worst(1)[0][3]
