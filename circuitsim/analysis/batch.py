@@ -27,7 +27,7 @@ from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan
 from circuitsim.engine.small.ports import Ports
 from circuitsim.engine.small.samples import BLOCK
-from circuitsim.errors import TopologyError, UnboundedError
+from circuitsim.errors import TopologyError, UnboundedError, UsageError
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; the engine takes those of larger ones."""
@@ -124,9 +124,16 @@ class BatchSolver:
         ------
         UnboundedError
             A negative stiffness takes more conductance from the outputs than `stiffness_limit` allows.
+        UsageError
+            A negative stiffness in a circuit of more than 4,000 nodes.
         TopologyError
             Arrays of wrong shapes.
         """
+        if stiffness < 0.0 and self.plan is None:
+            raise UsageError(
+                f"a circuit of more than {LARGEST:,} nodes takes no negative nudging resistor: use the constant nudge, "
+                "or the positive variant"
+            )
         if stiffness < 0.0 and -stiffness >= (limit := self.stiffness_limit()):
             raise UnboundedError(
                 f"a nudge of {stiffness:g} S leaves no convex energy: the circuit holds its outputs with {limit:.6g} S "
@@ -159,7 +166,8 @@ class BatchSolver:
             self.engine.solve(value, batch, start is not None, threads or processors())
         elif stiffness >= 0.0:
             singular = status == Outcome.SINGULAR
-            good = (status <= Outcome.NONUNIQUE_CURRENTS) | (singular & ~(singular.any() and self.engine.floats(value)))
+            floats = bool(singular.any()) and self.engine.floats(value)
+            good = (status <= Outcome.NONUNIQUE_CURRENTS) | (singular & (not floats))
             uncertified = ~(good & (error <= self.tolerance) & (relative[:, 7] <= ACCURATE))
             error[uncertified] = np.inf
             for s in np.flatnonzero(uncertified).tolist():
@@ -191,41 +199,43 @@ class BatchSolver:
         currents : (samples, m) float array
             Branch currents of the response.
         """
-        count, n = solution.voltages.shape
-        value = self.all_values(solution.stiffness)
-        if self.plan is None:
-            found = self.engine.respond(value, solution.closed, -cotangent, threads or processors())
-            return found[0], found[1][:, : self.value.size]
-        injected = np.zeros((count, n))
-        for k, (p, q) in enumerate(self.outputs.tolist()):
-            injected[:, p] -= cotangent[:, k]
-            injected[:, q] += cotangent[:, k]
-        v, current = np.zeros((count, n)), np.zeros((count, self.columns[0].size))
-        args = (*self.columns, value, injected)
-        self._side_by_side("respond", count, threads, solution.stiffness, args, (solution.closed, v, current))
+        v, current = self._responses(solution.stiffness, solution.closed, -cotangent, threads)
         return v, current[:, : self.value.size]
+
+    def _responses(
+        self, stiffness: float, closed: np.ndarray, injected: np.ndarray, threads: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Responses to currents into the outputs, (samples, q), A: sources at zero, conducting diodes as shorts."""
+        value, count, n = self.all_values(stiffness), len(closed), self.circuit.arrays().n_nodes
+        if self.plan is None:
+            return self.engine.respond(value, closed, injected, threads or processors())
+        into = np.zeros((count, n))
+        for k, (p, q) in enumerate(self.outputs.tolist()):
+            into[:, p] += injected[:, k]
+            into[:, q] -= injected[:, k]
+        v, current = np.zeros((count, n)), np.zeros((count, self.columns[0].size))
+        self._side_by_side("respond", count, threads, stiffness, (*self.columns, value, into), (closed, v, current))
+        return v, current
 
     def stiffness_limit(self) -> float:
         """The conductance, S, that a negative nudge at the outputs must stay below whatever the diodes do: the least
-        eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking; 0 where parts float then.
+        eigenvalue of S = (B H⁻¹ Bᵀ)⁻¹ with all diodes blocking; 0 where only diodes connect the two nodes of an output.
         """
         return self._limit
 
     @cached_property
     def _limit(self) -> float:
-        if self.plan is None or not len(self.outputs):
+        if not len(self.outputs):
             return 0.0
-        value, count = self.all_values(0.0), len(self.outputs)
-        closed = np.zeros((count, self.plan.diode.size), dtype=bool)
-        size = self.circuit.arrays().n_nodes * count
-        if not small_kernel("stable", size)(self.plan, value, closed[0]):
-            return 0.0
-        injected = np.zeros((count, self.circuit.arrays().n_nodes))
-        for k, (p, q) in enumerate(self.outputs.tolist()):
-            injected[k, p] += 1.0
-            injected[k, q] -= 1.0
-        v, current = np.zeros_like(injected), np.zeros((count, self.columns[0].size))
-        small_kernel("respond_samples", size)(self.plan, *self.columns, value, injected, 0, count, closed, v, current)
+        value, count, n = self.all_values(0.0), len(self.outputs), self.circuit.arrays().n_nodes
+        blocking = np.zeros((count, int((self.columns[0] == DIODE).sum())), dtype=bool)
+        if self.plan is not None and small_kernel("stable", n * count)(self.plan, value, blocking[0]):
+            v = self._responses(0.0, blocking, np.eye(count), None)[0]
+        else:  # large, or parts without a path to ground
+            try:
+                v = self.engine.respond(value, blocking, np.eye(count), processors())[0]
+            except UnboundedError:
+                return 0.0
         compliance = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
         largest = float(np.linalg.eigvalsh(0.5 * (compliance + compliance.T)).max())
         return 1.0 / largest if largest > 0.0 else np.inf
