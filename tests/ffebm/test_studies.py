@@ -128,9 +128,9 @@ def test_table2_prints_the_paper_beside_ours_and_continues(tmp_path: Path, capsy
     assert "6 × convolutional-hopfield" in ep_title and len(ep_title) < 200
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "| 12 |" in line]
     assert [row[:5] for row in rows] == [["cifar100", "12", "EP", "1", "1"], ["cifar100", "12", "ID", "1", "1"]]
-    assert rows[0][5] == "69.3 ± 0.2" and rows[1][7] == "90.0 ± 0.2" and rows[0][9] == "4:33"
+    assert all(row[5] == row[7] == row[9] == "–" for row in rows)
     assert all("±" not in row[6] + row[8] and float(row[8]) >= float(row[6]) for row in rows)
-    assert "no accuracies to compare" in page
+    assert "no figure of the paper stands beside these runs" in page
     with open(tmp_path / "out" / "table2.csv") as file:
         assert [row["method"] for row in csv.DictReader(file)] == ["ep", "bp"]
     # With no time left the stored runs are not begun again, and nothing new is.

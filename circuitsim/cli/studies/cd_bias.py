@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.studies.runs import published
+
 if TYPE_CHECKING:
     from circuitsim.boltzmann.study import BiasCurves, Settings
 
@@ -85,8 +87,8 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
         f"Gap between bound and bias after {settings.updates} updates; ± is the standard deviation "
         + ("between batches of runs" if settings.batches > 1 else "of batches redrawn from the runs (bootstrap)")
         + (
-            ". The paper ran 50000 updates of CD-1."
-            if (settings.updates, settings.k) != (50_000, 1)
+            ". The paper ran 50000 updates of CD-1, so its figure does not stand beside these runs (–)."
+            if not _comparable(settings)
             else ". The paper's summary of its 25 runs is not specified."
         ),
         "",
@@ -96,7 +98,7 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
     for name, curves in results.items():
         gaps = final_gaps(curves, settings).values()
         cells = " | ".join(f"{gap.mean:.5f} ± {gap.spread:.5f}" for gap in gaps)
-        lines.append(f"| {TITLES[name]} | {cells} | {PAPER[name]:.5f} |")
+        lines.append(f"| {TITLES[name]} | {cells} | {published([f'{PAPER[name]:.5f}'], _comparable(settings))[0]} |")
     lines += ["", "| patterns | " + " | ".join(_FINAL) + " | bound < bias |", "|---" * (len(_FINAL) + 2) + "|"]
     for name, curves in results.items():
         values = (curves.largest_bias, curves.bound, curves.older, curves.distance, curves.delta, curves.log_likelihood)
@@ -108,6 +110,11 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
 
 
 _FINAL = ("largest bias", "bound", "older bound", "½‖p_e − p‖₁", "Δ", "log-likelihood")
+
+
+def _comparable(settings: Settings) -> bool:
+    """Whether runs are as long as the paper's, by the same rule."""
+    return (settings.updates, settings.k) == (50_000, 1)
 
 
 def _names() -> tuple[str, ...]:

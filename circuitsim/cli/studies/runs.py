@@ -22,6 +22,11 @@ COMPILED = (
 """What pages say of seconds."""
 
 
+def published(figures: Sequence[str], comparable: bool) -> list[str]:
+    """A paper's figures for a row of a table; "–" for each where the runs are of other data or another network."""
+    return list(figures) if comparable else ["–"] * len(figures)
+
+
 class Case(NamedTuple):
     """One run of a study, for any process.
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.studies.runs import check_extent, write_results
+from circuitsim.cli.studies.runs import check_extent, published, write_results
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -199,8 +199,9 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
         "# One network, cut into blocks",
         "",
         f"{first['dataset']}, {network}, {first['epochs']} epoch{'s' * (first['epochs'] > 1)}. Test accuracy in "
-        "percent, mean ± deviation over seeds; seconds of processor time of one run. The last columns: CIFAR-10 in "
-        "Nest & Ernoult (2024), Table 1.",
+        "percent, mean ± deviation over seeds; seconds of processor time of one run. The paper's "
+        "figures (Nest & Ernoult 2024, Table 1) are of the published networks on CIFAR-10; none stands beside another "
+        "run (–).",
         "",
         "| layers | in blocks of | seeds | EP | ID | EP − ID | EP, s | ID, s | paper EP | paper ID |",
         "|---" * 10 + "|",
@@ -218,7 +219,7 @@ def _page(args: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> str:
         lines.append(
             f"| {layers} | {block} | {len(values['ep'])} | {cells[0]} | {cells[1]} | "
             f"{values['ep'].mean() - values['bp'].mean():+.2f} | {seconds['ep']:.3g} | {seconds['bp']:.3g} | "
-            f"{paper[0]} | {paper[1]} |"
+            f"{' | '.join(published([str(value) for value in paper], args.size == 'paper'))} |"
         )
     least = min(row["accuracy"] for row in rows)
     return "\n".join([*lines, "", f"least accuracy of a run: {least:.2f} %", ""])

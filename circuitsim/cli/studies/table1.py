@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from circuitsim.cli.studies.runs import COMPILED, Case, run_cases, train_run, write_results
+from circuitsim.cli.studies.runs import COMPILED, Case, published, run_cases, train_run, write_results
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
@@ -114,7 +114,7 @@ def page_of(results: list[DrnRun]) -> str:
     lines += [_line(runs) for runs in _grouped(results)]
     lines += [
         "",
-        "The paper's columns are of MNIST; times are compared on MNIST only.",
+        "The paper's figures are of MNIST; none stands beside a run on other data (–).",
         "",
         "± is the deviation between runs. Errors are those after the last epoch trained; the training error is taken "
         "as it goes, before each step. Seconds per epoch are of training alone, the median over epochs and runs, "
@@ -130,6 +130,11 @@ def _grouped(results: list[DrnRun]) -> list[list[DrnRun]]:
     return [[run for run in results if (run.row, run.method) == key] for key in keys]
 
 
+def _comparable(runs: list[DrnRun]) -> bool:
+    """Whether all runs are on the paper's data."""
+    return {run.dataset for run in runs} == {PUBLISHED}
+
+
 def _line(runs: list[DrnRun]) -> str:
     from circuitsim.layered.architecture import published_models
 
@@ -137,17 +142,19 @@ def _line(runs: list[DrnRun]) -> str:
     paper = preset.published[runs[0].method]
     epochs = sorted({int(run.history[-1]["epoch"]) for run in runs})
     theirs, ours = 3600 * paper["hours"] / preset.epochs, seconds_per_epoch(runs)
+    figures = f"{paper['error']:.2f} ± {paper['spread']:.2f}", f"{theirs:.0f}", f"{theirs / ours:.3g}"
+    error, seconds, ratio = published(figures, _comparable(runs))
     cells = [
         preset.title,
         runs[0].method.upper(),
         str(len(runs)),
         f"{epochs[0] if len(epochs) == 1 else f'{epochs[0]}–{epochs[-1]}'} of {preset.epochs}",
-        f"{paper['error']:.2f} ± {paper['spread']:.2f}",
+        error,
         _spread([100 * run.history[-1]["test_error"] for run in runs]),
         _spread([100 * run.history[-1]["error"] for run in runs]),
-        f"{theirs:.0f}",
+        seconds,
         f"{ours:.3g}",
-        f"{theirs / ours:.3g}" if runs[0].dataset == PUBLISHED else "–",
+        ratio,
         f"{statistics.median(float(row['test_seconds']) for run in runs for row in run.history):.2g}",
     ]
     return "| " + " | ".join(cells) + " |"
@@ -199,7 +206,9 @@ def _draw(results: list[DrnRun], path: Path) -> None:
             errors = [100 * row["test_error"] for row in run.history]
             epochs, marker = [row["epoch"] for row in run.history], marker_of(len(errors))
             axes.plot(epochs, errors, color=f"C{k}", linewidth=1, marker=marker, label=label)
-        axes.axhline(preset.published[runs[0].method]["error"], color=f"C{k}", linewidth=0.8, linestyle=":")
-    percent_over_epochs(axes, "test error (dotted: the paper's last, MNIST)")
+        if _comparable(runs):
+            axes.axhline(preset.published[runs[0].method]["error"], color=f"C{k}", linewidth=0.8, linestyle=":")
+    dotted = " (dotted: the paper's last)" if any(map(_comparable, _grouped(results))) else ""
+    percent_over_epochs(axes, f"test error{dotted}")
     axes.legend(frameon=False)
     save_figure(figure, path)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from circuitsim.cli.studies.runs import COMPILED, Case, run_cases, train_run, write_results
+from circuitsim.cli.studies.runs import COMPILED, Case, published, run_cases, train_run, write_results
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
@@ -112,8 +112,9 @@ def _options(dataset: str, layers: int, size: str) -> Mapping[str, Any]:
 # ---------------------------------------------------------------------- the page
 def page_of(results: Sequence[TrainedRun], size: str, samples: int | None = None) -> str:
     """The paper's table beside ours, trained on the first ``samples`` images only where given."""
-    width = "" if size == "paper" else f" Numbers of channels divided by {DIVISORS[size]}: no accuracies to compare."
+    width = "" if size == "paper" else f" Numbers of channels divided by {DIVISORS[size]}."
     width += "" if samples is None else f" Trained on the first {samples:,} images only."
+    width += " So no figure of the paper stands beside these runs (–)." if width else ""
     lines = [
         "# Many classes, deep networks in blocks of two",
         "",
@@ -130,17 +131,19 @@ def page_of(results: Sequence[TrainedRun], size: str, samples: int | None = None
             continue
         last = [run.history[-1] for run in runs]
         epochs = sorted({int(row["epoch"]) for row in last})
+        figures = f"{paper.top1[0]:.1f} ± {paper.top1[1]:.1f}", f"{paper.top5[0]:.1f} ± {paper.top5[1]:.1f}", paper.time
+        top1, top5, clock = published(figures, not width)
         cells = [
             dataset,
             str(layers),
             METHODS[method],
             str(len(runs)),
             "–".join(map(str, sorted({epochs[0], epochs[-1]}))),
-            f"{paper.top1[0]:.1f} ± {paper.top1[1]:.1f}",
+            top1,
             _spread([100 * (1 - row["test_error"]) for row in last]),
-            f"{paper.top5[0]:.1f} ± {paper.top5[1]:.1f}",
+            top5,
             _spread([100 * (1 - row["test_top5_error"]) for row in last]),
-            paper.time,
+            clock,
             _clock(sum(row["seconds"] for row in last) / len(last)),
         ]
         lines.append("| " + " | ".join(cells) + " |")
