@@ -4,7 +4,9 @@ from __future__ import annotations
 
 MOVED = {
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
+    "circuitsim evaluate": "use `circuitsim predict RUN --data FILE`, which reports errors where the data have targets",
     "circuitsim forms": "see the table in docs/netlist.md",
+    "circuitsim init": "use `circuitsim examples copy first/KIND`, for instance first/rectifier",
     "circuitsim ir-drop": "use `circuitsim solve DECK --drops`; `--plot` in place of `--map`",
     "circuitsim man": "use `circuitsim --help` and `circuitsim COMMAND --help`",
     "circuitsim steady": "use `circuitsim tran DECK --steady`",

@@ -97,9 +97,16 @@ class TrainedModel(ABC):
             raise UsageError("this model has no classes; outputs(x) gives its outputs")
         return np.array(self.classes)[self.outputs(x)[:, : len(self.classes)].argmax(axis=1)]
 
-    def evaluate(self, samples: Samples) -> dict[str, float]:
-        """Error (share of wrong classes), its standard error, and losses over samples with targets."""
-        outputs = self.outputs(samples.x)
+    def evaluate(self, samples: Samples, outputs: np.ndarray | None = None) -> dict[str, float]:
+        """Error (share of wrong classes), its standard error, and losses over samples with targets.
+
+        Parameters
+        ----------
+        samples : Samples
+        outputs : (samples, outputs) array, optional
+            What `outputs` gives for them, where that is known.
+        """
+        outputs = self.outputs(samples.x) if outputs is None else outputs
         found: dict[str, float] = {"samples": samples.size}
         if self.classes:
             wrong = float((outputs[:, : len(self.classes)].argmax(axis=1) != samples.y).mean())

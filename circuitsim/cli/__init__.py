@@ -33,11 +33,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "energy": ("circuitsim.cli.energy", "settling time and energy after steps of the inputs, worst over samples"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
-    "init": ("circuitsim.cli.init", "a first deck of a chosen kind, with comments"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
-    "predict": ("circuitsim.cli.predict", "outputs and classes of new samples from a trained model"),
-    "evaluate": ("circuitsim.cli.evaluate", "error and loss of a trained model on samples"),
+    "predict": ("circuitsim.cli.predict", "outputs, classes and errors of samples from a trained model"),
     "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
@@ -53,7 +51,7 @@ exit codes: 0 solved; 2 bad usage or bad deck; 3 no steady state, or not converg
 first steps:
   circuitsim examples copy                            all bundled decks, into the folder netlists
   circuitsim solve netlists/rectifier-half-wave.cir
-  circuitsim init rectifier                           a first deck of your own
+  circuitsim examples copy first/rectifier            a first deck of your own, with comments
   circuitsim COMMAND --help
 """
 

@@ -9,9 +9,13 @@ import sys
 from circuitsim.cli.output import add_format
 
 EPILOG = """\
+first/amplifier, first/diode, first/learning, first/linear, first/rectifier and first/time are short decks to begin
+with; their comments name the commands to run.
+
 examples:
   circuitsim examples list
   circuitsim examples show rectifier-bridge
+  circuitsim examples copy first/rectifier
   circuitsim examples copy rectifier-bridge learn-divider
   circuitsim examples copy                                  everything, into the folder netlists
 """

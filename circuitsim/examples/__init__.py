@@ -26,7 +26,7 @@ class Example(NamedTuple):
     Attributes
     ----------
     name : str
-        Its name without folder and ``.cir``; decks without a steady state begin with ``refused/``.
+        Its name without ``.cir``; ``first/``: short decks to begin with, ``refused/``: decks without a steady state.
     title : str
         Its first line.
     path : str
@@ -39,10 +39,10 @@ class Example(NamedTuple):
 
 
 def examples() -> list[Example]:
-    """All bundled decks, by name; those without a steady state come last."""
+    """All bundled decks, by name; those to begin with come first, those without a steady state last."""
     root = _bundled.netlists()
     found = []
-    for folder in ("", "refused"):
+    for folder in ("first", "", "refused"):
         place = os.path.join(root, folder)
         for file in sorted(os.listdir(place)):
             if file.endswith(".cir"):
@@ -102,10 +102,11 @@ def copy(names: Sequence[str], folder: str, replace: bool = False) -> list[str]:
     root = _bundled.netlists()
     chosen = [path(name) for name in names] if names else [example.path for example in examples()]
     contents: dict[str, bytes] = {}
-    for source in dict.fromkeys(file for deck in chosen for file in (deck, *_companions(deck))):
-        inside = os.path.basename(source) if names and source.endswith(".cir") else os.path.relpath(source, root)
-        with open(source, "rb") as file:
-            contents[os.path.join(folder, inside)] = file.read()
+    for deck in chosen:
+        for source in (deck, *_companions(deck)):
+            with open(source, "rb") as file:
+                place = os.path.relpath(source, os.path.dirname(deck) if names else root)
+                contents[os.path.join(folder, place)] = file.read()
     for target, content in contents.items():
         if not replace and os.path.lexists(target) and not _holds(target, content):
             raise UsageError(f"{target} exists with other content; --force replaces it, --output DIR names a folder")

@@ -26,7 +26,7 @@ FLOATING = "t\nV1 a 0 1\nD1 b a\nD2 b c\nR1 c 0 1\n"
         (("reproduce", "split", "--budget", "1"), "an option of another sub-command; circuitsim reproduce --help"),
         (("solve", "x", "--format", "jsn"), "did you mean json?"),
         (("examples", "lst"), "did you mean list?"),
-        (("init", "rectifer"), "did you mean rectifier?"),
+        (("examples", "show", "rectifer"), "did you mean rectifier or first/rectifier"),
     ],
 )
 def test_near_misses_are_named(command: Command, words: tuple[str, ...], question: str) -> None:
