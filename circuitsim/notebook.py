@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.circuit.source import circuit_of
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture
+from circuitsim.units import Quantity
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
@@ -84,22 +85,23 @@ def of_sweep(sweep: Sweep) -> str:
 def sweep_charts(sweep: Sweep) -> list[str]:
     """One chart a unit, of the first `CURVES` curves over the fastest axis."""
     from circuitsim.plotting.chart import Axis, line_chart
-    from circuitsim.plotting.sweep import grows_by_factors, panels_of
+    from circuitsim.plotting.panels import panels_of
+    from circuitsim.plotting.sweep import grows_by_factors
 
     fast, values = next(iter(sweep.axes.items()))
     slow = list(sweep.axes.items())[1:]
     n = sweep.shape[0]
     charts = []
-    for words, names in panels_of(sweep).items():
+    for panel in panels_of((name, sweep.units[name]) for name in sweep.columns):
         curves: dict[str, Any] = {}
-        for name in names:
+        for name in panel.columns:
             for k in range(len(sweep) // n):
                 at = ", ".join(f"{axis} = {column[k * n]:.4g}" for axis, column in slow)
                 curves[f"{name}, {at}" if at else name] = sweep.columns[name][k * n : (k + 1) * n].tolist()
         chosen = dict(list(curves.items())[:CURVES])
         if chosen and n > 1:
             across = Axis(fast, sweep.units[fast], grows_by_factors(values[:n]))
-            charts.append(line_chart(values[:n].tolist(), chosen, across, Axis(*words)))
+            charts.append(line_chart(values[:n].tolist(), chosen, across, Axis(panel.name, panel.unit)))
     return charts
 
 
@@ -152,7 +154,8 @@ def waveform_charts(result: TransientResult) -> list[str]:
             curves[f"v({name})"] = result.voltage(name).tolist()
         except UsageError:  # a part without a path to ground has no potential
             continue
-    return [line_chart(result.times.tolist(), curves, Axis("time", "s"), Axis("potential", "V"))] if curves else []
+    axes = Axis("time", "s"), Axis(Quantity.VOLTAGE.label, Quantity.VOLTAGE.unit)
+    return [line_chart(result.times.tolist(), curves, *axes)] if curves else []
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {

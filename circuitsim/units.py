@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from enum import Enum
 
 SCALES: dict[str, int] = {
     "t": 12,
@@ -38,6 +39,26 @@ _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?
 _RKM = re.compile(r"([+-]?)([0-9]+)(meg|[rkmgtuµμnpf])([0-9]+)[^\W\d_]*", re.IGNORECASE)
 _REST = re.compile(r"[\w.+-]*")
 _PREFIXES = ("y", "z", "a", "f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E", "Z", "Y")
+
+
+class Quantity(Enum):
+    """What is read from a circuit: ``v(node)``, ``i(element)``, ``p(element)``.
+
+    Attributes
+    ----------
+    letter : str
+        In expressions and columns.
+    unit : str
+    label : str
+        On axes, and the type of a rawfile's column.
+    """
+
+    VOLTAGE = ("v", "V", "voltage")
+    CURRENT = ("i", "A", "current")
+    POWER = ("p", "W", "power")
+
+    def __init__(self, letter: str, unit: str, label: str) -> None:
+        self.letter, self.unit, self.label = letter, unit, label
 
 
 class NumberError(ValueError):

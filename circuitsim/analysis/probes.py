@@ -14,12 +14,13 @@ import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.errors import TopologyError, UsageError
+from circuitsim.units import Quantity
 
 if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
     from circuitsim.netlist.expression import Signal
 
-UNITS = {"v": "V", "i": "A", "p": "W"}
+UNITS = {quantity.letter: quantity.unit for quantity in Quantity}
 VALUE = "value"
 SAME_QUANTITY = {"w": "p", "n": "v"}
 """Xyce's names of power and of node quantities."""

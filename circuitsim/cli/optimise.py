@@ -95,6 +95,7 @@ def _ends(text: str) -> tuple[float, float] | None:
 
 
 def _formatted(found: Design, form: str) -> str:
+    from circuitsim.analysis.probes import UNITS
     from circuitsim.formats.columns import csv, quantity, table
 
     if form == "json":
@@ -107,12 +108,11 @@ def _formatted(found: Design, form: str) -> str:
     units = {"resistor": "Ω", "voltage source": "V", "current source": "A"}
     rows = [[name, quantity(value, units[circuit[name].kind])] for name, value in found.values.items()]
     lines = [circuit.title, *table(["element", found.series or "value"], rows), ""]
-    unit = {"v": "V", "i": "A", "p": "W"}
     goals = [
         [
             name,
-            quantity(value, unit[name[0]]),
-            quantity(target, unit[name[0]]),
+            quantity(value, UNITS[name[0]]),
+            quantity(target, UNITS[name[0]]),
             f"{100.0 * (value / target - 1.0):.3g} %" if target else "",
         ]
         for name, (value, target) in found.outputs.items()

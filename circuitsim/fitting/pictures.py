@@ -10,7 +10,7 @@ from circuitsim.analysis.probes import VALUE, Formula, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.fitting.fit import WaveformFit
 from circuitsim.fitting.targets import WaveTarget
-from circuitsim.plotting.figure import measured, new_figure, plain, title
+from circuitsim.plotting.figure import legend, measured, new_figure, plain, title
 from circuitsim.time_domain.table import columns
 from circuitsim.training.curves import save_figure
 
@@ -43,7 +43,7 @@ def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
             panel.plot(own.times, own.outputs[name], ".", color="#1f6f8b", markersize=4, label="target")
         measured(panel.yaxis, plain(name), probes[0].unit)
         panel.grid(True, linewidth=0.4, alpha=0.6)
-        panel.legend(fontsize=7, frameon=False)
+        legend(panel)
     title(axes[0], fit.timed.deck.circuit.title)
     measured(axes[-1].xaxis, "time", "s")
     figure.tight_layout()

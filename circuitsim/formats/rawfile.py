@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from circuitsim._version import __version__
+from circuitsim.units import Quantity
 
 
 class Variable(NamedTuple):
@@ -19,7 +20,7 @@ class Variable(NamedTuple):
 DATE = "Thu Jan  1 00:00:00  1970"
 COMMAND = f"* circuitsim {__version__}, in the form of ngspice"
 
-TYPES = {"V": "voltage", "A": "current", "s": "time", "°C": "temp-sweep", "Ω": "res-sweep", "W": "power"}
+TYPES = {"s": "time", "°C": "temp-sweep", "Ω": "res-sweep"} | {own.unit: own.label for own in Quantity}
 """Types of columns by their units, as ngspice names them."""
 
 

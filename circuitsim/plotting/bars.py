@@ -91,7 +91,7 @@ def plot_design(found: Design) -> Figure:
     figure = new_figure(7.0, 1.8 + 0.28 * (len(errors[:BARS]) + len(ranges)))
     heights = [1 + len(errors[:BARS]), 1 + len(ranges)]
     above, below = figure.subplots(2, 1, height_ratios=heights)
-    bars(above, errors, "difference from the target, %")
+    bars(above, [(name, round(error, 7)) for name, error in errors], "difference from the target, %")
     title(above, found.point.circuit.title)
     for row, (_, value, low, high) in enumerate(ranges):
         below.hlines(row, low, high, color=COLOUR, linewidth=1.2, label="bounds" if row == 0 else None)
@@ -149,13 +149,7 @@ def bars(axes: Axes, rows: Sequence[tuple[str, float]], label: str) -> None:
     axes.set_xlabel(plain(label), color=INK)
     axes.grid(True, axis="x", linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8, colors=INK)
-    if len(rows) > len(shown):
-        axes.text(
-            0.99,
-            0.02,
-            f"and {len(rows) - len(shown)} of smaller effect",
-            fontsize=7,
-            ha="right",
-            transform=axes.transAxes,
-            color=INK,
-        )
+    note = f"and {len(rows) - len(shown)} of smaller effect" if len(rows) > len(shown) else ""
+    if not any(value for _, value in shown):
+        note = "all are 0"
+    axes.text(0.99, 0.02, note, fontsize=7, ha="right", transform=axes.transAxes, color=INK)

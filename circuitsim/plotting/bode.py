@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, measured, new_figure, plain, title
+from circuitsim.plotting.figure import INK, ROUNDING, legend, measured, new_figure, plain, title, widen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,9 +29,12 @@ def plot_bode(name: str, table: Table) -> Figure:
     phase.set_ylabel("phase, °", color=INK)
     measured(phase.xaxis, "frequency", "Hz")
     phase.yaxis.set_major_locator(_degrees())
+    # d(20 log10 |x|) = 20 / ln 10 d|x| / |x|, d(arg x) = 180 / π |dx| / |x|.
+    widen(magnitude.yaxis, 20.0 / math.log(10.0) * ROUNDING, 1.0)
+    widen(phase.yaxis, math.degrees(ROUNDING), 1.0)
     for axes in (magnitude, phase):
         axes.grid(True, which="both", linewidth=0.4, alpha=0.6)
-    magnitude.legend(fontsize=7, loc="best", frameon=False)
+    legend(magnitude)
     title(magnitude, name)
     figure.tight_layout()
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
+
+ROUNDING = 1e-9
+"""Relative range of an axis that is taken as rounding: the accuracy to which results are certified."""
 
 INK = "#30343b"
 FAINT = "#8a919c"
@@ -96,7 +100,7 @@ def colours_of(potentials: np.ndarray) -> ScalarMappable:
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
     low, high = (float(potentials.min()), float(potentials.max())) if potentials.size else (0.0, 0.0)
-    pad = 0.5 if high - low <= 1e-12 * max(abs(low), abs(high)) else 0.0
+    pad = 0.5 if high - low <= ROUNDING * max(abs(low), abs(high)) else 0.0
     # The bright end of the map would vanish on white paper.
     shades = LinearSegmentedColormap.from_list("potential", colormaps["plasma"](np.linspace(0.0, 0.88, 256)))
     return ScalarMappable(Normalize(low - pad, high + pad), shades)
@@ -139,12 +143,33 @@ def plain(text: str) -> str:
 
 
 def measured(axis: Axis, name: str, unit: str) -> None:
-    """Name an axis; its numbers have SI prefixes and the unit."""
+    """Name an axis after its curves are drawn; its numbers have SI prefixes and the unit.
+
+    Where the range is rounding alone, it is widened: a constant looks constant. Numbers have as many digits as
+    differ from tick to tick.
+    """
     from matplotlib.ticker import FuncFormatter
 
     axis.set_label_text(plain(name), color=INK)
-    if unit:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: format_quantity(value + 0.0, unit, 4)))
+    low, high = axis.get_view_interval()
+    scale = max(abs(low), abs(high))
+    widen(axis, ROUNDING * scale, 0.05 * scale)
+    span = np.ptp(axis.get_view_interval())
+    digits = 4 + max(0, math.ceil(math.log10(0.1 * scale / span))) if span > 0.0 else 4
+    axis.set_major_formatter(FuncFormatter(lambda value, _: format_quantity(value + 0.0, unit, digits).strip()))
+
+
+def widen(axis: Axis, rounding: float, margin: float) -> None:
+    """Give an axis a margin around its middle where its range is rounding alone."""
+    low, high = axis.get_view_interval()
+    if abs(high - low) < rounding:
+        middle = 0.5 * (low + high)
+        axis.set_view_interval(middle - margin, middle + margin, ignore=True)
+
+
+def legend(axes: Axes) -> None:
+    """The names of the curves, legible over them."""
+    axes.legend(fontsize=7, loc="best", framealpha=0.8, edgecolor="none")
 
 
 def title(axes: Axes, text: str) -> None:

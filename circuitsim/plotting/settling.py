@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import measured, new_figure, plain
+from circuitsim.plotting.figure import legend, measured, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ def plot_settling(found: SettlingResult, slowest: TransientResult) -> Figure:
         right.plot(times, slowest.voltage(first, second or "0", times), linewidth=1.2, label=plain(name))
     right.axvline(row.time, color="#8a919c", linestyle="--", linewidth=0.9)
     right.set_title(f"sample {found.slowest}", fontsize=8)
-    right.legend(fontsize=7, frameon=False)
+    legend(right)
     measured(right.xaxis, "time", "s")
     measured(right.yaxis, "outputs", "V")
     for panel in (left, right):

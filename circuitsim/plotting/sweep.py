@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, measured, new_figure, plain, title
+from circuitsim.plotting.figure import INK, legend, measured, new_figure, plain, title
+from circuitsim.plotting.panels import panels_of
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -15,21 +16,18 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis import Sweep
 
-QUANTITIES = {"V": "potential", "A": "current", "W": "power"}
-"""Names of what has these units; expressions and measurements have panels of their own."""
-
 CURVES = 200
 """Largest number of curves in a panel; a note counts the omitted ones."""
 
 
 def plot_sweep(sweep: Sweep) -> Figure:
     """One panel a quantity, one curve a column and a combination of the slower values."""
-    panels = panels_of(sweep)
+    panels = panels_of((name, sweep.units[name]) for name in sweep.columns)
     figure = new_figure(7.5, 1.0 + 3.2 * len(panels))
-    for k, (kind, names) in enumerate(panels.items()):
+    for k, panel in enumerate(panels):
         axes = figure.add_subplot(len(panels), 1, k + 1)
-        _panel(axes, sweep, names)
-        measured(axes.yaxis, *kind)
+        _panel(axes, sweep, panel.columns)
+        measured(axes.yaxis, panel.name, panel.unit)
         if k == 0:
             title(axes, sweep.title)
     fast = next(iter(sweep.axes))
@@ -37,15 +35,6 @@ def plot_sweep(sweep: Sweep) -> Figure:
         measured(axes.xaxis, fast if axes is figure.axes[-1] else "", sweep.units[fast])
     figure.tight_layout()
     return figure
-
-
-def panels_of(sweep: Sweep) -> dict[tuple[str, str], list[str]]:
-    """The columns of each panel by its name and unit."""
-    panels: dict[tuple[str, str], list[str]] = {(quantity, unit): [] for unit, quantity in QUANTITIES.items()}
-    for name in sweep.columns:
-        unit = sweep.units[name]
-        panels.setdefault((QUANTITIES.get(unit, name), unit), []).append(name)
-    return {kind: names for kind, names in panels.items() if names}
 
 
 def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
@@ -65,7 +54,7 @@ def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
     axes.grid(True, linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8, colors=INK)
     if len(curves) <= 14:
-        axes.legend(fontsize=7, loc="best", frameon=False)
+        legend(axes)
     else:
         shown = f"first {CURVES} of {len(curves)}" if len(curves) > CURVES else f"{len(curves)}"
         axes.text(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, measured, new_figure, plain, title
-from circuitsim.plotting.sweep import QUANTITIES
+from circuitsim.plotting.figure import FAINT, INK, legend, measured, new_figure, plain, title
+from circuitsim.plotting.panels import panels_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,18 +22,18 @@ STRIPS = 24
 def plot_waveforms(result: TransientResult, table: Table) -> Figure:
     """One panel a quantity, then one line a diode, drawn while it conducts."""
     time = np.asarray(table.columns[0])
-    panels = {kind: [k for k, name in enumerate(table.header) if k and name[0] == kind] for kind in QUANTITIES}
-    panels = {kind: names for kind, names in panels.items() if names}
+    waves = dict(zip(table.header, table.columns))
+    panels = panels_of(list(zip(table.header, table.units))[1:])
     strips = result.conduction()[:STRIPS]
-    heights = [3.0] * len(panels) + ([0.5 + 0.18 * len(strips)] if strips else [])
+    heights = [3.0] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
     figure = new_figure(8.0, 1.0 + sum(heights))
     axes = np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights}))
-    for own, (kind, columns) in zip(axes, panels.items()):
-        for k in columns:
-            own.plot(time, table.columns[k], linewidth=1.3, label=plain(table.header[k]))
-        measured(own.yaxis, *QUANTITIES[kind])
+    for own, panel in zip(axes, panels):
+        for name in panel.columns:
+            own.plot(time, waves[name], linewidth=1.3, label=plain(name))
+        measured(own.yaxis, panel.name, panel.unit)
         own.grid(True, linewidth=0.4, alpha=0.6)
-        own.legend(fontsize=7, loc="best", frameon=False)
+        legend(own)
     title(axes[0], result.circuit.title)
     if strips:
         for row, (_, spans) in enumerate(strips):

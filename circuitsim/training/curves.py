@@ -74,6 +74,7 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
         Title of each panel → its columns; columns without a finite value are left out, and panels without any.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     drawn = {
         title: [name for name in names if any(math.isfinite(value) for value in history.column(name))]
@@ -90,5 +91,6 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
         if spans_decades(values):
             axes.set_yscale("log")
         axes.set(title=textwrap.fill(title, TITLE_LETTERS), xlabel="updates")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(frameon=False)
     return save_figure(figure, path)

@@ -121,7 +121,7 @@ def test_sweep_panels_and_labels() -> None:
     found = sweep(rectifier(), {"V1": [0.0, 1.0, 2.0], "RL": [1e3, 2e3]}, "v(out) i(D1) p(RL)")
     figure = plot_sweep(found)
     volts, amperes, watts = figure.axes
-    assert [axes.get_ylabel() for axes in figure.axes] == ["potential", "current", "power"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["voltage", "current", "power"]
     assert watts.get_xlabel() == "V1"
     figure.draw_without_rendering()
     assert "400 mV" in [text.get_text() for text in volts.get_yticklabels()]

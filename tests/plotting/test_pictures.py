@@ -1,0 +1,233 @@
+"""Every picture that a command writes has axes with data, and each column asked for is a curve with its name."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from circuitsim.cli import COMMANDS, main
+
+NETLISTS = Path(__file__).parents[2] / "netlists"
+GALLERY = Path(__file__).parents[2] / "docs/gallery.md"
+
+OWN = """\
+Two stages with a $ in the title
+V1 in 0 PULSE(0 5 1u 1u 1u 20u 50u) AC 1
+R1 in a 1k
+C1 a 0 1n
+R2 a b 2k
+C2 b 0 500p
+D1 b c
+V2 c 0 2
+.tran 0.5u 100u
+.ac dec 5 1k 10meg
+"""
+GRID = "grid\nV1 n1_0_0 0 1\nR1 n1_0_0 n1_0_1 1\nR2 n1_0_1 n1_1_1 1\nI1 n1_1_1 0 1m\nI2 n1_0_1 0 1m\n.op\n"
+
+
+class Drawn(NamedTuple):
+    """How a command ended, what it printed, and the figures that it saved."""
+
+    code: int
+    out: str
+    figures: list[Figure]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[object]:
+    """``drawn("tran own.cir --plot a.png")`` in a folder with the bundled decks."""
+    figures: list[Figure] = []
+    save = Figure.savefig
+
+    def keep(figure: Figure, *words: object, **settings: object) -> object:
+        figures.append(figure)
+        return save(figure, *words, **settings)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "netlists").symlink_to(NETLISTS)
+    (tmp_path / "own.cir").write_text(OWN, encoding="utf-8")
+    (tmp_path / "grid.cir").write_text(GRID, encoding="utf-8")
+
+    def run(line: str) -> Drawn:
+        figures.clear()
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = main(["-q", *shlex.split(line)])
+        return Drawn(code, out.getvalue(), list(figures))
+
+    return run
+
+
+def has_data(axes: object) -> bool:
+    """Whether something finite is drawn."""
+    lines = [np.asarray(line.get_ydata(), float) for line in axes.lines]
+    return (
+        any(np.isfinite(y).any() for y in lines)
+        or any(patch.get_path().vertices.size for patch in axes.patches)
+        or any(len(collection.get_paths()) for collection in axes.collections)
+        or bool(axes.images)
+    )
+
+
+def names_of(axes: object) -> list[str]:
+    """The legend."""
+    legend = axes.get_legend()
+    return [] if legend is None else [text.get_text().replace(r"\$", "$") for text in legend.get_texts()]
+
+
+def check(figure: Figure, axes: int) -> None:
+    """So many axes, all with data, none empty, everything within the picture."""
+    assert len(figure.axes) == axes
+    assert all(has_data(own) for own in figure.axes)
+    figure.draw_without_rendering()
+    width, height = figure.bbox.size
+    for own in figure.axes:
+        box = own.get_tightbbox()
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+
+
+COMMAND_ROWS = {
+    "solve": ("solve own.cir --plot a.png", 2),
+    "sweep": ("sweep own.cir --vary V2=0:3:0.5 --vary R1=1k,2k --columns 'v(b) i(D1)' --plot a.png", 2),
+    "sensitivity": ("sensitivity netlists/wheatstone-unbalanced.cir --observe 'v(a,b) v(a)' --plot a.png", 2),
+    "curve": ("curve own.cir --device D1 --volts -2:1:0.1 --plot a.png", 1),
+    "montecarlo": (
+        "montecarlo netlists/divider.cir --tol R*=5% --samples 200 --observe 'v(out) i(R1)' --plot a.png",
+        4,
+    ),
+    "worst-case": ("worst-case netlists/divider.cir --tol R*=5% --observe 'v(out) i(R1)' --plot a.png", 2),
+    "optimise": ("optimise netlists/divider.cir --adjust R*=100:10k --target v(out)=2 --plot a.png", 2),
+    "tran": ("tran own.cir --plot a.png", 3),
+    "energy": (
+        "energy netlists/learn-divider.cir --data netlists/learn-divider.csv --capacitance 1p --plot a.png",
+        2,
+    ),
+    "ac": ("ac own.cir --plot a.png", 2),
+}
+"""A command line of each command with --plot, and its number of axes."""
+
+MORE_ROWS = [
+    ("graph own.cir --output a.png", 2),
+    ("solve grid.cir --drops --plot a.png", 2),
+    ("tran own.cir --steady --plot a.png", 3),
+    ("tran own.cir --events --plot a.png", 3),
+    ("tran own.cir --columns '{v(a)*2} r1:r p(R1)' --plot a.png", 4),
+    ("tran own.cir --vary R1=1k,2k --columns 'v(b) i(R2)' --plot a.png", 2),
+    ("tran own.cir --vary R1=1k,2k,4k --measure 'top MAX v(b)' --measure 'mean AVG i(R2)' --plot a.png", 2),
+    ("sweep own.cir --columns 'v(a) i(R1)' --plot a.png", 2),
+]
+
+
+@pytest.mark.parametrize("line, axes", [*COMMAND_ROWS.values(), *MORE_ROWS])
+def test_a_picture_has_its_axes_and_no_empty_one(drawn, line: str, axes: int) -> None:
+    found = drawn(line)
+    assert found.code == 0
+    (figure,) = found.figures
+    check(figure, axes)
+
+
+def test_every_command_with_plot_is_looked_at(drawn, capsys: pytest.CaptureFixture[str]) -> None:
+    found = set()
+    for name in COMMANDS:
+        capsys.readouterr()
+        with contextlib.suppress(SystemExit):
+            main([name, "--help"])
+        if "--plot" in capsys.readouterr().out:
+            found.add(name)
+    assert found == set(COMMAND_ROWS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tran own.cir",
+        "tran own.cir --steady",
+        "tran own.cir --columns 'v(b) p(R1) p(R2) {v(a)-v(b)} i(C1)'",
+        "tran netlists/half-wave-smoothed.cir",
+        "sweep own.cir --vary V2=0:3:0.5",
+        "sweep own.cir",
+        "ac own.cir",
+        "ac own.cir --columns 'v(a) v(b)' --over 'v(in)'",
+    ],
+)
+def test_every_column_is_a_curve_with_its_name(drawn, line: str) -> None:
+    """The CSV of the same command is the oracle."""
+    found = drawn(f"{line} --format csv --plot a.png")
+    header, *rows = csv.reader(io.StringIO(found.out))
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(header) if k and name != "status"}
+    if line.startswith("ac"):  # magnitude, dB, phase
+        columns = {header[k]: [row[k + 1] for row in rows] for k in range(1, len(header), 3)}
+    (figure,) = found.figures
+    curves = {}
+    for axes in figure.axes:
+        names = names_of(axes)
+        assert not names or len(names) == len(axes.lines)
+        curves |= {name: np.asarray(line.get_ydata(), float) for name, line in zip(names, axes.lines)}
+    assert set(curves) == set(columns)
+    for name, values in columns.items():
+        np.testing.assert_array_equal(curves[name], [float(value or "-inf") for value in values])
+
+
+def test_quantities_have_their_panels(drawn) -> None:
+    (figure,) = drawn("tran own.cir --columns 'p(R1) i(R1) v(a) v(a,b) i(C1)' --plot a.png").figures
+    assert [axes.get_ylabel() for axes in figure.axes] == ["voltage", "current", "power", "conducting"]
+    assert [names_of(axes) for axes in figure.axes] == [["v(a)", "v(a,b)"], ["i(R1)", "i(C1)"], ["p(R1)"], []]
+    (figure,) = drawn("tran own.cir --plot a.png").figures
+    assert figure.axes[0].get_title(loc="left") == r"Two stages with a \$ in the title"
+
+
+def test_many_expressions_fit_in_a_picture(drawn) -> None:
+    formulas = " ".join(f"{{v(a)*{k}}}" for k in range(1, 60))
+    (figure,) = drawn(f"tran own.cir --columns '{formulas}' --plot a.png").figures
+    assert 10 <= len(figure.axes) < 20 and all(has_data(own) for own in figure.axes)
+
+
+def test_a_constant_looks_constant(drawn) -> None:
+    """Rounding is no waveform: the axis is not filled with it, and its ticks differ."""
+    for line in (
+        "tran own.cir --vary R1=1k,1.5k,2k,3k --measure 'top MAX v(b)' --plot a.png",
+        "tran own.cir --columns 'v(c)' --plot a.png",
+        "sweep own.cir --vary R1=1k:2k:100 --plot a.png",
+        "tran netlists/boost-converter.cir --steady --plot a.png",
+    ):
+        for axes in drawn(line).figures[0].axes:
+            axes.figure.draw_without_rendering()
+            ticks = [text.get_text() for text in axes.get_yticklabels() if text.get_text()]
+            assert len(set(ticks)) == len(ticks)
+            low, high = axes.get_ylim()
+            assert abs(high - low) >= 1e-9 * max(abs(low), abs(high))
+
+
+def test_training_draws_its_curves(drawn, tmp_path: Path) -> None:
+    found = drawn("train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run --epochs 2")
+    assert found.code == 0 and len(found.figures) >= 2
+    for figure in found.figures:
+        check(figure, len(figure.axes))
+    assert ["loss", "lower", "upper"] in [names_of(axes) for figure in found.figures for axes in figure.axes]
+
+
+def test_a_fit_draws_before_after_and_target(drawn) -> None:
+    found = drawn("train circuit netlists/learn-filter.cir --data netlists/learn-filter.csv --out run --epochs 1")
+    assert found.code == 0
+    for figure in found.figures:
+        check(figure, len(figure.axes))
+    assert ["before", "after", "target"] in [names_of(axes) for figure in found.figures for axes in figure.axes]
+
+
+@pytest.mark.parametrize("name", ["half-wave-smoothed", "clipper-shunt", "buck-converter"])
+def test_gallery_pictures_of_waveforms_are_not_empty(drawn, name: str) -> None:
+    lines = [line.strip().removeprefix("circuitsim ") for line in GALLERY.read_text(encoding="utf-8").splitlines()]
+    (line,) = [line for line in lines if f"/{name}.cir" in line]
+    (figure,) = drawn(line).figures
+    check(figure, len(figure.axes))
+    assert len(figure.axes) >= 2
