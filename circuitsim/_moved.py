@@ -6,6 +6,7 @@ MOVED = {
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
     "circuitsim evaluate": "use `circuitsim predict RUN --data FILE`, which reports errors where the data have targets",
     "circuitsim forms": "see the table in docs/netlist.md",
+    "circuitsim gradient": "use `circuitsim train circuit DECK --data FILE --compare`",
     "circuitsim init": "use `circuitsim examples copy first/KIND`, for instance first/rectifier",
     "circuitsim ir-drop": "use `circuitsim solve DECK --drops`; `--plot` in place of `--map`",
     "circuitsim man": "use `circuitsim --help` and `circuitsim COMMAND --help`",

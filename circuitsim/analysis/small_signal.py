@@ -308,8 +308,8 @@ def elementary_point(point: OperatingPoint) -> OperatingPoint:
     """
     if point.circuit.amplified:
         raise UsageError(
-            "sensitivities of circuits with bidirectional amplifiers are not computed; circuitsim gradient has the "
-            "derivatives of a loss"
+            "sensitivities of circuits with bidirectional amplifiers are not computed; "
+            "circuitsim train circuit --compare has the derivatives of a loss"
         )
     inner = point.elementary
     if inner is None or not point.junctions:

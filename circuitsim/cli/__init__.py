@@ -36,7 +36,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
     "predict": ("circuitsim.cli.predict", "outputs, classes and errors of samples from a trained model"),
-    "gradient": ("circuitsim.cli.gradient", "the gradient of a deck's loss by every method, side by side"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
     "warm-up": ("circuitsim.cli.warm_up", "compile all kernels ahead of their first use"),

@@ -1,4 +1,4 @@
-"""What ``train circuit DECK`` and ``gradient DECK`` have in common: a deck, its data, a loss, an estimator."""
+"""What ``train circuit DECK`` learns from: a deck, its data, a loss, an estimator."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "times": 8,
     "epsilon": None,
 }
-"""Options of both commands; None is worked out from the circuit (`chosen`)."""
+"""Options; None is worked out from the circuit (`chosen`)."""
 
 
 OPTIONS: dict[str, tuple[type, str, str]] = {

@@ -210,6 +210,14 @@ def run(args: argparse.Namespace) -> int:
     if "config" in given:
         given = {**configured(given.pop("config"), args.readings), **given}
     out, plain, board = (given.pop(name, None) for name in ("out", "no_pictures", "tensorboard"))
+    compared = given.pop("compare", None)
+    if compared is not None:
+        from circuitsim.cli.compare import compare
+
+        if out is not None:
+            raise UsageError("--compare trains nothing: leave --out out, or --compare")
+        print(compare(new_options(given), set(given), compared), end="")
+        return 0
     seeds, workers, dask = (given.pop(name, None) for name in ("seeds", "workers", "dask"))
     if seeds is not None:
         if board is not None:

@@ -95,6 +95,6 @@ def test_decks_that_learn_take_libraries_folders_and_cards_without_a_title(comma
     deck.write_text(DECK)
     data.write_text("V1,v(out)\n6,3\n3,1.5\n")
     words = (deck, "--data", data, "--lib", library, "-I", parts, "--allow-include", parts, "--no-title")
-    for command_line in (("gradient", *words), ("energy", *words, "--capacitance", "1p")):
+    for command_line in (("train", "circuit", *words, "--compare"), ("energy", *words, "--capacitance", "1p")):
         code, _, err = command(*command_line)
         assert code == 0, err

@@ -110,7 +110,6 @@ WORST_CASE = ("worst-case", "--tol", "R*=1%", "--observe", "v(out)")
             ("energy", "--data", ".", "--capacitance", "1p", "--inputs", "V1", "--outputs", "v(out)"),
             "no data file '.': it is a folder",
         ),
-        (("gradient", "--data", "my.csv", "--tolerance", "2"), "--tolerance must be between 0 and 1, not 2"),
     ],
 )
 def test_values_out_of_range(command: Command, deck, words: tuple[str, ...], message: str) -> None:

@@ -201,7 +201,7 @@ def test_training_a_deck_changes_its_devices(tmp_path, monkeypatch, capsys) -> N
     assert trained.circuit.device_of("D1").values()["is"] == pytest.approx(3e-11, rel=0.05)
     assert trained.circuit.device_of("D2").values()["is"] == pytest.approx(2e-7, rel=0.05)
     assert {a.name for a in read_roles(trained)[0].trainable} == {"D1.is", "D2.is"}
-    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "csv"]) == 0
+    assert main(["train", "circuit", "net.cir", "--data", "data.csv", "--compare", "csv"]) == 0
     assert "D1.is,D2.is" in capsys.readouterr().out
 
 

@@ -113,12 +113,12 @@ WORDS += ["--trainable", "R1 min=0.1 max=9"]
 
 
 def test_the_commands_tell(folder, capsys) -> None:
-    assert main(["gradient", *WORDS, "--beta", "0.06", "--format", "json"]) == 0
+    assert main(["train", "circuit", *WORDS, "--beta", "0.06", "--compare", "json"]) == 0
     out = capsys.readouterr()
     assert "note: implicit is the derivative on one side: 1 diodes of 1 samples are at a kink" in out.err
     kinks = {row["method"]: row["kinks"] for row in json.loads(out.out)["methods"]}
     assert kinks["implicit"] == 1 and kinks["ep centred"] == 3  # x = 1 too: conducting at one sign only
-    assert main(["gradient", *WORDS, "--kink-share", "0", "--format", "json"]) == 0
+    assert main(["train", "circuit", *WORDS, "--kink-share", "0", "--compare", "json"]) == 0
     methods = {row["method"]: row["kinks"] for row in json.loads(capsys.readouterr().out)["methods"]}
     assert methods["ep centred"] == 1 and "frequency" in methods  # x = 1 is at the kink at every strength
     assert main(["train", "circuit", *WORDS, "--epochs", "2", "--kink-share", "0.25", "--out", "run"]) == 0

@@ -255,22 +255,31 @@ def test_a_run_resumes_only_with_its_own_deck_and_data(here, capsys) -> None:
 
 
 def test_gradients_by_every_method(here, capsys) -> None:
-    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "json"]) == 0
+    assert main([*TRAIN, "--compare", "json"]) == 0
     found = {m["method"]: m for m in json.loads(capsys.readouterr().out)["methods"]}
     assert list(found) == ["implicit", "ep centred", "ep positive", "ep negative", "coupled", "frequency", "agnostic"]
     assert found["implicit"]["relative_error"] == 0
     assert list(found["implicit"]["gradient"]) == ["Ra", "Rb", "Rc", "Rd", "Re", "Rf", "Rg", "Ib"]
     assert found["ep centred"]["relative_error"] < 0.05 and found["frequency"]["cosine"] > 0.99
-    assert main(["gradient", "net.cir", "--data", "data.csv"]) == 0
+    assert main([*TRAIN, "--compare"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[1].split()[:2] == ["method", "strength"] and "ep centred" in text
-    assert main(["gradient", "net.cir", "--data", "data.csv", "--format", "csv", "--variant", "centred"]) == 0
+    assert main([*TRAIN, "--compare", "csv", "--variant", "centred"]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert [row[0] for row in rows[1:]] == ["implicit", "ep centred", "coupled", "frequency", "agnostic"]
 
 
 def test_a_method_that_does_not_fit_is_left_out_and_named(here, capsys) -> None:
     (here / "c.csv").write_text("V1,V2,class\n1,0,0\n0,1,1\n")
-    assert main(["gradient", "net.cir", "--data", "c.csv", "--nudge", "constant"]) == 0
+    assert main(["train", "circuit", "net.cir", "--data", "c.csv", "--nudge", "constant", "--compare"]) == 0
     shown = capsys.readouterr()
     assert "note: coupled is left out" in shown.err and "coupled" not in shown.out
+
+
+def test_comparing_trains_nothing(here, capsys) -> None:
+    assert main([*TRAIN, "--compare", "--out", "run"]) == 2
+    assert "leave --out out" in capsys.readouterr().err and not (here / "run").exists()
+    assert main([*TRAIN, "--compare", "json", "--batch", "1"]) == 0
+    one = json.loads(capsys.readouterr().out)["methods"][0]["gradient"]
+    assert main([*TRAIN, "--compare", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["methods"][0]["gradient"] != one
