@@ -39,7 +39,7 @@ class AmplifiedBlock(CircuitBlock):
         self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE, analyse: Analyse | None = None
     ) -> None:
         image = without_amplifiers(circuit)
-        self._outside, self._outer_roles, self._gain = circuit, roles, image.element
+        self._outside, self._outer_roles, self._gain, self._node_gain = circuit, roles, image.element, image.node
         fed = np.array([circuit.element_index(name) for name in roles.inputs], dtype=np.int64)
         self._fed_gain = image.element[fed]
         self._output_gain = np.array([self._gain_of(image.node, p, q) for p, q in roles.outputs])
@@ -70,10 +70,7 @@ class AmplifiedBlock(CircuitBlock):
         return self._outside.with_values(values)
 
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> CircuitState:
-        """Operating points for the rows of ``x``, V or A; see `CircuitBlock.relax`.
-
-        The state's voltages and currents are those of the circuit without amplifiers; its output is in volts.
-        """
+        """Operating points for the rows of ``x``, V or A; see `CircuitBlock.relax`."""
         return self._out(super().relax(x / self._fed_gain, self._inner_nudge(nudge), start))
 
     def _inner_nudge(self, nudge: Nudge | None) -> Nudge | None:
@@ -85,7 +82,18 @@ class AmplifiedBlock(CircuitBlock):
         return Nudge(nudge.linear * c, nudge.stiffness * float(c[0]) ** 2)
 
     def _out(self, state: CircuitState) -> CircuitState:
-        return state._replace(output=state.output * self._output_gain)
+        v, i, o = state.voltages * self._node_gain, state.current * self._gain, state.output * self._output_gain
+        return state._replace(voltages=v, current=i, output=o)
+
+    def _inside(self, state: State) -> CircuitState:
+        """The state in the scale in which amplifiers are wires, but for its output."""
+        v, i = state.voltages / self._node_gain, state.current / self._gain  # type: ignore[attr-defined]
+        found: CircuitState = state._replace(voltages=v, current=i)  # type: ignore[attr-defined]
+        return found
+
+    def kinks(self, state: State) -> tuple[np.ndarray, int]:
+        """(batch,) diodes without current and voltage at a state, and how many there are; see `CircuitBlock.kinks`."""
+        return super().kinks(self._inside(state))
 
     def stiffness_limit(self) -> float:
         """Largest β, S, up to which a negative conductance −β across every output leaves the energy convex."""
@@ -97,16 +105,21 @@ class AmplifiedBlock(CircuitBlock):
 
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:
         """(batch,) E at a state, in the scale in which amplifiers are wires, W."""
-        return super().energy(state, x / self._fed_gain)
+        return super().energy(self._inside(state), x / self._fed_gain)
+
+    def parameter_difference(self, plus: State, minus: State, x: np.ndarray, weight: np.ndarray) -> Arrays:
+        """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus); see `CircuitBlock.parameter_difference`."""
+        return super().parameter_difference(self._inside(plus), self._inside(minus), x, weight)
 
     def input_difference(self, plus: State, minus: State, x: np.ndarray) -> np.ndarray:
         """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus."""
-        found: np.ndarray = super().input_difference(plus, minus, x) / self._fed_gain
+        found: np.ndarray = super().input_difference(self._inside(plus), self._inside(minus), x)
+        found /= self._fed_gain
         return found
 
     def implicit(
         self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
     ) -> tuple[Arrays, np.ndarray]:
         """Exact derivatives of cotangent · output by the adjoint; see `CircuitBlock.implicit`."""
-        parameters, inputs = super().implicit(state, x, cotangent * self._output_gain, weight)
+        parameters, inputs = super().implicit(self._inside(state), x, cotangent * self._output_gain, weight)
         return parameters, inputs / self._fed_gain

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
     "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
     "tran": ("circuitsim.cli.tran", "waveforms over time, or one period of the periodic steady state"),
+    "energy": ("circuitsim.cli.energy", "settling time and energy after steps of the inputs, worst over samples"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
@@ -159,8 +160,10 @@ def _add_common(parser: argparse.ArgumentParser, default: object = False) -> Non
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code (see `EPILOG`)."""
-    if argv is None:  # a process of its own: its imports make many objects that stay, few cycles to collect
-        gc.set_threshold(COLLECTED)
+    if argv is None:  # a process of its own
+        gc.set_threshold(COLLECTED)  # its imports make many objects that stay, few cycles to collect
+        # OpenMP's threads otherwise spin while they wait, which stops them all where other programs run.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     words = list(sys.argv[1:] if argv is None else argv)
     with escaping_streams(colour_asked(words)):
         try:

@@ -44,6 +44,18 @@ DEFAULTS: dict[str, Any] = {
 }
 """Options; None is worked out from the circuit (`chosen`)."""
 
+ONLY_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
+    "variant": ("method", ("ep",)),
+    "nudge": ("method", ("ep", "agnostic", "frequency")),
+    "beta": ("method", ("ep", "agnostic")),
+    "kink_share": ("method", ("ep",)),
+    "eta": ("method", ("coupled",)),
+    "gamma": ("method", ("frequency",)),
+    "times": ("method", ("frequency",)),
+    "epsilon": ("method", ("agnostic",)),
+}
+"""Options that act only with some values of another."""
+
 
 OPTIONS: dict[str, tuple[type, str, str]] = {
     "--data": (str, "FILE", "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)"),
@@ -147,6 +159,11 @@ def _loss(options: Mapping[str, Any], block: CircuitBlock, samples: Samples) -> 
 
     name = options["loss"] or ("cross-entropy" if samples.classes else "squared")
     _check(name, LOSSES, "loss")
+    levels = [f"--{word}" for word in ("low", "high") if options[word] != DEFAULTS[word]]
+    if levels and (name != "squared" or not samples.classes):
+        raise UsageError(f"{levels[0]} acts only with --loss squared and data of classes")
+    if options["temperature"] is not None and name == "squared":
+        raise UsageError("--temperature acts only with --loss cross-entropy")
     if name == "squared":
         return SquaredError(options["low"], options["high"])
     if not samples.classes:
@@ -184,7 +201,7 @@ def estimator_of(options: Mapping[str, Any], setting: Setting) -> tuple[Estimato
         gamma = nudge_of("gamma")
         return FrequencyPropagation(gamma, options["times"], nudging), {"gamma": gamma}
     if options["kink_share"] is not None:
-        if method != "ep" or options["beta"] is not None:
+        if options["beta"] is not None:
             raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")
         return EquilibriumPropagation("auto", options["variant"], nudging, options["kink_share"]), {}
     beta = nudge_of("beta")

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -219,6 +220,8 @@ def run(args: argparse.Namespace) -> int:
         print(compare(new_options(given), set(given), compared), end="")
         return 0
     seeds, workers, dask = (given.pop(name, None) for name in ("seeds", "workers", "dask"))
+    if given["model"] != RESUME:
+        check_acting(new_options(given), given)
     if seeds is not None:
         if board is not None:
             raise UsageError("--tensorboard is for one run: leave --seeds out, or --tensorboard")
@@ -285,6 +288,14 @@ def new_options(given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in defaults:
             raise UsageError(f"{name} is not an option of circuitsim train {model}")
     return {**defaults, **given}
+
+
+def check_acting(options: Mapping[str, Any], given: Iterable[str]) -> None:
+    """Check that each option that was given acts: some do only with some values of another (``ONLY_WITH``)."""
+    for name, (other, values) in getattr(_family(options["model"]), "ONLY_WITH", {}).items():
+        if name in given and options[other] not in values:
+            flag, needed = (f"--{word.replace('_', '-')}" for word in (name, other))
+            raise UsageError(f"{flag} acts only with {needed} {' or '.join(values)}, not with {options[other]}")
 
 
 def family_readings(model: str) -> dict[str, Reading]:
@@ -361,7 +372,7 @@ def _train(
     print(experiment.title)
     for note in experiment.notes:
         print(f"note: {note}", file=sys.stderr)
-    with interrupt_flag() as stopped:
+    with interrupt_flag() as stopped, nullcontext() if directory is None else directory.locked():
         trainer = Trainer(
             experiment.trainable,
             experiment.data,

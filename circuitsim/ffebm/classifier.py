@@ -20,7 +20,7 @@ from circuitsim.ffebm.chain import Chain
 from circuitsim.ffebm.chaining import Chaining
 from circuitsim.ffebm.description import build, chain_arrays, describe_chain, restored_chain
 from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
-from circuitsim.training.class_codes import class_codes
+from circuitsim.training.class_codes import ONE_CLASS, class_codes
 from circuitsim.training.sample_weight import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 from circuitsim.training.trainable import Arrays
@@ -123,7 +123,7 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError("a classifier needs samples of at least two classes; y has one class")
+            raise ValueError(ONE_CLASS)
         continues = self.warm_start and hasattr(self, "chain_")
         if continues and not np.array_equal(self.classes_, classes):
             raise ValueError("warm_start goes on with the classes of the last fit: these are others")

@@ -24,7 +24,7 @@ from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training import SGD, Callback, Constant, EarlyStopping, Exponential, Schedule, Trainer, TrainingPlan
-from circuitsim.training.class_codes import class_codes
+from circuitsim.training.class_codes import ONE_CLASS, class_codes
 from circuitsim.training.sample_weight import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 
@@ -162,9 +162,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError("warm_start goes on with the features and layers of the last fit: these are others")
         self.classes_ = encoder.classes_
         if len(self.classes_) < 2:
-            raise ValueError(
-                "a classifier needs samples of at least 2 classes in the data, but there is only one class"
-            )
+            raise ValueError(ONE_CLASS)
         if not continues:
             self._measure(X)
         level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if self.tol else None

@@ -101,7 +101,7 @@ def evaluate(
     Raises
     ------
     UsageError
-        An array of another shape, or a value that is not finite.
+        An array of another shape, a value that is not finite, a block without a method ``at``.
     ConvergenceError
         Samples without a certified steady state; the error names them.
     """
@@ -115,6 +115,11 @@ def evaluate(
                 f"{name} must be {own.shape} finite values, not {parameters[name].shape}"
                 + " with NaN or infinity" * (parameters[name].shape == own.shape)
             )
+    if not hasattr(block, "at"):
+        raise UsageError(
+            f"{type(block).__name__} has no method at(parameters), which returns the block at other parameters: a "
+            "layer needs it (docs/own-parts.md)"
+        )
     here = block.at(parameters)
     here.project()
     state = here.relax(x) if known is None else here.relax(x, start=known.start(x))  # type: ignore[arg-type]

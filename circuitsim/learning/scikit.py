@@ -20,7 +20,7 @@ from circuitsim.learning.losses import CrossEntropy
 from circuitsim.learning.start import output_spread
 from circuitsim.netlist.roles import Roles
 from circuitsim.training import Callback
-from circuitsim.training.class_codes import class_codes
+from circuitsim.training.class_codes import ONE_CLASS, class_codes
 from circuitsim.training.sample_weight import weighted_samples
 
 
@@ -219,7 +219,9 @@ class CircuitClassifier(ClassifierMixin, CircuitEstimator):
         check_classification_targets(y)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self._train(X, codes.astype(np.int64), max(2, self.classes_.size), weight)
+        if self.classes_.size < 2:
+            raise ValueError(ONE_CLASS)
+        self._train(X, codes.astype(np.int64), self.classes_.size, weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> CircuitClassifier:
@@ -252,7 +254,7 @@ class CircuitClassifier(ClassifierMixin, CircuitEstimator):
         check_classification_targets(y)
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
         codes = class_codes(self, y, classes)
-        self._train_part(X, codes, max(2, self.classes_.size), weight, first)
+        self._train_part(X, codes, self.classes_.size, weight, first)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

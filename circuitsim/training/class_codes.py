@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+ONE_CLASS = "a classifier needs samples of at least two classes; there is one class"
+
 
 def class_codes(estimator: Any, y: np.ndarray, classes: Any) -> np.ndarray:
     """Places of classes in ``estimator.classes_``, which the first call sets.
@@ -25,12 +27,14 @@ def class_codes(estimator: Any, y: np.ndarray, classes: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        No classes in the first call, other ones later, or a class in ``y`` that is not among them.
+        No classes or a single one in the first call, other ones later, or a class in ``y`` that is not among them.
     """
     given = None if classes is None else np.unique(classes)
     if not hasattr(estimator, "classes_"):
         if given is None:
             raise ValueError("classes must be passed on the first call to partial_fit: a part may lack some of them")
+        if given.size < 2:
+            raise ValueError(ONE_CLASS)
         estimator.classes_ = given
     elif given is not None and not np.array_equal(given, estimator.classes_):
         raise ValueError(f"the classes {given} are not those of earlier calls, {estimator.classes_}")

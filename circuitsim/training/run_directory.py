@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim._version import __version__
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 
 class RunDirectory:
@@ -31,6 +35,31 @@ class RunDirectory:
         self.path = Path(path)
         self.checkpoint = self.path / "checkpoint.npz"
         self.config = self.path / "config.json"
+        self._lock: FileLock | None = None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from training in this directory; the system releases the lock of a killed process.
+
+        Raises
+        ------
+        UsageError
+            Another process trains in it.
+        """
+        from filelock import FileLock, Timeout
+
+        if self._lock is None:
+            self._lock = FileLock(self.path / "run.lock")
+        try:
+            self._lock.acquire(timeout=0.0)
+        except Timeout:
+            raise UsageError(
+                f"another process trains in {self.path}: wait until it ends, or stop it, then resume"
+            ) from None
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def create(self, config: Mapping[str, Any]) -> None:
         """Make the directory and record the configuration with the versions of all software that matters.

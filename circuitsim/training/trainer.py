@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -187,9 +188,12 @@ class Trainer:
         ------
         ConvergenceError
             A gradient's metrics or the parameters are no longer finite. The last checkpoint holds the last good state.
+        UsageError
+            Another process trains in the same directory.
         """
         # Numbers that are not finite are looked for and named; numpy's warnings would only come before that.
-        with np.errstate(over="ignore", invalid="ignore"):
+        alone = contextlib.nullcontext() if self.directory is None else self.directory.locked()
+        with alone, np.errstate(over="ignore", invalid="ignore"):
             return self._train()
 
     def _train(self) -> Outcome:

@@ -160,3 +160,14 @@ def test_an_amplified_deck_trains(tmp_path, monkeypatch, capsys):
     trained = circuitsim.load(next((tmp_path / "run").glob("*.cir")))
     assert trained.count()["X"] == 3
     assert loss(trained, X) < 0.4 * history[0]["loss"]
+
+
+def test_states_are_in_volts_and_amperes():
+    """Node voltages and currents of a state are those of the circuit with its amplifiers, behind each gain."""
+    made = block()
+    circuit, found = made.trained(), made.relax(X)
+    for row, v, current in zip(X.tolist(), found.voltages, found.current):
+        point = circuitsim.solve(circuit.with_values(dict(zip(("V1", "V2", "I1"), row))))
+        np.testing.assert_allclose(v, point.voltages, rtol=1e-9, atol=1e-12)
+        ordinary = [k for k, element in enumerate(circuit) if element.kind != "amplifier"]
+        np.testing.assert_allclose(current[ordinary], point.currents[ordinary], rtol=1e-8, atol=1e-15)

@@ -113,3 +113,12 @@ def test_roles_of_decks_can_be_replaced() -> None:
     assert own.n_outputs == 1
     assert other.n_outputs == 2
     assert other.parameters["conductance"].shape == (1,)
+
+
+def test_a_block_without_other_parameters_is_named() -> None:
+    class Own:
+        n_inputs = 1
+        parameters: dict[str, np.ndarray] = {}
+
+    with pytest.raises(UsageError, match=r"Own has no method at\(parameters\)"):
+        evaluate(Own(), np.zeros((1, 1)), {})  # type: ignore[arg-type]

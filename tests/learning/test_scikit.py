@@ -90,3 +90,11 @@ def test_without_scikit_learn_the_installation_command_is_named(monkeypatch, pac
     monkeypatch.delattr(parent, home.split(".")[-1])
     with pytest.raises(ImportError, match=r"need scikit-learn: pip install 'circuitsim-exact\[learn\]'"):
         getattr(parent, estimator)
+
+
+def test_one_class_alone_is_an_error() -> None:
+    x = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match="at least two classes"):
+        CircuitClassifier(max_iter=1).fit(x, np.ones(6))
+    with pytest.raises(ValueError, match="at least two classes"):
+        CircuitClassifier(max_iter=1).partial_fit(x, np.ones(6), classes=[1.0])

@@ -52,6 +52,14 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
 }
 
 
+ONLY_WITH = {
+    **learning.ONLY_WITH,
+    "momentum": ("optimizer", ("momentum",)),
+    "lr_decay": ("schedule", ("exponential",)),
+    "lr_final": ("schedule", ("cosine",)),
+}
+
+
 EPILOG = """\
 --compare prints the gradient of the mean loss at the deck's values, over the first 64 samples (or --batch N), by every
 method. Implicit differentiation is exact; the relative error and the cosine of the others are against it. kinks: diodes
@@ -169,6 +177,12 @@ def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[
     lr = options["lr"]
     if lr is None:
         lr = default_learning_rate(setting.block, setting.samples.x, name)
+    for option, kind, what in (
+        ("lr_current", "current", "current source"),
+        ("lr_device", "law", "parameter of a device"),
+    ):
+        if options[option] is not None and kind not in setting.block.parameters:
+            raise UsageError(f"--{option.replace('_', '-')} acts only where a {what} is trainable")
     other = lr if options["lr_current"] is None else options["lr_current"]
     device = options["lr_device"]
     if device is None:

@@ -32,6 +32,9 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+ONLY_WITH = {"variant": ("method", ("ep",)), "beta": ("method", ("ep",))}
+
+
 EPILOG = """\
 presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/hopfield/presets.toml); options replace their values
 

@@ -32,6 +32,9 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
+ONLY_WITH = {"variant": ("method", ("ep",)), "beta": ("method", ("ep",))}
+
+
 EPILOG = """\
 presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/layered/architectures.toml); options replace their values
 

@@ -66,6 +66,9 @@ PUBLISHED: dict[str, Any] = {
 }
 
 
+ONLY_WITH = {"momentum": ("optimizer", ("sgd",)), "beta": ("method", ("ep",))}
+
+
 EPILOG = """\
 presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/ffebm/architectures.toml)
 
