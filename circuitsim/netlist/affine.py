@@ -7,20 +7,16 @@ Whatever else is done to a control (a product of two, a function) is refused by 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from circuitsim.netlist.choices import Choices, Steps
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import NEGATE, Code, ExpressionError, parse
+from circuitsim.netlist.expression import NAME, NEGATE, SIGNAL, Code, ExpressionError
 from circuitsim.netlist.functions import OPERATORS
 from circuitsim.netlist.ramps import Affine, Ramps, scaled, total
 from circuitsim.netlist.symbolic_run import MARK, SymbolicRun
-from circuitsim.netlist.values import leftover
-
-_CONTROL = re.compile(r"(?<![\w.])([vViI])\s*\(\s*([^\s(),]+)\s*(?:,\s*([^\s(),]+)\s*)?\)")
 
 
 class Reference(NamedTuple):
@@ -54,33 +50,22 @@ class Behaviour(NamedTuple):
     controls: tuple[Reference, ...]
 
 
-def behaviour(text: str, start: int, stop: int, card: Any, scope: Any) -> Behaviour:
-    """The expression that fills ``text[start:stop]``.
-
-    Raises
-    ------
-    ExpressionError
-        It is no expression.
-    """
+def behaviour(code: Code) -> Behaviour:
+    """The law of a formula: stand-ins for the voltages and currents that it reads."""
     controls: list[Reference] = []
-
-    def stand_in(found: re.Match[str]) -> str:
-        current = found.group(1) in "iI"
-        if current and found.group(3):
-            raise ExpressionError("expression", "i(…) takes one element", found.start(), "i(V1)")
-        second = found.group(3) or ""
-        made = Reference(current, found.group(2), "" if second.lower() in ("0", "gnd") else second, found.start())
-        return f"{MARK}{numbered(controls, made)}".ljust(len(found.group()))
-
-    shown = text[:start] + _CONTROL.sub(stand_in, text[start:stop]) + text[stop:]
-    controls = [c._replace(offset=c.offset + start) for c in controls]
-    code, end = parse(shown, start, card, scope, (), stop)
-    rest = shown[end:stop]
-    if rest.strip():
-        leftover(rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip()))
-    for name in [name for name in code.names if name.startswith(MARK)]:
-        del code.names[name]
-    return Behaviour(code, tuple(controls))
+    law = Code(code.card, code.scope, code.start)
+    law.names = dict(code.names)
+    for instruction, argument, at in code.program:
+        if instruction == SIGNAL and argument.kind in ("v", "i"):
+            second = argument.second or ""
+            made = Reference(argument.kind == "i", argument.first, "" if second.lower() in ("0", "gnd") else second, at)
+            law.program.append((NAME, f"{MARK}{numbered(controls, made)}", at))
+        elif instruction == SIGNAL:
+            law.names.setdefault(argument.kind, at)
+            law.program.append((NAME, argument.kind, at))
+        else:
+            law.program.append((instruction, argument, at))
+    return Behaviour(law, tuple(controls))
 
 
 class PiecewiseLinear(NamedTuple):

@@ -34,7 +34,7 @@ from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.stepping import FORMS, PARAMETER_WORDS, Named, Ranges, Resolver, Scale, merged
 from circuitsim.netlist.tables import Table
 from circuitsim.netlist.temperature import Temperatures, checked_temperature
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, tokens
+from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, finish, tokens
 from circuitsim.netlist.transient import memory
 from circuitsim.netlist.values import value_of
 from circuitsim.units import short
@@ -62,8 +62,10 @@ class Analyses:
         """All requests of the deck; what is wrong with one is reported."""
         found: list[Analysis] = []
         for card in cards:
+            card.read = 0
             try:
                 request = self.one(card)
+                finish(card)
             except CardError as error:
                 self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
             except ExpressionError as error:
@@ -78,6 +80,7 @@ class Analyses:
         place = card.place(start)
         if word == ".op":
             return OperatingPointRequest(place)
+        card.done()
         if word in OUTPUTS:
             return output(card, word, start + len(word))
         if word in (".tf", ".sens"):
@@ -112,6 +115,9 @@ class Analyses:
             return TransferRequest(*requests, place)
         modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
         wanted = requests[: modes[0]] if modes else requests
+        if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
+            at = card.text.find(requests[modes[0] + 1], card.start() + len(word))
+            raise CardError("syntax", f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
         if not wanted or (modes and requests[modes[0]].lower() == "ac"):
             self.reporter.warning(
                 "analysis",

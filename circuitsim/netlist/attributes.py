@@ -13,7 +13,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.ranges import checked
 from circuitsim.netlist.scope import Scope, Special, Value
-from circuitsim.netlist.tokens import CardError, Fields, Token
+from circuitsim.netlist.tokens import CardError, Words
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
 
@@ -47,7 +47,7 @@ def percent(text: str) -> float | None:
     return amount if amount > 0.0 and text.endswith("%") else None
 
 
-def tolerance(sorted_: Fields) -> float | None:
+def tolerance(sorted_: Words) -> float | None:
     """The share that ``tol=`` states, in per cent with its sign or without, taken from the card's pairs.
 
     Raises
@@ -55,8 +55,7 @@ def tolerance(sorted_: Fields) -> float | None:
     CardError
         It is no percentage.
     """
-    stated = [token for key, token in sorted_.pairs if key.text.lower() == "tol"]
-    sorted_.pairs[:] = [(key, token) for key, token in sorted_.pairs if key.text.lower() != "tol"]
+    stated = [token for _, token in sorted_.named(("tol",))]
     if not stated:
         return None
     text = stated[-1].text
@@ -73,30 +72,24 @@ class Parasitic(NamedTuple):
     value: Value
 
 
-def parasitics(scope: Scope, card: Card, code: int, sorted_: Fields) -> dict[str, Parasitic]:
+def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str, Parasitic]:
     """Take the acting attributes of a card from its pairs; those of zero are left out, but for a parallel resistor."""
     found: dict[str, Parasitic] = {}
-    others: list[tuple[Token, Token]] = []
-    for key, token in sorted_.pairs:
+    for key, token in sorted_.named(ACTING.get(code, ())):
         word = key.text.lower()
-        if word not in ACTING.get(code, ()):
-            others.append((key, token))
-            continue
         value = constant(value_of(token, card, scope))
         if value != 0.0 or word == "rpar":
             if isinstance(value, float):
                 checked((SERIES | PARALLEL)[word][1], key.text, value, token.offset)
             found[word] = Parasitic(token.offset, value)
-    sorted_.pairs[:] = others
     return found
 
 
-def initial(scope: Scope, card: Card, code: int, sorted_: Fields) -> Value | None:
+def initial(scope: Scope, card: Card, code: int, sorted_: Words) -> Value | None:
     """The value of ``ic=`` of a capacitor, V, or an inductor, A, taken from the card's pairs; None without one."""
     if code not in (CAPACITOR, INDUCTOR):
         return None
-    found = [token for key, token in sorted_.pairs if key.text.lower() == "ic"]
-    sorted_.pairs[:] = [(key, token) for key, token in sorted_.pairs if key.text.lower() != "ic"]
+    found = [token for _, token in sorted_.named(("ic",))]
     return constant(value_of(found[-1], card, scope)) if found else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from circuitsim.errors import Location
 from circuitsim.netlist.plain import LARGE, Lines
@@ -28,12 +28,22 @@ class Card:
         The card without comments; continuation lines are joined with a blank.
     line : int
         The physical line it begins on.
+    read : int
+        Offset up to which the text was read; `circuitsim.netlist.tokens.finish` refuses what is behind it.
+    words : Words or None
+        Or the words that are not read yet.
     """
 
-    __slots__ = ("line", "pieces", "source", "text")
+    __slots__ = ("line", "pieces", "read", "source", "text", "words")
 
     def __init__(self, source: Source, line: int, text: str, pieces: tuple[Piece, ...] = ()) -> None:
         self.source, self.line, self.text, self.pieces = source, line, text, pieces
+        self.read = 0
+        self.words: Any = None
+
+    def done(self) -> None:
+        """The whole text was read."""
+        self.read, self.words = len(self.text), None
 
     def where(self, offset: int) -> tuple[int, int]:
         """Physical line and column (from 1) of the character at ``offset``."""

@@ -72,6 +72,8 @@ class Conditions:
         CardError, ExpressionError
             A condition without a value, or cards out of order.
         """
+        if word in (".if", ".elseif"):
+            card.done()  # the condition, also one that does not matter
         if word == ".if":
             outside = self.skipping
             self.open.append(_Branch(card, reader.scope, False, True))

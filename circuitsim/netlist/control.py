@@ -86,7 +86,8 @@ class Script:
         after = start + len(word)
         if word == "end" and self.depth:
             self.depth -= 1
-        elif word in LOOPS:
+            return
+        if word in LOOPS:
             self.depth += 1
             self.idle(card, start, word)
         elif self.depth:
@@ -97,10 +98,13 @@ class Script:
                 self.request(card, start, word)
             elif word != "run":
                 self.idle(card, start, word)
+            else:
+                return
         elif word in OUTPUTS:
             self.output(card, start, after, word)
         elif self.solved or not self.changed(card, after, word):
             self.warn_or_note(card, start, word, "behind the first analysis" * self.solved)
+        card.done()
 
     def changed(self, card: Card, after: int, word: str) -> bool:
         """Take ``alter``, ``let`` of a number and ``set temp``; returns whether the command was one of these."""

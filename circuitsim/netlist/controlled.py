@@ -1,8 +1,12 @@
-"""Cards of controlled sources: E, F, G, H and B, as far as they are affine, and their laws in each call."""
+"""Cards of sources that others may control: E, F, G, H and B.
+
+Behind the two nodes stands a formula (``V=``, ``I=``, ``VALUE=``, ``TABLE …``), which is the rest of the card up to the
+next ``name=``, or words: the controls and a gain, ``POLY(n)``. A formula of B, E and G is kept in two forms: its value,
+where independent sources fix all that it reads, and its law.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,14 +18,17 @@ from circuitsim.circuit.elements import (
     BY_CURRENT_H,
     BY_VOLTAGE_E,
     BY_VOLTAGE_G,
+    CURRENT,
     NULLOR,
+    RESISTOR,
+    VOLTAGE,
 )
-from circuitsim.netlist import behavioural
 from circuitsim.netlist.affine import Behaviour, behaviour
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.expression import ExpressionError
-from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token, delimited, fields, tokens
-from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.expression import CALL, LOCAL, PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.scope import Special
+from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, delimited, fields, tokens
+from circuitsim.netlist.values import constant, expression, value_of, whole_formula
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ LETTERS = frozenset("efghb")
 
 _PLAIN = {"e": BY_VOLTAGE_E, "f": BY_CURRENT_F, "g": BY_VOLTAGE_G, "h": BY_CURRENT_H}
 _LIMITS = "its output is not affine in its control: use the sub-circuit limited_opamp, or clamp with diodes"
+_FORM = "Bname first second V={formula}, Ename and Gname first second VALUE={formula}"
 _NO_EXPRESSION = "a TABLE without an expression", "write TABLE {v(a,b)} = (x1,y1) (x2,y2) …"
 _REFUSED = {
     "laplace": ("a LAPLACE transfer function", "circuits are solved at DC: write its gain at s = 0"),
@@ -63,10 +71,21 @@ _PAIRS = {
 }
 _OWN_NAMES = frozenset(("vcvs", "vccs", "cccs", "ccvs"))
 _HEAD = re.compile(r"[\s(),]*([^\s(),={}'\"]+)")
-_VALUE = re.compile(r"[\s(),]*(value|vol|cur|v|i)\s*(=)?\s*", re.IGNORECASE)
 _POLY = re.compile(r"[\s(),]*poly\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
-_DETAIL = re.compile(r"\s*\b(m|tc1|tc2|temp|dtemp)\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=]+)\s*$", re.IGNORECASE)
-"""``m=2`` and the temperature of a behavioural source, at the end of its card."""
+_KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)\s*|(value|vol|cur|table|laplace)\b\s*(?=[{'])", re.IGNORECASE)
+_STEP = re.compile(r"[\w.]+|.", re.DOTALL)
+_FORMULAS = {
+    "b": ("v", "i", "r"),
+    "e": ("value", "vol", "v", "table", "laplace"),
+    "f": ("value", "cur", "i"),
+    "g": ("value", "cur", "i", "table", "laplace"),
+    "h": ("value", "vol", "v"),
+}
+"""Letter → the names of its formula."""
+
+_NAMES = frozenset(word for words in _FORMULAS.values() for word in words)
+_DETAILS = frozenset(("m", "tc1", "tc2", "temp", "dtemp"))
+"""How many sources in parallel, and their temperature."""
 
 
 class Control(NamedTuple):
@@ -92,13 +111,51 @@ class Controlled(NamedTuple):
     details: dict[str, Value] | None = None
 
 
-def element(parts: Parts, scope: Scope, card: Card) -> None:
-    """Take a card of a controlled source.
+class Section(NamedTuple):
+    """``name=text`` of a card: the text lies between two offsets."""
+
+    name: Token
+    start: int
+    stop: int
+
+    @property
+    def word(self) -> str:
+        """The name in lower case."""
+        return self.name.text.lower()
+
+
+def sections(text: str, at: int) -> list[Section]:
+    """The sections of ``text`` from ``at`` on; each ends where the next one begins.
+
+    Raises
+    ------
+    CardError
+        A brace or quote without its partner.
+    """
+    found: list[re.Match[str]] = []
+    depth = 0
+    while at < len(text):
+        key = _KEY.match(text, at) if depth == 0 else None
+        if key is not None:
+            found.append(key)
+            at = key.end()
+        elif text[at] in "{'\"":
+            at = delimited(text, at).end
+        else:
+            depth += (text[at] == "(") - (text[at] == ")")
+            at = _STEP.match(text, at).end()  # type: ignore[union-attr]
+    stops = [*(key.start() for key in found[1:]), len(text)]
+    names = [Token(key[1] or key[2], key.start(), WORD, key.end(key.lastindex or 0)) for key in found]
+    return [Section(name, key.end(), stop) for name, key, stop in zip(names, found, stops)]
+
+
+def source(parts: Parts, scope: Scope, card: Card) -> None:
+    """Take a card of a source that others may control.
 
     Raises
     ------
     CardError, ExpressionError
-        Something is wrong with it, or it is not affine.
+        Something is wrong with it, or it is in a form that is not read.
     """
     text, heads, position = card.text, [], 0
     for _ in range(3):
@@ -117,53 +174,20 @@ def element(parts: Parts, scope: Scope, card: Card) -> None:
             max(len(text) - 1, 0),
             f"{letter.upper()}name first second …",
         )
-    code, spec = _body(parts, scope, card, name, letter, position)
-    place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
-    scope.controlled[place] = spec._replace(code=code)
-
-
-def source(parts: Parts, scope: Scope, card: Card) -> None:
-    """Take a card of a source that may be controlled.
-
-    A formula is read in two ways: sources may turn out to fix all that it depends on (`behavioural`), or it is a law.
-
-    Raises
-    ------
-    CardError, ExpressionError
-        Something is wrong with it, or it is not affine.
-    """
-    start = card.start()
-    letter = card.text[start].lower()
-    if letter not in behavioural.LETTERS:
-        element(parts, scope, card)
-        return
-    try:
-        behavioural.source(parts, scope, card)
-    except (CardError, ExpressionError):
-        element(parts, scope, card)
-        return
-    place = len(scope.kind) - 1
-    if place in scope.formulas:
-        name = Token(scope.names[place], start, WORD, start + len(scope.names[place]))
-        heads = [_HEAD.match(card.text, start)]
-        for _ in range(2):
-            heads.append(_HEAD.match(card.text, heads[-1].end(1)) if heads[-1] is not None else None)
-        if heads[-1] is not None:
-            with contextlib.suppress(CardError, ExpressionError):
-                code, spec = _body(parts, scope, card, name, letter, heads[-1].end(1))
-                scope.controlled[place] = spec._replace(code=code)
-
-
-def _body(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, position: int) -> tuple[int, Controlled]:
-    """What stands behind the output nodes."""
-    text = card.text
     _refused_word(card, name, position)
-    polygon = behavioural.TABLE.match(text, position) if letter in "eg" else None
-    if polygon is not None:
-        return _polygon(scope, card, letter, polygon.end())
-    value = _VALUE.match(text, position)
-    if value is not None and (value.group(2) or value.group(1).lower() in ("value", "vol", "cur")):
-        return _expression(scope, card, name, letter, value)
+    stated = sections(text, position)
+    formulas = [section for section in stated if section.word in _NAMES and (section.word != "r" or letter == "b")]
+    if formulas:
+        if len(formulas) > 1:
+            message = f"{short(name.text)} has a second formula"
+            raise CardError("syntax", message, formulas[1].name.offset, "leave one of them out")
+        stated.remove(formulas[0])
+        before = tokens(_cut(card, min(section.name.offset for section in (*stated, *formulas))), position)
+        words = [token for token in before if token.kind != MARK]
+        details = _details(scope, card, name, stated)
+        _formula(parts, scope, card, name, letter, (nodes[0], nodes[1]), words, formulas[0], details)
+        card.done()
+        return
     if letter == "b":
         raise CardError(
             "unsupported" if "=" in text else "syntax",
@@ -172,24 +196,180 @@ def _body(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, posi
             "Bname first second V={2*v(a,b)}; other forms are not affine",
         )
     poly = _POLY.match(text, position)
+    sorted_ = fields(card, tokens(card, position if poly is None else poly.end()))
     if poly is not None:
-        return _polynomial(parts, scope, card, name, letter, poly)
-    sorted_ = fields(tokens(card, position), len(text))
+        code, spec = _polynomial(parts, scope, card, name, letter, poly, sorted_)
+    else:
+        code, spec = _linear(parts, scope, card, name, letter, sorted_)
+    if letter in "eg" and code in _PLAIN.values() and spec.multiplier == 1.0:
+        kind = VOLTAGE if letter == "e" else CURRENT
+        place = scope.element(kind, name.text, nodes[0], nodes[1], 0.0, card)
+        control = spec.controls[0]
+        nodes_read = [scope.node_names[node] for node in (control.plus, control.minus)]
+        scope.formulas[place] = _gain_times(scope, card, spec, nodes_read)
+    else:
+        place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
+    scope.controlled[place] = spec._replace(code=code)
+
+
+def _cut(card: Card, end: int) -> Card:
+    """``card`` up to ``end``."""
+    return Card(card.source, card.line, card.text[:end], card.pieces)
+
+
+def _formula(
+    parts: Parts,
+    scope: Scope,
+    card: Card,
+    name: Token,
+    letter: str,
+    nodes: tuple[int, int],
+    words: list[Token],
+    section: Section,
+    details: dict[str, Value],
+) -> None:
+    """A source, or a resistor, given by a formula."""
+    word = section.word
+    if word not in _FORMULAS[letter]:
+        raise CardError("syntax", f"{short(name.text)} has no {short(word)}=", section.name.offset)
+    if word == "laplace" and len(words) != 2:
+        raise _pair_refused(name, section.name)
+    if words and word != "laplace":
+        raise CardError(
+            "syntax", f"{short(name.text)}: {short(words[0].text)!r} does not belong here", words[0].offset, _FORM
+        )
+    multiplier = details.pop("m", 1.0)
+    if word == "laplace":
+        for token in words:
+            parts.node(scope, token)
+        code = _times(_gain_at_dc(scope, card, section), [token.text for token in words])
+    elif word == "table":
+        code = _polygon(scope, card, name, section)
+    else:
+        code = whole_formula(card, section.start, len(card.text[: section.stop].rstrip()), scope)
+    if word == "r":
+        _resistor(scope, card, name, nodes, code, multiplier, details)
+        return
+    current = letter in "fg" or word == "i"
+    if letter in "fh":
+        place = scope.element(AFFINE_CURRENT if current else AFFINE_VOLTAGE, name.text, *nodes, math.nan, card)
+    else:
+        place = scope.element(CURRENT if current else VOLTAGE, name.text, *nodes, 0.0, card)
+        if not code.signals and not details:
+            scope.specials[place] = Special(card, code.start, constant(code), multiplier if current else 1.0)
+            return
+        scope.formulas[place] = code
+    if word == "laplace":
+        scope.steady[place] = "a LAPLACE transfer function"
+        return
+    law = behaviour(code)
+    for control in law.controls:
+        if not control.current:
+            for node in filter(None, (control.first, control.second)):
+                scope.node(node)
+    kind = AFFINE_CURRENT if current else AFFINE_VOLTAGE
+    scope.controlled[place] = Controlled(card, code.start, 0.0, (), None, law, multiplier, kind, details or None)
+
+
+def _resistor(
+    scope: Scope,
+    card: Card,
+    name: Token,
+    nodes: tuple[int, int],
+    code: Code,
+    multiplier: Value,
+    details: dict[str, Value],
+) -> None:
+    """``B1 a b R=…`` of LTspice: a resistor."""
+    if code.signals or details:
+        raise CardError(
+            "unsupported",
+            f"{short(name.text)}: {'the resistance depends on the solution' if code.signals else 'R= has m= alone'}",
+            code.start,
+            "its current is a product: write a law with diodes" if code.signals else "write a resistor",
+        )
+    position = scope.element(RESISTOR, name.text, *nodes, 0.0, card)
+    scope.specials[position] = Special(card, code.start, constant(code), multiplier)
+
+
+def _gain_at_dc(scope: Scope, card: Card, section: Section) -> Code:
+    """The transfer function of ``LAPLACE=`` at s = 0."""
+    code = whole_formula(card, section.start, section.stop, scope, ("s",))
+    code.program = [(PUSH, 0.0, o) if i == LOCAL else (i, argument, o) for i, argument, o in code.program]
+    return code
+
+
+def _gain_times(scope: Scope, card: Card, spec: Controlled, nodes: list[str]) -> Code:
+    """The formula gain · v(plus, minus)."""
+    gain = spec.gain
+    if not isinstance(gain, Code):
+        gain = Code(card, scope, spec.offset)
+        gain.program = [(PUSH, spec.gain, spec.offset)]
+    return _times(gain, nodes)
+
+
+def _times(gain: Code, nodes: list[str]) -> Code:
+    """The formula ``gain`` · v(plus, minus)."""
+    code, signal = Code(gain.card, gain.scope, gain.start), Signal("v", *nodes)
+    code.names, code.signals = dict(gain.names), [signal]
+    code.program = [*gain.program, (SIGNAL, signal, gain.start), ("*", None, gain.start)]
+    return code
+
+
+def _polygon(scope: Scope, card: Card, name: Token, section: Section) -> Code:
+    """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
+    if card.text[section.start] not in "{'":
+        raise _pair_refused(name, section.name)
+    token = delimited(card.text, section.start)
+    code = expression(card, token.offset, token.offset + len(token.text), scope, (), True)
+    found = tokens(_cut(card, section.stop), token.end)
+    numbers = [t for t in found if t.kind != MARK]
+    for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
+        raise CardError("syntax", f"{short(name.text)}: '=' does not belong between the points", mark.offset)
+    for number in numbers:
+        value = constant(value_of(number, card, scope))
+        if isinstance(value, Code):
+            raise CardError("unsupported", "the points of TABLE must be numbers", number.offset, "write the numbers")
+        code.program.append((PUSH, value, number.offset))
+    code.program.append((CALL, ("table", 1 + len(numbers)), section.start))
+    return code
+
+
+def _details(scope: Scope, card: Card, name: Token, stated: list[Section]) -> dict[str, Value]:
+    """The numbers by name beside a formula."""
+    details: dict[str, Value] = {}
+    for section in stated:
+        if section.word in _PAIRS:
+            raise _pair_refused(name, section.name)
+        found = tokens(_cut(card, section.stop), section.start)
+        if section.word not in _DETAILS or section.word in details:
+            what = "has no parameter" if section.word not in _DETAILS else "states twice"
+            message = f"{short(name.text)} {what} {short(section.name.text)!r}"
+            raise CardError("syntax", message, section.name.offset, f"known: {', '.join(sorted(_DETAILS))}")
+        if len(found) != 1:
+            at = found[1].offset if found else section.name.offset
+            raise CardError("syntax", f"{short(name.text)}: {short(section.name.text)}= takes one number", at)
+        details[section.word] = constant(value_of(found[0], card, scope))
+    return details
+
+
+def _linear(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, sorted_: Words) -> tuple[int, Controlled]:
+    """Controls and a gain, or ``OPAMP``."""
     words = sorted_.words
     if words and words[0].text.lower() in _OWN_NAMES:
-        words.pop(0)
+        sorted_.take(1)
     if letter == "e" and words and words[0].text.lower() == "opamp":
-        controls = _controls(parts, scope, card, name, "e", words[1:], 1)
+        sorted_.take(1)
+        controls = _controls(parts, scope, card, name, "e", sorted_, 1)
         return NULLOR, Controlled(card, name.offset, 0.0, tuple(controls), None, None, 1.0)
     multiplier = _pairs(parts, scope, card, name, sorted_)
-    controls = _controls(parts, scope, card, name, letter, words, 1)
-    rest = words[2:] if letter in "eg" else words[1:]
-    rest += [token for _, token in sorted_.pairs]
+    controls = _controls(parts, scope, card, name, letter, sorted_, 1)
+    rest = [*sorted_.take(), *(token for _, token in sorted_.named())]
     if len(rest) != 1:
         raise CardError(
             "syntax",
             f"{short(name.text)} needs one gain",
-            rest[1].offset if rest else len(text) - 1,
+            rest[1].offset if rest else len(card.text) - 1,
             "an expression goes in braces: {…}",
         )
     gain = constant(value_of(rest[0], card, scope))
@@ -205,21 +385,26 @@ def _refused_word(card: Card, name: Token, position: int) -> None:
         raise CardError("unsupported", f"{short(name.text)} is {what}, which is not supported", found.start(1), why)
 
 
-def _pairs(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields) -> Value:
+def _pair_refused(name: Token, key: Token) -> CardError:
+    """The error for a parameter that is known and not supported."""
+    what, why = _PAIRS[key.text.lower()]
+    return CardError("unsupported", f"{short(name.text)} has {what}, which is not supported", key.offset, why)
+
+
+def _pairs(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) -> Value:
     """``m=``, and what is refused; leaves ``gain=``."""
     for key, _ in sorted_.pairs:
         if key.text.lower() in _PAIRS:
-            what, why = _PAIRS[key.text.lower()]
-            raise CardError("unsupported", f"{short(name.text)} has {what}, which is not supported", key.offset, why)
+            raise _pair_refused(name, key)
     return parts.pairs(scope, card, name, sorted_, ("gain",))
 
 
 def _controls(
-    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, words: list[Token], count: int
+    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, sorted_: Words, count: int
 ) -> list[Control]:
-    """``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
+    """Take ``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
     each = 2 if letter in "eg" else 1
-    given = words[: each * count]
+    given = sorted_.take(each * count)
     if len(given) < each * count or any(token.kind != WORD for token in given):
         what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
         raise CardError(
@@ -235,17 +420,15 @@ def _controls(
 
 
 def _polynomial(
-    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, poly: re.Match[str]
+    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, poly: re.Match[str], sorted_: Words
 ) -> tuple[int, Controlled]:
     """``POLY(n)`` of first order."""
     count = int(poly.group(1))
     if not 1 <= count <= 100:
         raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
-    sorted_ = fields(tokens(card, poly.end()), len(card.text))
     multiplier = _pairs(parts, scope, card, name, sorted_)
-    words = sorted_.words
-    controls = _controls(parts, scope, card, name, letter, words, count)
-    terms = words[(2 if letter in "eg" else 1) * count :]
+    controls = _controls(parts, scope, card, name, letter, sorted_, count)
+    terms = sorted_.take()
     numbers: list[Value] = [constant(value_of(token, card, scope)) for token in terms]
     if count == len(numbers) == 1:
         numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
@@ -263,63 +446,6 @@ def _polynomial(
     found = tuple(c._replace(coefficient=p) for c, p in zip(controls, numbers[1:]))
     code = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
     return code, Controlled(card, poly.end(), numbers[0], found, None, None, multiplier)
-
-
-def _expression(scope: Scope, card: Card, name: Token, letter: str, value: re.Match[str]) -> tuple[int, Controlled]:
-    """``value={…}``, ``V=…``, ``I=…``."""
-    word, text, start = value.group(1).lower(), card.text, value.end()
-    wrong = {"e": ("cur", "i"), "h": ("cur", "i"), "g": ("vol", "v"), "f": ("vol", "v"), "b": ("value", "vol", "cur")}
-    if word in wrong[letter]:
-        raise CardError("syntax", f"{short(name.text)} has no {short(word)}=", value.start(1))
-    stop = len(text.rstrip())
-    details, stop = _details(scope, card, start, stop)
-    multiplier = details.pop("m", 1.0)
-    if text[start : start + 1] in ("{", "'"):
-        token = delimited(text, start)
-        if text[token.end : stop].strip():
-            at = token.end + len(text[token.end : stop]) - len(text[token.end : stop].lstrip())
-            extra = text[at:].split()[0]
-            raise CardError(
-                "unsupported",
-                f"{short(name.text)}: {short(extra)!r} is not supported here",
-                at,
-                "one expression in braces",
-            )
-        start, stop = token.offset, token.offset + len(token.text)
-    parsed = _declared(scope, behaviour(text, start, stop, card, scope))
-    voltage = word in ("v", "vol") or (word == "value" and letter in "eh")
-    spec = Controlled(card, start, 0.0, (), None, parsed, multiplier, details=details or None)
-    return AFFINE_VOLTAGE if voltage else AFFINE_CURRENT, spec
-
-
-def _polygon(scope: Scope, card: Card, letter: str, at: int) -> tuple[int, Controlled]:
-    """``TABLE {expression} = (x1,y1) (x2,y2) …``: constant outside its points."""
-    token = delimited(card.text, at)
-    parsed = _declared(scope, behaviour(card.text, token.offset, token.offset + len(token.text), card, scope))
-    behavioural.append_points(parsed.code, card, scope, token.end, at)
-    code = AFFINE_VOLTAGE if letter == "e" else AFFINE_CURRENT
-    return code, Controlled(card, token.offset, 0.0, (), None, parsed, 1.0)
-
-
-def _declared(scope: Scope, parsed: Behaviour) -> Behaviour:
-    """The same expression, its nodes known to the scope."""
-    for control in parsed.controls:
-        if not control.current:
-            for node in filter(None, (control.first, control.second)):
-                scope.node(node)
-    return parsed
-
-
-def _details(scope: Scope, card: Card, start: int, stop: int) -> tuple[dict[str, Value], int]:
-    """The numbers by name that end the card behind a formula, and where the formula ends."""
-    details: dict[str, Value] = {}
-    while (found := _DETAIL.search(card.text, start, stop)) is not None:
-        text = found.group(2)
-        quoted = text[0] in "{'"
-        token = Token(text.strip("{}'"), found.start(2) + quoted, EXPRESSION if quoted else WORD, found.end(2))
-        details[found.group(1).lower()] = constant(value_of(token, card, scope))
-        stop = found.start()
-    return details, stop
 
 
 __all__ = ["LETTERS", "Control", "Controlled", "source"]

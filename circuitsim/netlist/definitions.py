@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.netlist import amplifier
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
-from circuitsim.netlist.expression import Code, parse
+from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import good_name
 from circuitsim.netlist.scope import Model, Scope
-from circuitsim.netlist.tokens import MARK, WORD, CardError, delimited, fields, tokens
-from circuitsim.netlist.values import constant, expression, value_of
+from circuitsim.netlist.tokens import WORD, CardError, fields, tokens
+from circuitsim.netlist.values import constant, formula, value_of
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
             if rest or not found:
                 at = len(text) - len(rest) if rest else max(len(text) - 1, 0)
                 raise CardError("syntax", ".param needs name=value", at, ".param r=1k g={1/r}")
+            card.done()
             return
         found, word, at = True, name.group(1).lower(), name.start(1)
         arguments = _ARGUMENTS.match(text, name.end())
@@ -59,13 +60,9 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
 
 def body_of(reader: Reader, card: Card, at: int, names: tuple[str, ...]) -> tuple[Code, int]:
     """The expression at ``at``, in braces, in quotes or bare; and where it ends."""
-    text = card.text
-    if text[at : at + 1] in ("{", "'"):
-        token = delimited(text, at)
-        return expression(card, token.offset, token.offset + len(token.text), reader.scope, names), token.end
-    if text[at : at + 1] == '"':
+    if card.text[at : at + 1] == '"':
         raise CardError("expression", "a parameter cannot be a string", at, "only numbers and expressions")
-    return parse(text, at, card, reader.scope, names)
+    return formula(card, at, reader.scope, names)
 
 
 def argument_names(text: str, offset: int) -> tuple[str, ...]:
@@ -104,14 +101,14 @@ def func(reader: Reader, card: Card, position: int) -> None:
         at = end + len(text[end:]) - len(text[end:].lstrip())
         extra = f"{short(text[at : at + 99])!r} does not belong to the function"
         raise CardError("function", extra, at, "put its body in braces")
+    card.done()
     function(reader, card, name.group(1).lower(), name.start(1), names, body)
 
 
 def model(reader: Reader, card: Card, position: int) -> None:
     """``.model name type (parameter=value …)``."""
-    found = tokens(card, position)
-    sorted_ = fields(found, len(card.text))
-    words = sorted_.words
+    sorted_ = fields(card, tokens(card, position), repeated=True)
+    words, pairs = sorted_.take(), sorted_.named()
     if len(words) < 2:
         raise CardError("model", ".model needs a name and a type", max(len(card.text) - 1, 0), ".model name D")
     name, key = words[0], words[0].text.lower()
@@ -130,15 +127,15 @@ def model(reader: Reader, card: Card, position: int) -> None:
             )
         return
     flags = [w.text for w in words[2:] if w.kind == WORD]
-    listed = tuple([k.text for k, _ in sorted_.pairs] + flags)
+    listed = tuple([k.text for k, _ in pairs] + flags)
     reader.scope.models[key] = Model(
-        card, reader.scope, name.text, words[1].text.upper(), listed, tuple(sorted_.pairs), tuple(words[2:])
+        card, reader.scope, name.text, words[1].text.upper(), listed, tuple(pairs), tuple(words[2:])
     )
 
 
 def global_nodes(reader: Reader, card: Card, position: int) -> None:
     """``.global a b``: nodes that are one in every sub-circuit."""
-    found = [t for t in tokens(card, position) if t.kind != MARK]
+    found = fields(card, tokens(card, position)).take()
     if not found:
         raise CardError("syntax", ".global names no node", max(len(card.text) - 1, 0), ".global vdd vss")
     for token in found:
@@ -154,11 +151,12 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     if amplifier.normal(card.text[position:]).split(" ", 1)[0] == amplifier.NAME:
         inner.cards, inner.name = [amplifier.normal(card.text)], amplifier.NAME
         reader.scope = inner
+        card.done()
         return
     # The scope opens even where its card is wrong, so that its .ends and its elements are read as what they are.
     reader.scope = inner
-    sorted_ = fields(tokens(card, position), len(card.text))
-    words = sorted_.words
+    sorted_ = fields(card, tokens(card, position))
+    words = sorted_.take()
     if words and words[-1].text.lower() in ("params:", "params"):
         words.pop()
     if not words:
@@ -177,7 +175,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
             )
         seen.add(node)
         inner.ports.append(node)
-    for word, value in sorted_.pairs:
+    for word, value in sorted_.named():
         inner.defaults[word.text.lower()] = constant(value_of(value, card, inner))
     key = name.text.lower()
     if key in scope.subcircuits and reader.library:
@@ -196,7 +194,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
 def ends(reader: Reader, card: Card, position: int) -> None:
     """``.ends [name]``: back to the scope outside."""
     scope = reader.scope
-    words = [t for t in tokens(card, position) if t.kind != MARK]
+    words = fields(card, tokens(card, position)).take(1)
     if scope.parent is None:
         raise CardError("subcircuit", ".ends without its .subckt", card.start(), "remove it")
     reader.scope = scope.parent

@@ -21,11 +21,9 @@ from circuitsim.netlist.waveform import checked_waveform
 from circuitsim.units import exact, short
 
 if TYPE_CHECKING:
+    from circuitsim.netlist.problems import Reporter
     from circuitsim.netlist.protocols import Elaboration, Frame
 
-
-TOLERANCES = frozenset(("dev", "lot"))
-"""Words of a passive element's model that state tolerances."""
 
 TOLERANCE_LAWS = {
     "": (Distribution.UNIFORM, 1.0),
@@ -33,6 +31,20 @@ TOLERANCE_LAWS = {
     "gauss": (Distribution.NORMAL, SIGMAS),
 }
 """What may stand behind their slash → distribution, and its largest deviation over the percentage stated."""
+
+
+def warn_of_unread(reporter: Reporter, model: Model, letter: str) -> None:
+    """Warn of what a passive element's model states without meaning."""
+    unread = physical.unread(letter, (key.text for key, _ in model.pairs), (token.text for token in model.words))
+    if unread:
+        reporter.warning(
+            "unused-parameter",
+            f"model {short(model.name)}: not used: {', '.join(short(word, 20) for word in unread[:12])}",
+            model.card,
+            None,
+            "see docs/netlist.md for what such a model has",
+            [model.name],
+        )
 
 
 class ElementValues:
@@ -97,7 +109,7 @@ class ElementValues:
         model = frame.scope.find_model(use.model.lower()) if use is not None else None
         for key, token in () if model is None else model.pairs:
             word, _, law = key.text.lower().partition("/")
-            if model is None or word not in TOLERANCES:
+            if model is None or word not in physical.TOLERANCES:
                 continue
             amount, draws = percent(token.text), self.elaborator.draws
             if amount is None or law not in TOLERANCE_LAWS:
@@ -232,7 +244,6 @@ class ElementValues:
     def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
         """The numbers of a model card that are read; the others are noted or warned of."""
         found: dict[str, tuple[int, Value]] = {}
-        unknown = []
         for key, token in model.pairs:
             word = key.text.lower()
             if word in physical.ACTING[letter]:
@@ -240,17 +251,7 @@ class ElementValues:
                     found[word] = token.offset, constant(value_of(token, model.card, model.scope))
                 except (CardError, ExpressionError) as error:
                     self.reporter.error(error.kind, str(error), model.card, error.offset, error.hint)
-            elif letter in ("R", "S", "W") and word not in physical.IDLE and word.partition("/")[0] not in TOLERANCES:
-                unknown.append(short(key.text, 20))
-        if unknown:
-            self.reporter.warning(
-                "unused-parameter",
-                f"model {short(model.name)}: not used: {', '.join(unknown[:12])}",
-                model.card,
-                None,
-                "see docs/netlist.md for what such a model has",
-                [model.name],
-            )
+        warn_of_unread(self.reporter, model, letter)
         return found
 
     def unknown(self, error: ExpressionError, frame: Frame, special: Special, name: str) -> None:

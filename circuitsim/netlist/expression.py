@@ -242,6 +242,8 @@ class _Reader:
         character = self.text[self.at : min(self.at + 1, self.stop)]
         if character.isdecimal() or character == ".":
             self.number()
+        elif character == "'":
+            self.quoted(depth)
         elif found := _IDENTIFIER.match(self.text, self.at, self.stop):
             self.identifier(found.group(), found.end(), depth)
         elif character == '"':
@@ -250,6 +252,19 @@ class _Reader:
             self.fail(f"a number, a parameter or '(' expected before {character!r}")
         else:
             self.fail("the expression ends where a number, a parameter or '(' is expected")
+
+    def quoted(self, depth: int) -> None:
+        """A group in quotes, which do not nest."""
+        stop, close = self.stop, self.text.find("'", self.at + 1, self.stop)
+        if close < 0:
+            self.fail("a ' without its partner", "close the quote on this card")
+        self.stop = close
+        self.look(self.at + 1)
+        self.ternary(self.deeper(depth))
+        if self.at < close:
+            self.fail(f"{short(self.text[self.at : close].split()[0])!r} does not belong in the expression")
+        self.stop, self.end = stop, close + 1
+        self.look(self.end)
 
     def number(self) -> None:
         try:

@@ -69,6 +69,7 @@ def include(reader: Reader, card: Card, position: int) -> None:
         at = words[1].offset if words else max(len(card.text) - 1, 0)
         message = ".include takes one file" if words else ".include names no file"
         raise CardError("include", message, at, "put a name with blanks in quotes" if words else '.include "file"')
+    card.done()
     enter(reader, card, words[0], None)
 
 
@@ -79,6 +80,7 @@ def library(reader: Reader, card: Card, position: int) -> None:
         at = words[2].offset if words else max(len(card.text) - 1, 0)
         raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
     section = Section(words[1].text) if len(words) == 2 else None
+    card.done()
     try:
         enter(reader, card, words[0], section)
     except MissingFile as error:
@@ -227,6 +229,9 @@ def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
             return True
         return not section.inside
     if word == ".endl":
+        words = words_of(card, position)
+        if len(words) > 1:
+            raise CardError("include", ".endl takes the name of its section alone", words[1].offset, "remove the rest")
         section.inside = False
         return True
     return not section.inside

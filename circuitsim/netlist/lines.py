@@ -13,7 +13,7 @@ from circuitsim.circuit.elements import BY_CURRENT_F, BY_VOLTAGE_E, RESISTOR
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.scope import Count, Coupling, Details, ModelUse, Scope, Special
-from circuitsim.netlist.tokens import WORD, CardError, Fields, Token, fields, tokens
+from circuitsim.netlist.tokens import WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
 
@@ -49,8 +49,8 @@ def line(parts: Parts, scope: Scope, card: Card) -> None:
     found = tokens(card)
     name, letter = found[0], found[0].text[0].lower()
     parts.check_name(scope, name, card)
-    sorted_ = fields(found[1:], len(card.text))
-    words = sorted_.words
+    sorted_ = fields(card, found[1:])
+    words = sorted_.take()
     ends = 3 if letter == "u" else 4
     modelled = letter != "t"
     if len(words) < ends + modelled:
@@ -100,10 +100,10 @@ def transformer(scope: Scope, card: Card, name: Token, nodes: list[int]) -> None
     scope.controlled[place] = gains._replace(controls=(through,), gain=-1.0, code=BY_CURRENT_F)
 
 
-def own_numbers(scope: Scope, card: Card, name: Token, letter: str, sorted_: Fields) -> dict[str, Count]:
+def own_numbers(scope: Scope, card: Card, name: Token, letter: str, sorted_: Words) -> dict[str, Count]:
     """The numbers of the card by name."""
     found = {}
-    for key, value in sorted_.pairs:
+    for key, value in sorted_.named():
         word = key.text.lower()
         if word not in OWN[letter]:
             raise CardError(
@@ -124,7 +124,7 @@ def coupling(reader: Reader, card: Card) -> None:
     CardError
     """
     name, *others = tokens(card)
-    words = fields(others, len(card.text)).words
+    words = fields(card, others).take()
     if len(words) < 3:
         raise CardError(
             "syntax",

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import device_model
 from circuitsim.circuit.names import characters_of
 from circuitsim.models import MODELS, ElementModel
-from circuitsim.netlist import amplifier, library, limits, refused
+from circuitsim.netlist import amplifier, library, limits, physical, refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.definitions import IDEAL_MODEL
+from circuitsim.netlist.element_values import warn_of_unread
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.libraries import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
@@ -225,6 +226,25 @@ class Linker:
                 break
         return Extent(items, characters, depth)
 
+    def check_unused(self, top: Scope) -> None:
+        """Check the models of the deck itself that no element uses: what their cards state is read, too."""
+        scopes = [top]
+        while scopes:
+            scope = scopes.pop()
+            scopes += [one for inner in scope.subcircuits.values() for one in inner.variants or [inner]]
+            for model in scope.models.values():
+                letter = next((letter for letter, types in physical.TYPES.items() if model.type in types), "")
+                if model.card.source.callers:
+                    continue
+                if letter:
+                    warn_of_unread(self.reporter, model, letter)
+                elif model.type in TYPES and model.card not in self.uses_of:
+                    row = device_model(DIODE_LETTER, model.type, frozenset(name.lower() for name in model.parameters))
+                    if row is not None:
+                        self.checked_use(model, row)
+                    elif model.parameters or model.words:
+                        self.unused(model)
+
     def check_models(self, scope: Scope) -> None:
         """Every model that a diode names exists and is of type D; what is not ideal about it is named."""
         for key, uses in scope.uses.items():
@@ -264,7 +284,7 @@ class Linker:
                         [use.element],
                     )
             use_of = None if model is None else self.device_use(model)
-            if model is not None and use_of is None and model.type == DIODE_TYPE and model.parameters:
+            if model is not None and use_of is None and model.type == DIODE_TYPE and (model.parameters or model.words):
                 self.unused(model)
             if use_of is not None:
                 self.devices[scope] |= dict.fromkeys(scope.modelled[key], use_of)
@@ -372,6 +392,8 @@ class Linker:
                 [model.name],
             )
         unused += [short(name, 20) for name in bare if name not in missing and name.lower() not in row.idle]
+        others = model.words[len(row.parameters) :] if row.listed else [t for t in model.words if t.kind != WORD]
+        unused += [short(token.text, 20) for token in others]
         if unused:
             self.reporter.warning(
                 "unused-parameter",
@@ -387,7 +409,8 @@ class Linker:
         """Warn of a diode model's parameters beyond an ideal diode."""
         if model.name.lower() == IDEAL_MODEL:
             return
-        listed = ", ".join(short(p, 20) for p in model.parameters[:12]) + (" …" if len(model.parameters) > 12 else "")
+        stated = [*model.parameters, *(token.text for token in model.words if token.kind != WORD)]
+        listed = ", ".join(short(p, 20) for p in stated[:12]) + (" …" if len(stated) > 12 else "")
         self.reporter.warning(
             "unused-parameter",
             f"model {short(model.name)}: diodes are ideal; not used: {listed}",

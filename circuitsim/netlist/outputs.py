@@ -7,13 +7,17 @@ import re
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import Output
 from circuitsim.netlist.tokens import CardError, delimited
+from circuitsim.units import short
 
 ANALYSES = frozenset(
     ("dc", "op", "tran", "ac", "noise", "disto", "tf", "pz", "sp", "hb", "sens", "es", "pce", "homotopy", "ac_ic")
 )
 """The word behind ``.print`` that says for which analysis it is."""
 
-_OPTION = re.compile(r"[^\W\d]\w*\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
+OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
+"""Of Xyce's ``.print``: how its file is written; they have no effect."""
+
+_OPTION = re.compile(r"([^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
 _FORMULA = re.compile(r"par\s*\(\s*(['\"{])", re.IGNORECASE)
 _WIDTH = re.compile(r"\([^()]*\)")
 
@@ -40,6 +44,10 @@ def output(card: Card, word: str, at: int) -> Output:
             requests.append("{" + token.text + "}")
             at = token.end
         elif found := _OPTION.match(text, at):
+            if found[1].lower() not in OPTIONS:
+                raise CardError(
+                    "syntax", f"{word} has no option {short(found[1])!r}", at, f"known: {', '.join(OPTIONS)}"
+                )
             at = found.end()
         elif found := _WIDTH.match(text, at):
             at = found.end()  # the limits of ngspice's .plot

@@ -16,7 +16,7 @@ from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
 from circuitsim.netlist.sources import OF_PWL, phasor, source_value
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Fields, Token, fields, tokens
+from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, scale_of, short
 
@@ -138,7 +138,7 @@ class Parts:
                 found[1].offset,
                 "parameters are set with .param",
             )
-        sorted_ = fields(found[1:], len(card.text))
+        sorted_ = fields(card, found[1:])
         first, second = self.two_nodes(scope, name, sorted_, row.terminals)
         if code == DIODE:
             self.diode(scope, card, name, first, second, sorted_)
@@ -152,8 +152,9 @@ class Parts:
         value: Value | Wave | None
         wave = amplitude = None
         if code in (VOLTAGE, CURRENT):
+            words = list(sorted_.words)
             offset, value, wave = source_value(self, scope, card, name, sorted_)
-            amplitude = phasor(scope, card, sorted_.words)
+            amplitude = phasor(scope, card, words)
         else:
             offset, value, details = passive(self, scope, card, name, sorted_, code)
         if extra:
@@ -208,7 +209,7 @@ class Parts:
         """The line on which the element (or, as −1 − its position, the call) was written."""
         return scope.lines[position] if position >= 0 else scope.calls[-1 - position].card.line
 
-    def two_nodes(self, scope: Scope, name: Token, sorted_: Fields, terminals: tuple[str, str]) -> tuple[int, int]:
+    def two_nodes(self, scope: Scope, name: Token, sorted_: Words, terminals: tuple[str, str]) -> tuple[int, int]:
         """The two nodes that begin the card's words."""
         nodes = [self.node(scope, token) for token in sorted_.words[:2]]
         if len(nodes) < 2:
@@ -240,18 +241,16 @@ class Parts:
         scope: Scope,
         card: Card,
         name: Token,
-        sorted_: Fields,
+        sorted_: Words,
         own: tuple[str, ...],
         ignored: frozenset[str] = NO_EFFECT,
     ) -> Value:
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
-        others = []
-        for key, value in sorted_.pairs:
+        kept = [pair for pair in sorted_.pairs if pair[0].text.lower() in own]
+        for key, value in [pair for pair in sorted_.named() if pair not in kept]:
             word = key.text.lower()
-            if word in own:
-                others.append((key, value))
-            elif word == "m":
+            if word == "m":
                 multiplier = constant(value_of(value, card, scope))
                 if isinstance(multiplier, float):
                     positive(name.text, word, multiplier, value.offset)
@@ -274,7 +273,7 @@ class Parts:
                     key.offset,
                     f"known: {', '.join((*own, 'm'))}",
                 )
-        sorted_.pairs[:] = others
+        sorted_.pairs[:] = kept
         return multiplier
 
     def no_effect(self, word: str, card: Card, offset: int, name: str, kind: str = "no-effect") -> None:
@@ -325,11 +324,11 @@ class Parts:
                 [name.text],
             )
 
-    def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Fields) -> None:
+    def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Words) -> None:
         """A diode: the model name is optional, switches have no effect, an area where its model has one."""
         counts = self.counts(scope, card, name, sorted_)
         position = len(scope.kind)
-        words = [w for w in sorted_.words if not self.flag(w, card, name)]
+        words = [w for w in sorted_.take() if not self.flag(w, card, name)]
         if words and words[0].kind == WORD:
             # A model (1N4148) or a bare area: decided after all models are read.
             model = words.pop(0)
@@ -351,20 +350,15 @@ class Parts:
         if counts:
             scope.counts[position] = counts
 
-    def counts(self, scope: Scope, card: Card, name: Token, sorted_: Fields) -> dict[str, Count]:
+    def counts(self, scope: Scope, card: Card, name: Token, sorted_: Words) -> dict[str, Count]:
         """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
         found = {}
-        others = []
-        for key, value in sorted_.pairs:
+        for key, value in sorted_.named((*COUNTS, *OWN_TEMPERATURE)):
             word = key.text.lower()
-            if word not in (*COUNTS, *OWN_TEMPERATURE):
-                others.append((key, value))
-                continue
             number = constant(value_of(value, card, scope))
             if isinstance(number, float) and word in COUNTS:
                 positive(name.text, word, number, value.offset)
             found[word] = Count(card, key.offset, number)
-        sorted_.pairs[:] = others
         self.pairs(scope, card, name, sorted_, ())
         return found
 
@@ -374,8 +368,8 @@ class Parts:
         found = tokens(card)
         name = found[0]
         self.check_name(scope, name, card)
-        sorted_ = fields(found[1:], len(card.text))
-        words = sorted_.words
+        sorted_ = fields(card, found[1:])
+        words = sorted_.take()
         if words and words[-1].text.lower() in ("params:", "params"):
             words.pop()
         if not words:
@@ -391,12 +385,8 @@ class Parts:
         nodes = array("q", [self.node(scope, token) for token in words])
         passed: dict[str, Value] = {}
         offsets: dict[str, int] = {}
-        for key, value in sorted_.pairs:
+        for key, value in sorted_.named():
             word = key.text.lower()
-            if word in passed:
-                raise CardError(
-                    "duplicate", f"{short(name.text)} passes {short(key.text)} twice", key.offset, "leave one out"
-                )
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.text.lower()] = -1 - len(scope.calls)
         scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))

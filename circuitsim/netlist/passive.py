@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from circuitsim.circuit.elements import ELEMENTS, RESISTOR
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Value
-from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, Words
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import short
 
@@ -36,7 +36,7 @@ class Stated(NamedTuple):
     details: Details | None
 
 
-def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields, code: int) -> Stated:
+def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> Stated:
     """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and what stands beside it.
 
     Raises
@@ -44,18 +44,19 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
     CardError, ExpressionError
     """
     row = ELEMENTS[code]
-    if len(sorted_.words) == 1 and not sorted_.pairs and sorted_.words[0].kind == EXPRESSION:
-        only = sorted_.words[0]
+    all_words, pairs = sorted_.take(), sorted_.named()
+    if len(all_words) == 1 and not pairs and all_words[0].kind == EXPRESSION:
+        only = all_words[0]
         formula = constant(value_of(only, card, scope))
         parts.warn_letters(card, name, only, formula, code)
         return Stated(only.offset, formula, None)
-    keyed = [value for key, value in sorted_.pairs if key.text.lower() in row.keywords]
+    keyed = [value for key, value in pairs if key.text.lower() in row.keywords]
     named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
-    words = [w for w in sorted_.words if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]
+    words = [w for w in all_words if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]
     token, model = value_and_model(card, name, words, keyed, sorted_, code)
     numbers = {
         key.text.lower(): Count(card, value.offset, constant(value_of(value, card, scope)))
-        for key, value in sorted_.pairs
+        for key, value in pairs
         if key.text.lower() not in row.keywords
     }
     idle = SIZES if code == RESISTOR else SIZES | {"tce"}
@@ -73,7 +74,7 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields
 
 
 def value_and_model(
-    card: Card, name: Token, words: list[Token], keyed: list[Token], sorted_: Fields, code: int
+    card: Card, name: Token, words: list[Token], keyed: list[Token], sorted_: Words, code: int
 ) -> tuple[Token | None, Token | None]:
     """The tokens of value and model; one bare name is both, for a parameter may be called so.
 

@@ -11,7 +11,7 @@ model's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from circuitsim.netlist.temperature import Temperatures
@@ -45,7 +45,7 @@ ACTING = {
     "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl", *COEFFICIENTS)),
     "L": frozenset(("ind", "l", *COEFFICIENTS)),
     "O": frozenset(("r", "g", "len")),
-    "Y": frozenset(("r", "length")),
+    "Y": frozenset(("r", "g", "length")),
     "U": frozenset(("rperl", "isperl")),
     "S": frozenset(("vt", "vh", "ron", "roff")),
     "W": frozenset(("it", "ih", "ron", "roff")),
@@ -54,6 +54,37 @@ ACTING = {
 
 IDLE = frozenset(("kf", "af", "lf", "wf", "ef", "bv_max", "noise", "level", "temp"))
 """Parameters of these models without effect on any steady state."""
+
+IDLE_OF = {
+    "O": frozenset(
+        (
+            *("l", "c", "rel", "abs", "compactrel", "compactabs", "nocontrol", "steplimit", "nosteplimit"),
+            *("lininterp", "quadinterp", "mixedinterp", "truncnr", "truncdontcut"),
+        )
+    ),
+    "Y": frozenset(("l", "c")),
+    "U": frozenset(("k", "fmax", "cperl", "rsperl")),
+}
+"""Those of models of lines."""
+
+TOLERANCES = frozenset(("dev", "lot"))
+"""Words of a passive element's model that state tolerances."""
+
+
+def unread(letter: str, stated: Iterable[str], bare: Iterable[str]) -> list[str]:
+    """What of a model's card has no meaning.
+
+    Parameters
+    ----------
+    letter : str
+        Of the elements that take it.
+    stated, bare : iterable of str
+        Its parameters with and without a value.
+    """
+    idle = IDLE | IDLE_OF.get(letter, frozenset())
+    known = idle | ACTING[letter]
+    wrong = [word for word in stated if word.lower() not in known and word.lower().partition("/")[0] not in TOLERANCES]
+    return wrong + [word for word in bare if word.lower() not in idle]
 
 
 Numbers = Mapping[str, float]
@@ -159,6 +190,8 @@ def single_line(stated: float | None, own: Numbers, model: Numbers, temperatures
     length = own.get("len", own.get("length", model.get("length")))
     if length is None:
         raise ValueError("neither its card nor its model states a length")
+    if model.get("g", 0.0) != 0.0:
+        raise ValueError("the conductance G of a line is not supported")
     return model.get("r", 0.0) * length
 
 

@@ -18,7 +18,7 @@ from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tables import Table, table
-from circuitsim.netlist.tokens import CardError, Token
+from circuitsim.netlist.tokens import CardError, Token, finish
 from circuitsim.units import short
 
 ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
@@ -118,8 +118,10 @@ class DeckReader:
         try:
             if head == "*":
                 self.directives.append(Directive(card.text[start + 2 :].strip(), card.place(start)))
+                card.done()
             elif self.scope.cards is not None and not card.text[start:].lower().startswith(".ends"):
                 self.scope.cards.append(normal(card.text))
+                card.done()
             elif head == ".":
                 self.dot(card, start)
             elif self.outside:
@@ -135,11 +137,13 @@ class DeckReader:
             elif head in switches.LETTERS:
                 switches.element(self, self.parts, self.scope, card)
             elif head in controlled.LETTERS:
-                controlled.source(self.parts, self.scope, includes.with_tables(self, card))
+                card = includes.with_tables(self, card)
+                controlled.source(self.parts, self.scope, card)
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:
                 self.refuse(card, start, head)
+            finish(card)
         except CardError as error:
             if error.kind == "unsupported" and card.source.callers and self.scope.parent is not None:
                 self.scope.deferred.append((card, error))
@@ -160,6 +164,7 @@ class DeckReader:
         word = short(card.text[start : start + 200].split()[0])
         if card.text.strip() == ")":
             self.reporter.gather("no-effect", "a line that is only ')' ends the card before it", card, start, ")")
+            card.done()
             return
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
@@ -172,6 +177,7 @@ class DeckReader:
             )
         if head in refused.FOREIGN:
             self.foreign.setdefault(head, []).append((card, start, word))
+            card.done()
             return
         if head in refused.ELEMENTS:
             what, why = refused.ELEMENTS[head]
@@ -191,8 +197,11 @@ class DeckReader:
         if self.control is not None:
             if word == ".endc":
                 self.control = None
+            else:
+                self.script.idle(card, start, word)
             return
         if self.section is not None and includes.library_card(self, card, word, after):
+            card.done()
             return
         if word in conditions.CARDS:
             self.conditions.take(self, card, word, after)
@@ -201,11 +210,12 @@ class DeckReader:
         elif word in includes.CARDS:
             includes.CARDS[word](self, card, after)
         elif word in ANALYSES:
-            self.requests.append(card)
+            self.request(card)
         elif word in refused.OPTIONS:
             options(self, card, after)
         elif word == ".data":
             self.rows = [card]
+            card.done()
         elif word == ".control":
             self.control = card
         elif word == ".end":
@@ -214,14 +224,16 @@ class DeckReader:
             pass  # the table ends with its card
         elif word in refused.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
+            card.done()
             if word in refused.OVER_TIME and self.scope is self.top:
-                self.requests.append(card)
+                self.request(card)
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
             hint = refused.ADVICE.get(word, "only operating points are computed")
             self.reporter.warning(
                 "analysis", f"{word}: a {what} analysis is not done; the operating point is solved", card, start, hint
             )
+            card.done()
         elif word in refused.CARDS:
             message, hint = refused.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)
@@ -232,6 +244,11 @@ class DeckReader:
                 start,
                 "see docs/netlist.md for those that are; a comment begins with *",
             )
+
+    def request(self, card: Card) -> None:
+        """Keep an analysis card, which is read after all parameters."""
+        self.requests.append(card)
+        card.done()
 
     def close_table(self) -> None:
         """A table of values, its rows behind a ``+`` (Xyce) or bare (HSPICE)."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Phasor, Scope, Value, Wave
-from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Fields, Token
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, Words
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import ALIASES, EXTERNAL, FUNCTIONS, MAY_BE_EMPTY, Waveform, checked_waveform
+from circuitsim.netlist.waveform import ALIASES, EXTERNAL, FUNCTIONS, MAY_BE_EMPTY, MOST, Waveform, checked_waveform
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -25,13 +25,16 @@ KEYWORDS = frozenset(
 )
 """Words of a source's card that are no names of parameters."""
 
+_ONCE = ("dc", "ac", "distof1", "distof2")
+"""Words that a card states once."""
+
 FOREVER = ["repeat", "forever"]
 """Between PWL and its points in LTspice, which end with ENDREPEAT: they repeat from the time 0."""
 
 SourceValue = tuple[int, Value | Wave, Wave | None]
 
 
-def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Fields) -> SourceValue:
+def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) -> SourceValue:
     """The DC value of a V or I card with its offset, and the time function.
 
     Raises
@@ -42,19 +45,24 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: F
     offset = max(sorted_.end - 1, 0)
     value: Value | Wave | None = None
     again = {}
-    words = sorted_.words
+    words = sorted_.take()
     named = next((k for k, word in enumerate(words[:-1]) if word.text.lower() == POINTS), None)
     points = None if named is None else words[named + 1]
     if named is not None:
         del words[named : named + 2]
-    for key, token in sorted_.pairs:
+    pairs = sorted_.named()
+    for key, token in pairs:
         if key.text.lower() == POINTS:
             points = token
         elif key.text.lower() in OF_PWL:
             again[key.text.lower()] = constant(value_of(token, card, scope))
         else:
             offset, value = token.offset, _number(parts, scope, card, name, token)
-    offset, value, wave = _words(parts, scope, card, name, sorted_.words, (offset, value))
+    offset, value, wave = _words(parts, scope, card, name, words, (offset, value))
+    for key, _ in pairs:
+        if key.text.lower() in again and (wave is None or wave.name != "pwl"):
+            message = f"{short(name.text)}: {short(key.text)}= belongs to PWL"
+            raise CardError("syntax", message, key.offset, "leave it out, or write PWL(…)")
     if points is not None:
         wave = _from_file(parts, card, name, points, wave)
     if wave is not None:
@@ -93,12 +101,19 @@ def _words(
     """The DC value and the time function among the words of a card."""
     offset, value = stated
     wave = None
-    k = 0
+    k, seen = 0, set()
     while k < len(words):
         token = words[k]
         word = token.text.lower() if token.kind == WORD else ""
         word = ALIASES.get(word, word)
         k += 1
+        sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
+        if sort in seen or (sort == "DC" and value is not None):
+            message = (
+                f"{short(name.text)}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
+            )
+            raise CardError("syntax", message, token.offset, "leave one of them out")
+        seen |= {sort} - {""}
         if word == "dc":
             if k < len(words) and valued(words[k]):
                 offset, value = words[k].offset, _number(parts, scope, card, name, words[k])
@@ -112,6 +127,10 @@ def _words(
             forever = word == "pwl" and [w.text.lower() for w in words[k : k + 2]] == FOREVER
             k += 2 * forever
             stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
+            most = MOST.get(word, stop)
+            if stop - k > most:
+                message = f"{short(name.text)}: {word.upper()} has at most {most} numbers"
+                raise CardError("syntax", message, words[k + most].offset, "leave the others out")
             wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
             if word == "pwl":
                 wave = _relative(parts, card, name, words[k:stop:2], wave)

@@ -45,11 +45,13 @@ class Scale(Enum):
 
 
 class Named(NamedTuple):
-    """The name of what varies: its token, the parameter behind it (``R1:r``), and whether the card says ``PARAM``."""
+    """The name of what varies: its token, the parameter behind it (``R1:r``), whether the card says ``PARAM``, and the
+    type of the model that stands before it."""
 
     token: Token
     own: str
     parameter: bool
+    type: Token | None = None
 
 
 def merged(found: list[Token]) -> list[Token]:
@@ -63,6 +65,8 @@ def merged(found: list[Token]) -> list[Token]:
             words.append(Token(f"{token.text}:{behind[1].text}", token.offset, WORD, behind[2].end))
             k += 4
             continue
+        if token.kind == MARK and token.text == "=" and (not words or words[-1].text.lower() != "data"):
+            raise CardError("syntax", "'=' does not belong here", token.offset)
         if token.kind != MARK:
             words.append(token)
         k += 1
@@ -109,7 +113,11 @@ class Ranges:
         scale = self.scale()
         named = self.named()
         target, name, elements = resolve(named)
-        scale = self.scale() or scale or Scale.LIN
+        at = self.words[self.at].offset if self.at < len(self.words) else self.end()
+        second = self.scale()
+        if scale is not None and second is not None:
+            raise CardError("syntax", f"{self.word}: {second.value!r} is the second scale", at, "leave one of them out")
+        scale = second or scale or Scale.LIN
         if self.at < len(self.words) and self.words[self.at].text.lower() == "list":
             values, start, stop, step = self.listed()
         else:
@@ -120,10 +128,13 @@ class Ranges:
         """Take the name of what varies."""
         parameter = self.at < len(self.words) and self.words[self.at].text.lower() in PARAMETER_WORDS
         self.at += parameter
+        kind: Token | None = None
         if not parameter:
             # PSpice and LTspice write the type of the model before it: .step RES RMOD(R) 1 2 .1
             behind = self.words[self.at + 1 : self.at + 2]
-            self.at += bool(behind) and ":" in behind[0].text and ":" not in self.words[self.at].text
+            if behind and ":" in behind[0].text and ":" not in self.words[self.at].text:
+                kind = self.words[self.at]
+                self.at += 1
             scale = self.scale()
             if scale is not None:
                 self.at -= 1
@@ -132,7 +143,7 @@ class Ranges:
         token = self.words[self.at]
         self.at += 1
         name, _, own = token.text.partition(":")
-        return Named(Token(name, token.offset, WORD, token.end), own, parameter)
+        return Named(Token(name, token.offset, WORD, token.end), own, parameter, kind)
 
     def listed(self) -> tuple[Sequence[float], float, float, float]:
         """Take ``LIST v1 v2 …``."""
@@ -190,6 +201,11 @@ class Resolver:
             Nothing of that name varies.
         """
         name, at = named.token.text, named.token.offset
+        if named.type is not None:
+            model = self.scope.find_model(name.lower())
+            if model is None or model.type != named.type.text.upper():
+                message = f"{self.word}: {short(named.type.text)!r} is not the type of a model {short(name)!r}"
+                raise CardError("syntax", message, named.type.offset, f"{self.word} {FORMS}")
         if named.own:
             return self.own(name, named.own, at)
         if not named.parameter:

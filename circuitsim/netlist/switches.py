@@ -59,7 +59,7 @@ def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
     found = tokens(card)
     name, letter = found[0], found[0].text[0].lower()
     parts.check_name(scope, name, card)
-    words = fields(found[1:], len(card.text)).words
+    words = fields(card, found[1:]).take()
     nodes = 4 if letter == "s" else 2
     model = nodes if letter == "s" else nodes + 1
     if not model + 1 <= len(words) <= model + 2:

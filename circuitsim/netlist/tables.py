@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, tokens
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
 from circuitsim.units import short
 
 
@@ -29,7 +29,8 @@ def table(card: Card, position: int) -> Table:
     CardError
         No name, no columns, or a row that is not complete.
     """
-    words = [t for t in tokens(card, position) if t.kind != MARK]
+    words = fields(card, tokens(card, position)).take()
+    finish(card)
     words = [t for t in words if t.text.lower() != ".enddata"]
     form = ".data NAME r1 r2 … then one value for each name in every row"
     if len(words) < 3 or words[0].kind != WORD:

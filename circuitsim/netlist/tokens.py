@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from circuitsim.netlist.cards import Card
@@ -15,6 +16,8 @@ LISTS = frozenset(("tc", "ic"))
 """Parameters whose value may be several numbers with commas."""
 
 _BRACE = re.compile(r"[{}]")
+_NAME = re.compile(r"\s*[^\s(]*")
+_REST = re.compile(r"\s*(\S+)")
 
 
 class CardError(Exception):
@@ -87,24 +90,60 @@ def delimited(text: str, at: int) -> Token:
     return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1)
 
 
-class Fields(NamedTuple):
-    """A card's words sorted: those that stand alone, and the ``key=value`` pairs."""
+class Words:
+    """The words of a card that nobody has read yet: those that stand alone, and the ``key=value`` pairs.
 
-    words: list[Token]
-    pairs: list[tuple[Token, Token]]
-    end: int
+    Who reads some takes them; those that are left at the end of a card are refused (`finish`).
+    """
+
+    __slots__ = ("end", "pairs", "words")
+
+    def __init__(self, words: list[Token], pairs: list[tuple[Token, Token]], end: int) -> None:
+        self.words, self.pairs, self.end = words, pairs, end
+
+    def take(self, count: int | None = None) -> list[Token]:
+        """Take the first ``count`` of the words that stand alone (fewer, if there are no more), or all."""
+        taken = self.words[:count]
+        del self.words[:count]
+        return taken
+
+    def named(self, names: Collection[str] | None = None) -> list[tuple[Token, Token]]:
+        """Take the pairs with these names (in lower case), or all."""
+        taken = [pair for pair in self.pairs if names is None or pair[0].text.lower() in names]
+        self.pairs[:] = [pair for pair in self.pairs if pair not in taken]
+        return taken
 
 
-def fields(found: list[Token], end: int) -> Fields:
-    """Sort tokens into words and pairs; parentheses and commas count as blanks, as in ngspice.
+def finish(card: Card) -> None:
+    """Refuse what of a card nobody has read.
 
     Raises
     ------
     CardError
-        An ``=`` without a name before it or a value behind it.
+    """
+    if card.words is not None:
+        left = [(token.offset, token.text) for token in (*card.words.words, *(key for key, _ in card.words.pairs))]
+    else:
+        found = _REST.match(card.text, card.read or _NAME.match(card.text).end())  # type: ignore[union-attr]
+        left = [(found.start(1), found[1])] if found is not None else []
+    if left:
+        at, word = min(left)
+        name = card.text.split(None, 1)[0]
+        raise CardError("syntax", f"{short(name)}: {short(word)!r} does not belong here", at)
+    card.done()
+
+
+def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
+    """Sort tokens of a card into words and pairs; parentheses and commas count as blanks, as in ngspice.
+
+    Raises
+    ------
+    CardError
+        An ``=`` without a name before it or a value behind it; a name twice, unless it may be ``repeated``.
     """
     words: list[Token] = []
     pairs: list[tuple[Token, Token]] = []
+    known: set[str] = set()
     plain = [t for t in found if t.kind != MARK or t.text == "="]
     commas = {t.end for t in found if t.text == "," and t.kind == MARK}
     k = 0
@@ -117,6 +156,10 @@ def fields(found: list[Token], end: int) -> Fields:
                 raise CardError("syntax", "an '=' without a name before it", plain[k + 1].offset)
             if k + 2 == len(plain) or plain[k + 2].kind == MARK:
                 raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
+            if not repeated and token.text.lower() in known:
+                message = f"{short(token.text)}= stands on this card twice"
+                raise CardError("duplicate", message, token.offset, "leave one out")
+            known.add(token.text.lower())
             pairs.append((token, plain[k + 2]))
             k += 3
             # ic=1,2 is one value of two numbers, tc=1,2 is tc1=1 tc2=2.
@@ -129,4 +172,5 @@ def fields(found: list[Token], end: int) -> Fields:
         else:
             words.append(token)
             k += 1
-    return Fields(words, pairs, end)
+    card.words = Words(words, pairs, len(card.text))
+    return card.words

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import NoReturn
 
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse
 from circuitsim.netlist.scope import Scope, Value
-from circuitsim.netlist.tokens import EXPRESSION, STRING, WORD, CardError, Token
+from circuitsim.netlist.tokens import EXPRESSION, STRING, WORD, CardError, Token, delimited
 from circuitsim.units import NumberError, rkm, short
 from circuitsim.units import parse as parse_number
+
+_GOES_ON = re.compile(r"\s*[-+*/%^\\<>=!?&|]")
+"""What continues an expression behind a group."""
 
 
 def value_of(token: Token, card: Card, scope: Scope) -> Value:
@@ -64,10 +68,51 @@ def expression(
         It is no expression, or more than one.
     """
     code, stop = parse(card.text, start, card, scope, arguments, end, signals)
-    rest = card.text[stop:end]
-    if rest.strip():
-        leftover(rest.strip()[:30].split()[0], stop + len(rest) - len(rest.lstrip()))
+    check_end(card.text, stop, end)
     return code
+
+
+def formula(
+    card: Card,
+    at: int,
+    scope: Scope,
+    arguments: tuple[str, ...] = (),
+    stop: int | None = None,
+    signals: bool = False,
+) -> tuple[Code, int]:
+    """The expression that begins at ``at``, and where it ends: it may be, or hold, groups in braces or quotes.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        It is no expression.
+    """
+    text = card.text
+    if text[at : at + 1] in ("{", "'"):
+        token = delimited(text, at)
+        if _GOES_ON.match(text, token.end, len(text) if stop is None else stop) is None:
+            return expression(card, token.offset, token.offset + len(token.text), scope, arguments, signals), token.end
+    return parse(text, at, card, scope, arguments, stop, signals)
+
+
+def whole_formula(card: Card, at: int, stop: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Code:
+    """The expression of a source that fills ``card.text[at:stop]``.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        It is no expression, or more than one.
+    """
+    code, end = formula(card, at, scope, arguments, stop, not arguments)
+    check_end(card.text, end, stop)
+    return code
+
+
+def check_end(text: str, end: int, stop: int) -> None:
+    """Refuse what stands behind an expression."""
+    rest = text[end:stop]
+    if rest.strip():
+        leftover(rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip()))
 
 
 def leftover(found: str, at: int) -> NoReturn:

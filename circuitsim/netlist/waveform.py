@@ -113,6 +113,9 @@ def _mean(value: float, t: float) -> float:
     return value
 
 
+MOST = {"pulse": 8, "sin": 7, "exp": 6, "sffm": 7, "am": 7, "trnoise": 7, "trrandom": 5}
+"""Most numbers of a function; the last of PULSE and SIN are LTspice's numbers of cycles."""
+
 # Name → (fewest numbers, place of the delay among them or None, value at a time).
 FUNCTIONS: dict[str, tuple[int, int | None, Callable[[Sequence[float], float, Grid], float]]] = {
     "pulse": (2, 2, _pulse),
