@@ -52,3 +52,13 @@ def jump(names: list[str]) -> Problem:
         f"the branch of operating points ended on the way here (diodes {some(names)}): the operating point has jumped",
         names=names,
     )
+
+
+def floating_control(names: list[str]) -> Problem:
+    """The warning of controls by the potential of a part that nothing ties to ground."""
+    return Problem(
+        "floating-control",
+        f"{some(names)}: controlled by a node voltage without a path to ground, which may have any value",
+        hint="connect that part to ground, with a large resistor say",
+        names=names,
+    )

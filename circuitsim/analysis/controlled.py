@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from circuitsim.analysis.branch_warnings import jump, listed, same_point, several, some
+from circuitsim.analysis.branch_warnings import floating_control, jump, listed, same_point, several, some
 from circuitsim.analysis.controlled_point import measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
@@ -22,6 +23,7 @@ from circuitsim.controlled.equations import Equations, right_side
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import FINE, Pair
 from circuitsim.controlled.ports import Ports
+from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
@@ -62,6 +64,7 @@ class PreparedControlled:
         self,
         values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
         start: OperatingPoint | None = None,
+        verdict: bool = True,
     ) -> OperatingPoint:
         """The operating point with other element values; see `Prepared.solve`.
 
@@ -70,6 +73,8 @@ class PreparedControlled:
         start : OperatingPoint, optional
             Where there are several, the branch through this one is continued to the new values; a branch that ends on
             the way is a warning (``jump``).
+        verdict : bool
+            Whether others are searched for in rational arithmetic.
 
         Raises
         ------
@@ -88,7 +93,7 @@ class PreparedControlled:
                 if found is not None and found.certificate.certified:
                     return found
             found = _swept(system, circuit, right, start, self.tolerance, not self.any_one)
-            if found is None and self.sections is not None:
+            if found is None and self.sections is not None and not system.arbitrary:
                 found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
             if found is None and system.regular:
                 found = _changed(system, circuit, right, start, self.tolerance)
@@ -98,11 +103,11 @@ class PreparedControlled:
             if found is not None and found.certificate.certified:
                 return found
             before = None if start is None else _unknowns(system.eq, start)
-            outcome = Search(system.pattern, system.order, right, before).run()
+            outcome = _searched(system, circuit.arrays().value, before, verdict)
             if not outcome.choices:
                 raise _none(system, outcome)
             points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]
-            clear = all(_determined(system, right, choice) for choice in outcome.choices) if len(points) > 1 else True
+            clear = all(_determined(system, right, choice) for choice in outcome.choices)
         return _judged(system, circuit, outcome, points, clear)
 
     def near(self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True) -> OperatingPoint:
@@ -118,7 +123,7 @@ class PreparedControlled:
             found = _changed(system, circuit, right, start, self.tolerance, quick=True)
         if found is None and not search:
             raise ConvergenceError("no operating point was found beside the start")
-        return self.solve(column, start) if found is None else found
+        return self.solve(column, start, verdict=False) if found is None else found
 
     @cached_property
     def laws(self) -> LawArrays:
@@ -164,7 +169,8 @@ def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
         Its equations do not determine currents and voltages.
     """
     system = ControlledSystem(circuit, circuit.arrays(), law_arrays(circuit.laws))
-    return all_regular(system.eq, system.pattern.terms(None), system.raw, system.dense, strict)
+    terms, value = system.pattern.terms(None), system.arrays.value
+    return not system.arbitrary and all_regular(system.eq, terms, value, system.raw, system.dense, strict)
 
 
 def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
@@ -183,7 +189,8 @@ def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.nda
         return None
     v0, i0 = port_values(eq, chosen, factor.rough(right_side(arrays, system.laws, eq)))
     p, q = port_values(eq, chosen, factor.rough(unit))
-    return Ports(v0, i0, p, q, np.zeros(v0.size), np.zeros(v0.size)), eq.load, eq.diode
+    zero = np.zeros(v0.size)
+    return Ports(v0, i0, p, q, zero, zero, np.zeros_like(p), np.zeros_like(q)), eq.load, eq.diode
 
 
 def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlled:
@@ -199,6 +206,33 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
             "bidirectional amplifiers and controlled sources do not go together: write the amplifier as an E and an F"
         )
     return PreparedControlled(circuit, tolerance)
+
+
+def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, exact: bool) -> Outcome:
+    """What the search finds, of a small circuit in rational arithmetic if ``exact``.
+
+    Values are doubles then, or the decimals that these stand for: what is proven holds for both.
+    """
+    if not (exact and system.decidable):
+        right = system.sources.of(value)
+        return Search(system.eq, system.order(), right, [], start, not system.arbitrary).run()
+    found = _decided(system, value, start, binary)
+    if found.proven and len(found.choices) < 2:
+        other = _decided(system, value, start, decimal)
+        same = other.proven and len(other.choices) == len(found.choices)
+        return (found if found.choices else other)._replace(proven=same)
+    return found
+
+
+def _decided(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, read: Read) -> Outcome:
+    """What the search finds in rational arithmetic: block by block, and where a block leaves something open that those
+    behind it may settle, in all blocks at once."""
+    right, exact = system.sources.of(value), system.sources.exact(value, read)
+    found = Search(system.eq, system.order(read), right, exact, start, not system.arbitrary).run()
+    if found.proven or system.arbitrary or system.eq.size > LARGEST or system.eq.diode.size > PORTS:
+        return found
+    whole = Search(system.eq, system.order(read, whole=True), right, exact, start).run()
+    return whole if whole.proven or not found.choices else found
 
 
 def _unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
@@ -235,6 +269,13 @@ def _point(
 ) -> OperatingPoint | None:
     """The refined operating point of a choice of states; None where its certificate fails."""
     conducting = choice.conducting
+    if choice.exact is not None:
+        low = np.array([float(x - Fraction(h)) for x, h in zip(choice.exact, choice.x.tolist())])
+        for share in (0.0, NOISE):
+            point = measured(system, circuit, Pair(choice.x, low), conducting, (tolerance, share))
+            if point.certificate.certified:
+                point.solver["blocks"] = len(system.raw)
+                return point
     for _ in range(CHANGES):
         try:
             x = system.factor(conducting).solve(right)
@@ -315,7 +356,9 @@ def _changed(
 
 
 def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> bool:
-    """Whether the potentials and currents of a choice are more than an effect of rounding."""
+    """Whether the potentials and currents of a choice are more than an effect of the rounding of values."""
+    if not choice.determined:
+        return True  # they follow from signs
     try:
         factor = system.factor(choice.conducting)
         return factor.determined(factor.solve(right).high)
@@ -344,13 +387,15 @@ def _judged(
             "than double precision holds, or accept less with a larger --tolerance"
         )
     point = good[0]
-    if clear and len(good) > 1 and not same_point(good[0], good[1]):
+    if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(good[0], good[1])):
         point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
         point.warnings = (*point.warnings, several(point, good[1]))
-    elif outcome.proven and len(points) == 1:
+    elif clear and outcome.proven and len(points) == 1:
         point.uniqueness = Uniqueness.UNIQUE
     else:
         point.uniqueness = Uniqueness.UNKNOWN
+    if system.arbitrary:
+        point.warnings = (*point.warnings, floating_control([circuit.names[k] for k in system.arbitrary]))
     if outcome.choices[0].jumped and points[0] is not None:
         point.warnings = (*point.warnings, jump(_diodes(system, outcome.choices[0].jumped)))
     return point

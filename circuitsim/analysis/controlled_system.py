@@ -13,12 +13,16 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.block_plan import BlockPlan, block_plan
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
-from circuitsim.controlled.equations import Equations, RightSide, equations, of_resistances
+from circuitsim.controlled.equations import Equations, RightSide, equations, floating_controls, of_resistances
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Factor, Pattern, Terms
+from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read
 from circuitsim.controlled.regular import all_monotone, all_regular
 from circuitsim.controlled.ties import OnePotential, Ties
 from circuitsim.errors import NoOperatingPointError
+
+SMALL = 200
+"""Most unknowns of a circuit whose operating points are found in rational arithmetic: its numbers have 3,000 digits."""
 
 KEPT = 8
 """Factors that are kept, one for each set of conducting diodes."""
@@ -73,6 +77,7 @@ class ControlledSystem:
         self.one_potential: OnePotential = OnePotential(arrays) if before is None else before.one_potential
         self.sources: RightSide = RightSide(arrays, laws, self.eq) if same is None else same.sources
         self._raw: list[RawBlock] | None = None if same is None else same._raw
+        self._orders: dict[tuple[Read | None, bool], list[Block]] = {}
         self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
 
     @cached_property
@@ -101,15 +106,24 @@ class ControlledSystem:
         return self._raw
 
     @cached_property
-    def order(self) -> list[Block]:
-        """The blocks, ready for the search."""
-        loaded, made = self.pattern.matrix(None), []
-        for rows, columns, diodes in self.raw:
-            try:
-                made.append(Block(rows, columns, loaded, self.eq, diodes))
-            except ArithmeticError:
-                raise self.singular(rows) from None
-        return made
+    def decidable(self) -> bool:
+        """Whether the circuit is small enough for rational arithmetic."""
+        return self.eq.size <= SMALL and all(b.rows.size <= LARGEST and b.diodes.size <= PORTS for b in self.raw)
+
+    def order(self, read: Read | None = None, whole: bool = False) -> list[Block]:
+        """The blocks, ready for the search: in double precision, or in rational arithmetic with ``read`` values; as one
+        block if ``whole``."""
+        key = read, whole
+        if key not in self._orders:
+            loaded, made, value = self.pattern.terms(None), [], self.arrays.value
+            for raw in [RawBlock(*map(np.concatenate, zip(*self.raw)))] if whole else self.raw:
+                try:
+                    exact = None if read is None else RationalBlock(self.eq, loaded, value, raw, read)
+                    made.append(Block(self.eq, loaded, raw, exact))
+                except ArithmeticError:
+                    raise self.singular(raw.rows) from None
+            self._orders[key] = made
+        return self._orders[key]
 
     @cached_property
     def dense(self) -> DenseBlocks | None:
@@ -121,7 +135,14 @@ class ControlledSystem:
     @cached_property
     def regular(self) -> bool:
         """Whether it is proven that there is one operating point, whatever the sources are."""
-        return all_regular(self.eq, self.pattern.terms(None), self.raw, self.dense)
+        if self.arbitrary:
+            return False
+        return all_regular(self.eq, self.pattern.terms(None), self.arrays.value, self.raw, self.dense)
+
+    @cached_property
+    def arbitrary(self) -> list[int]:
+        """Controlled elements whose laws depend on the potential of a part that nothing ties to ground."""
+        return floating_controls(self.arrays, self.circuit.laws)
 
     @cached_property
     def monotone(self) -> bool:

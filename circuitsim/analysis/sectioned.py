@@ -15,7 +15,7 @@ from circuitsim.controlled.certificate import certify_controlled
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.sections import Hold, Section, Sections
 from circuitsim.controlled.verdict import Uniqueness
-from circuitsim.errors import NoSteadyStateError
+from circuitsim.errors import NoSteadyStateError, Problem
 
 Solve = Callable[[Circuit], OperatingPoint]
 
@@ -30,6 +30,7 @@ class _Whole:
         self.unique, self.known = np.ones(m, dtype=bool), np.zeros(m, dtype=bool)
         self.intervals: dict[str, tuple[float | None, float | None]] = {}
         self.holds: list[Hold] = []
+        self.floating: list[Problem] = []
 
     def demanded(self, k: int, law: Law) -> float:
         """What a law gives its element, from what is known."""
@@ -60,6 +61,7 @@ class _Whole:
         self.known[step.elements] = True
         inside = {names[node] for node in step.nodes.tolist()}
         self.intervals |= {name: ends for name, ends in point.intervals.items() if name in inside}
+        self.floating += [problem for problem in point.warnings if problem.kind == "floating"]
 
     def part(self, step: Section) -> Circuit:
         """The circuit of a section: its elements, then sources for the held nodes around it."""
@@ -154,10 +156,14 @@ def sectioned(
         whole.unique,
         certificate,
         info,
-        circuit.notes,
+        (*circuit.notes, *whole.floating),
         whole.drops,
     )
+    # The potential of a part that nothing ties to ground is a matter of reference; that of one that controlled currents
+    # alone tie is not.
+    references = {circuit.node_names[k] for k in found.references}
     single = not whole.intervals and bool(whole.unique.all())
+    single = single and all(problem.names[0] in references for problem in whole.floating)
     point.uniqueness = Uniqueness.UNIQUE if single else Uniqueness.UNKNOWN
     return point
 

@@ -7,17 +7,16 @@ this graph are the blocks (Dulmage & Mendelsohn). Stages that hold the voltage o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.controlled.equations import Equations
-from circuitsim.controlled.linear import Pattern
-from circuitsim.controlled.matrices import in_watts, is_p_matrix
-from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, hybrid, with_constant
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+from circuitsim.controlled.linear import Pattern, Terms
+from circuitsim.controlled.matrices import EPS, equilibrated, in_watts, inverted, is_p_matrix
+from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, hybrid, matrix_of, with_constant
+from circuitsim.controlled.rational import RationalBlock
 
 
 class StructureError(ArithmeticError):
@@ -39,13 +38,12 @@ class Block:
 
     Parameters
     ----------
-    rows, columns : (k,) int arrays
-        Equations and unknowns, matched.
-    matrix : csr_matrix
-        The whole matrix, all ports loaded.
     eq : Equations
-    diodes : (d,) int array
-        Diodes whose equations are among the rows, by their places in ``eq.diode``.
+    terms : Terms
+        Of the whole matrix, all ports loaded.
+    raw : RawBlock
+    exact : RationalBlock, optional
+        The same in rational arithmetic; no double is used then but to choose what is tried.
 
     Raises
     ------
@@ -53,32 +51,40 @@ class Block:
         It is singular.
     """
 
-    def __init__(
-        self, rows: np.ndarray, columns: np.ndarray, matrix: csr_matrix, eq: Equations, diodes: np.ndarray
-    ) -> None:
-        self.rows, self.columns, self.diodes, self.eq = rows, columns, diodes, eq
-        self.whole = matrix[rows]
+    def __init__(self, eq: Equations, terms: Terms, raw: RawBlock, exact: RationalBlock | None = None) -> None:
+        self.eq, self.exact, (self.rows, self.columns, self.diodes) = eq, exact, raw
+        self.loads = eq.load[self.diodes]
+        self.proven = True
+        if exact is None:
+            self._invert(terms)
+        else:
+            p, q = (np.array(part, dtype=float).reshape(2 * self.loads.shape) for part in (exact.p, exact.q))
+            self.matrices = p, q, EPS * np.abs(p), EPS * np.abs(q)
+
+    def _invert(self, terms: Terms) -> None:
+        self.whole = terms.matrix()[self.rows]
         self.size = abs(self.whole)
-        self.inner = inner = self.whole[:, columns].toarray()
-        self.inner_size = np.abs(inner)
-        left = np.exp2(-np.round(np.log2(np.abs(inner).max(axis=1))))
-        inner = inner * left[:, None]
-        right = np.exp2(-np.round(np.log2(np.abs(inner).max(axis=0))))
-        inner *= right
-        try:
-            inverse = np.linalg.inv(inner)
-        except np.linalg.LinAlgError as error:
-            raise ArithmeticError("singular") from error
-        if not np.abs(inverse).max() * np.abs(inner).max() * len(inner) < 1e15:
+        self.inner = self.whole[:, self.columns].toarray()
+        self.inner_size = np.abs(self.inner)
+        # Terms are quotients of products of values, each rounded, and then summed up.
+        most = int(np.diff(terms.ends)[self.rows].max())
+        self.inverse, error = inverted(
+            self.inner, (most + 4) * EPS * terms.sizes()[self.rows][:, self.columns].toarray()
+        )
+        left, right = equilibrated(self.inner)
+        scaled = np.abs(self.inverse) / (left * right).T
+        if not 0.0 < scaled.max() * len(self.rows) < 1e15:
             raise ArithmeticError("singular")
-        self.inverse = right[:, None] * inverse * left
+        self.proven = bool(np.isfinite(error).all())
         self.inverse_size = np.abs(self.inverse)
-        place = {int(r): k for k, r in enumerate(rows)}
-        self.rows_of_diodes = np.array([place[int(r)] for r in eq.own[eq.diode[diodes]]], dtype=np.int64)
-        self.loads = eq.load[diodes]
+        place = {int(r): k for k, r in enumerate(self.rows)}
+        self.rows_of_diodes = np.array([place[int(r)] for r in self.eq.own[self.eq.diode[self.diodes]]], dtype=np.int64)
         self.response = self.inverse[:, self.rows_of_diodes]
-        self._hybrid: Hybrid | None = None
-        self._regular: bool | None = None
+        wide = np.zeros((2, self.eq.size, self.diodes.size))
+        wide[:, self.columns] = self.response, error[:, self.rows_of_diodes]
+        p, q = port_values(self.eq, self.diodes, wide[0])
+        dp, dq = port_values(self.eq, self.diodes, wide[1], 1.0)
+        self.matrices = p, q, dp + EPS * np.abs(p), dq + EPS * np.abs(q)
 
     def linear(
         self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray | None = None
@@ -102,7 +108,7 @@ class Block:
         self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray, conducting: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The unknowns for given states of its diodes (d,), near those for ``z``; see `linear`."""
-        p, q = self._matrices
+        p, q, _, _ = self.matrices
         here, own = x.copy(), rounding.copy()
         own[self.columns] = 0.0
         try:
@@ -122,27 +128,25 @@ class Block:
         """The ports, given earlier unknowns and the block's own for z = 0, in ``x``, with their possible rounding."""
         v0, i0 = port_values(self.eq, self.diodes, x)
         dv, di = port_values(self.eq, self.diodes, rounding, 1.0)
-        return Ports(v0, i0, *self._matrices, dv, di)
+        p, q, dp, dq = self.matrices
+        return Ports(v0, i0, p, q, dv, di, dp, dq)
 
-    @property
-    def _matrices(self) -> tuple[np.ndarray, np.ndarray]:
-        if not hasattr(self, "_pq"):
-            wide = np.zeros((self.eq.size, self.diodes.size))
-            wide[self.columns] = self.response
-            self._pq = port_values(self.eq, self.diodes, wide)
-        return self._pq
+    @cached_property
+    def _hybrid(self) -> Hybrid:
+        return hybrid(*self.matrices[:2])
 
     def problem(self, ports: Ports) -> Hybrid:
         """The complementarity problem; its base and matrix are found once."""
-        if self._hybrid is None:
-            self._hybrid = hybrid(ports)
         return with_constant(self._hybrid, ports)
 
-    def regular(self, problem: Hybrid) -> bool:
-        """Whether its matrix is a P-matrix: one solution for any sources."""
-        if self._regular is None:
-            self._regular = is_p_matrix(in_watts(problem.matrix, self.loads))
-        return self._regular
+    @cached_property
+    def regular(self) -> bool:
+        """Whether it is proven to have a P-matrix: one solution for any sources."""
+        base = self._hybrid.base
+        m, dm = (in_watts(part, self.loads) for part in matrix_of(base, *self.matrices))
+        if is_p_matrix(m, dm + 4 * EPS * np.abs(m)):
+            return True
+        return self.exact is not None and self.exact.p_matrix(base)
 
 
 def port_values(eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ import numpy as np
 from circuitsim.controlled.blocks import RawBlock
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Terms
+from circuitsim.controlled.matrices import EPS, inverted
 
 LARGEST = 300
 """Most unknowns of a block that is inverted here."""
@@ -41,6 +42,10 @@ class DenseBlocks(NamedTuple):
         Where P and Q of a block begin in ``p`` and ``q``, row by row.
     p, q : float arrays
         Responses of the ports' voltages, and currents times ρ, to z (`circuitsim.controlled.ports`).
+    dp, dq : float arrays
+        By what these may be off, the rounding of all element values included.
+    proven : (b,) bool array
+        Which blocks are proven to be regular.
     """
 
     block_of_row: np.ndarray
@@ -55,6 +60,9 @@ class DenseBlocks(NamedTuple):
     matrices_at: np.ndarray
     p: np.ndarray
     q: np.ndarray
+    dp: np.ndarray
+    dq: np.ndarray
+    proven: np.ndarray
 
 
 def dense_blocks(eq: Equations, terms: Terms, blocks: Sequence[RawBlock], every: bool) -> DenseBlocks | None:
@@ -79,53 +87,55 @@ def dense_blocks(eq: Equations, terms: Terms, blocks: Sequence[RawBlock], every:
     where[0, rows], where[1, rows], where[2, columns], where[3, columns] = number, place, number, place
     squares = np.where(wanted, sizes**2, 0)
     inverse_at = np.where(wanted, np.cumsum(squares) - squares, -1)
-    inverse = _inverses(terms, where, sizes, inverse_at, int(squares.sum()))
-    if inverse is None:
+    found = _inverses(terms, where, sizes, inverse_at, int(squares.sum()))
+    if found is None:
         return None
+    inverse, error, proven = found
     diode = np.concatenate([block.diodes for block in blocks]).astype(np.int64)
     matrices_at = np.cumsum(counts**2) - counts**2
-    p, q = _responses(eq, where, sizes, inverse_at, inverse, diode, np.repeat(np.arange(sizes.size), counts), counts)
+    owner = np.repeat(np.arange(sizes.size), counts)
+    p, q, dp, dq = _responses(eq, where, sizes, inverse_at, (inverse, error), diode, owner, counts)
     ends = np.concatenate([[0], np.cumsum(counts)])
     return DenseBlocks(
-        where[0], where[1], where[2], where[3], sizes, inverse_at, inverse, diode, ends, matrices_at, p, q
+        where[0],
+        where[1],
+        where[2],
+        where[3],
+        sizes,
+        inverse_at,
+        inverse,
+        diode,
+        ends,
+        matrices_at,
+        p,
+        q,
+        dp,
+        dq,
+        proven,
     )
 
 
 def _inverses(
     terms: Terms, where: np.ndarray, sizes: np.ndarray, inverse_at: np.ndarray, entries: int
-) -> np.ndarray | None:
-    """Inverses, row by row; None where one is singular."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Inverses and their errors, row by row, and which blocks are proven to be regular; None where one is singular."""
     block = where[0][terms.row]
     inside = (block == where[2][terms.column]) & (inverse_at[block] >= 0)
-    block, row, column, value = (
-        block[inside],
-        where[1][terms.row[inside]],
-        where[3][terms.column[inside]],
-        terms.value[inside],
-    )
-    dense = np.zeros(entries)
-    np.add.at(dense, inverse_at[block] + row * sizes[block] + column, value)
-    for size in np.unique(sizes[inverse_at >= 0]).tolist():
-        begin = inverse_at[(inverse_at >= 0) & (sizes == size)]
-        spots = begin[:, None] + np.arange(size * size)
-        group = dense[spots].reshape(-1, size, size)
-        left = np.abs(group).max(axis=2, keepdims=True)
-        if not ((left > 0.0) & (left < np.inf)).all():
+    block, value = block[inside], terms.value[inside]
+    at = inverse_at[block] + where[1][terms.row[inside]] * sizes[block] + where[3][terms.column[inside]]
+    dense, size, count = (np.bincount(at, part, entries) for part in (value, np.abs(value), np.ones(at.size)))
+    # Terms are quotients of products of values, each rounded, and then summed up.
+    error, proven = (count + 4) * EPS * size, np.zeros(sizes.size, dtype=bool)
+    for width in np.unique(sizes[inverse_at >= 0]).tolist():
+        members = np.flatnonzero((inverse_at >= 0) & (sizes == width))
+        spots = inverse_at[members, None] + np.arange(width * width)
+        shape = members.size, width, width
+        found, off = inverted(dense[spots].reshape(shape), error[spots].reshape(shape))
+        if not np.isfinite(found).all() or not found.any(axis=(1, 2)).all():
             return None
-        group /= left
-        right = np.abs(group).max(axis=1, keepdims=True)
-        if not (right > 0.0).all():
-            return None
-        group /= right
-        try:
-            found = np.linalg.inv(group)
-        except np.linalg.LinAlgError:
-            return None
-        if not np.abs(found).max() * size < 1e15:
-            return None
-        found = found / right.transpose(0, 2, 1) / left.transpose(0, 2, 1)
-        dense[spots] = found.reshape(begin.size, -1)
-    return dense
+        dense[spots], error[spots] = found.reshape(members.size, -1), off.reshape(members.size, -1)
+        proven[members] = np.isfinite(off).all(axis=(1, 2))
+    return dense, error, proven
 
 
 def _responses(
@@ -133,12 +143,12 @@ def _responses(
     where: np.ndarray,
     sizes: np.ndarray,
     inverse_at: np.ndarray,
-    inverse: np.ndarray,
+    inverse: tuple[np.ndarray, np.ndarray],
     diode: np.ndarray,
     owner: np.ndarray,
     counts: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """P and Q of all blocks, row by row."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """P and Q of all blocks, row by row, and by what they may be off, from inverses and their errors."""
     each = counts[owner]
     first = np.repeat(np.arange(diode.size), each)  # whose voltage and current
     begins = np.cumsum(counts) - counts
@@ -146,16 +156,18 @@ def _responses(
     block = owner[first]
     row = where[1][eq.own[eq.diode[diode[second]]]]
 
-    def response(unknown: np.ndarray) -> np.ndarray:
+    def response(entries: np.ndarray, unknown: np.ndarray) -> np.ndarray:
         inside = (unknown >= 0) & (where[2][unknown] == block)
         at = inverse_at[block] + where[3][unknown] * sizes[block] + row
-        return np.where(inside, inverse[np.where(inside, at, 0)], 0.0)
+        return np.where(inside, entries[np.where(inside, at, 0)], 0.0)
 
     chosen = diode[first]
     if not chosen.size:
-        return np.zeros(0), np.zeros(0)
-    p = response(eq.plus[chosen]) - response(eq.minus[chosen])
-    return p, eq.load[chosen] * response(eq.own[eq.diode[chosen]])
+        return (np.zeros(0),) * 4
+    ends = eq.plus[chosen], eq.minus[chosen], eq.own[eq.diode[chosen]]
+    (plus, minus, own), (d_plus, d_minus, d_own) = ([response(part, end) for end in ends] for part in inverse)
+    p, q, load = plus - minus, eq.load[chosen] * own, eq.load[chosen]
+    return p, q, d_plus + d_minus + EPS * np.abs(p), load * d_own + EPS * np.abs(q)
 
 
 __all__ = ["DenseBlocks", "dense_blocks"]

@@ -11,7 +11,8 @@ diodes and of resistors far smaller than their neighbours. The row of a diode is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -104,13 +105,35 @@ def term_values(value: np.ndarray, share: np.ndarray, gain: np.ndarray, under: n
 
 def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
     """The lowest node of each part that no element but capacitors and current sources ties to ground."""
+    label = _parts(arrays)
+    lowest = np.unique(label, return_index=True)[1]
+    return lowest[label[lowest] != label[GROUND]]
+
+
+def floating_controls(arrays: CircuitArrays, laws: Mapping[int, Law]) -> list[int]:
+    """Elements whose laws depend on the potential of such a part: nothing determines it."""
+    label = _parts(arrays)
+    if (label == label[GROUND]).all():
+        return []
+    found = []
+    for k, law in laws.items():
+        total: dict[int, Fraction] = {}
+        for coefficient, plus, minus in law.voltages:
+            for node, sign in ((plus, 1), (minus, -1)):
+                part = int(label[node])
+                total[part] = total.get(part, Fraction(0)) + sign * Fraction(coefficient)
+        if any(share for part, share in total.items() if part != label[GROUND]) and arrays.value[k] != 0.0:
+            found.append(k)
+    return found
+
+
+def _parts(arrays: CircuitArrays) -> np.ndarray:
+    """The part of each node."""
     from circuitsim.program.components import component_labels
 
     kind, first, second, _, n = arrays
     ties = (kind != CAPACITOR) & (kind != CURRENT)
-    label = component_labels(n, first[ties], second[ties])
-    lowest = np.unique(label, return_index=True)[1]
-    return lowest[label[lowest] != label[GROUND]]
+    return component_labels(n, first[ties], second[ties])
 
 
 def equations(
@@ -219,6 +242,23 @@ class RightSide:
         right[self._pinned] = 0.0
         return right
 
+    def exact(self, value: np.ndarray, read: Callable[[float], Fraction]) -> list[Fraction]:
+        """`of` without rounding."""
+        right, laws = [Fraction(0)] * self._size, self._laws
+        for row, sign, source in zip(self._row.tolist(), self._sign.tolist(), self._source.tolist()):
+            right[row] += int(sign) * read(value[source])
+        for row, source in zip(self._row_held.tolist(), self._held.tolist()):
+            right[row] = read(value[source])
+        for row, constant in zip(self._row_law.tolist(), laws.constant.tolist()):
+            right[row] = read(constant)
+        for at, owner in zip(self._given.tolist(), self._owner.tolist()):
+            gain = value[laws.element[owner]]
+            term = read(laws.current_share[at]) * read(value[laws.control[at]])
+            right[self._row_law[owner]] += term if np.isnan(gain) else read(gain) * term
+        for row in self._pinned.tolist():
+            right[row] = Fraction(0)
+        return right
+
 
 def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndarray:
     """The right-hand side (size,) for the values of ``arrays``; see `RightSide`."""
@@ -280,4 +320,13 @@ def least_conductance(arrays: CircuitArrays) -> float:
     return 1.0 / float(ohms.max()) if ohms.size else 0.0
 
 
-__all__ = ["Equations", "RightSide", "equations", "least_conductance", "of_resistances", "references", "right_side"]
+__all__ = [
+    "Equations",
+    "RightSide",
+    "equations",
+    "floating_controls",
+    "least_conductance",
+    "of_resistances",
+    "references",
+    "right_side",
+]

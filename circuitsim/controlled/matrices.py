@@ -1,40 +1,88 @@
-"""P-matrices: for these, and only these, a linear complementarity problem has one solution whatever its constant is.
+"""What is proven of a matrix of doubles, each entry off by no more than a bound: regular, or a P-matrix.
 
-(Samelson, Thrall & Wesler 1958.) A test that fails by rounding proves nothing, so each has a margin.
+For P-matrices, and only these, a linear complementarity problem has one solution whatever its constant is (Samelson,
+Thrall & Wesler 1958). Bounds include the rounding of the tests themselves (Rump 2010): no margin is left to choose. A
+test that fails proves nothing; small matrices are decided in rational arithmetic then
+(`circuitsim.controlled.rational`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-MARGIN = 1e-9
-"""Share of its terms that a quantity must be above to count as positive."""
-
-ROUNDING = 1e-11
-"""Diagonal entry, of ports whose voltages and currents have one unit (P − Q = 1), that rounding cannot make."""
+EPS = float(np.finfo(float).eps)
 
 MINORS = 20
-"""Most ports whose principal minors are checked one by one."""
+"""Most ports whose principal minors are checked one by one: 2²⁰ Schur complements take 100 MB."""
 
 
-def is_p_matrix(m: np.ndarray) -> bool:
-    """Whether all principal minors of ``m`` are proven positive.
+def inverse_error(a: np.ndarray, da: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """By what entries of ``inverse`` may differ from those of the inverse of any matrix within ``da`` of ``a``.
 
-    A row that is zero but for rounding, of a diode whose current the rest of the circuit sets, is no proof.
+    Infinite where it is not proven that all of these are regular.
+
+    Parameters
+    ----------
+    a, da, inverse : (…, n, n) float arrays
+        With largest entries of rows and columns near one, so that norms mean something.
     """
+    n = a.shape[-1]
+    size = np.abs(inverse)
+    left = np.abs(np.eye(n) - inverse @ a) + size @ ((n + 3) * EPS * np.abs(a) + da)
+    left *= 1.0 + 2 * n * EPS
+    norm = left.sum(axis=-1).max(axis=-1, initial=0.0)[..., None, None]
+    once = (left @ size) * (1.0 + 2 * n * EPS)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = once + norm / (1.0 - norm) * once.max(axis=-2, keepdims=True, initial=0.0)
+    return np.asarray(np.where((norm < 1.0) & np.isfinite(error), error * (1.0 + 8 * EPS), np.inf))
+
+
+def equilibrated(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Powers of two for rows (…, n, 1) and columns (…, 1, n) after which largest entries are near one; 1 for zeros."""
+    size = np.abs(a)
+    left = _power(size.max(axis=-1, keepdims=True, initial=0.0))
+    return left, _power((size * left).max(axis=-2, keepdims=True, initial=0.0))
+
+
+def _power(largest: np.ndarray) -> np.ndarray:
+    known = (largest > 0.0) & (largest < np.inf)
+    return np.exp2(-np.round(np.log2(np.where(known, largest, 1.0))))
+
+
+def inverted(a: np.ndarray, da: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverses of matrices (…, n, n), zero where one is singular, and their errors (`inverse_error`), infinite where
+    one may be."""
+    left, right = equilibrated(a)
+    scaled = a * left * right
+    good = np.isfinite(scaled).all(axis=(-2, -1)) & (np.linalg.det(scaled) != 0.0)
+    scaled = np.where(good[..., None, None], scaled, np.eye(a.shape[-1]))
+    try:
+        found = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError:
+        return np.zeros_like(a), np.full_like(a, np.inf)
+    error = inverse_error(scaled, da * left * right, found)
+    back = right.swapaxes(-1, -2) * left.swapaxes(-1, -2)
+    good = good[..., None, None]
+    return np.where(good, found * back, 0.0), np.where(good, error * back, np.inf)
+
+
+def is_p_matrix(m: np.ndarray, dm: np.ndarray) -> bool:
+    """Whether all principal minors of all matrices within ``dm`` of ``m`` are proven positive."""
     diagonal = m.diagonal()
     if not m.size:
         return True
-    if not (diagonal > ROUNDING).all():
+    if not (diagonal > dm.diagonal()).all():
         return False
-    if not (diagonal > MARGIN * np.abs(m).max(axis=1) * (len(m) > 1)).all() or not (diagonal > 0.0).all():
-        # A small diagonal beside large entries may still be a P-matrix: only the minors can tell.
-        return bool((diagonal > 0.0).all()) and len(m) <= MINORS and positive_minors(m)
     root = np.sqrt(diagonal)
     scaled = m / root[:, None] / root
-    if np.linalg.eigvalsh(0.5 * (scaled + scaled.T)).min() > MARGIN * len(m):
+    off = dm / root[:, None] / root + 4 * EPS * np.abs(scaled)
+    if not (np.isfinite(scaled).all() and np.isfinite(off).all()):
+        return False
+    symmetric, error = 0.5 * (scaled + scaled.T), (0.5 * (off + off.T)).sum(axis=1).max()
+    rounding = 8 * len(m) * EPS * np.linalg.norm(symmetric)  # of LAPACK's eigenvalues
+    if np.linalg.eigvalsh(symmetric).min() > error + rounding:
         return True
-    return dominant(scaled) or (len(m) <= MINORS and positive_minors(scaled))
+    return dominant(scaled, off) or (len(m) <= MINORS and positive_minors(scaled, off))
 
 
 def in_watts(m: np.ndarray, load: np.ndarray) -> np.ndarray:
@@ -47,32 +95,41 @@ def in_watts(m: np.ndarray, load: np.ndarray) -> np.ndarray:
     return np.asarray(m * root / root[:, None])
 
 
-def dominant(m: np.ndarray) -> bool:
-    """Whether ``m`` with positive diagonal is dominated by it after a scaling of columns: an H-matrix."""
-    comparison = -np.abs(m)
-    np.fill_diagonal(comparison, m.diagonal())
+def dominant(m: np.ndarray, dm: np.ndarray) -> bool:
+    """Whether the positive diagonal dominates after a scaling of columns, whatever the errors are: an H-matrix."""
+    comparison = -(np.abs(m) + dm)
+    np.fill_diagonal(comparison, m.diagonal() - dm.diagonal())
     try:
         scale = np.linalg.solve(comparison, np.ones(len(m)))
     except np.linalg.LinAlgError:
         return False
-    held = comparison @ np.maximum(scale, 0.0)
-    return bool((scale > 0.0).all() and (held > MARGIN * np.abs(comparison) @ np.abs(scale)).all())
+    if not (np.isfinite(scale).all() and (scale > 0.0).all() and (comparison.diagonal() > 0.0).all()):
+        return False
+    return bool((comparison @ scale > 2 * (len(m) + 2) * EPS * (np.abs(comparison) @ scale)).all())
 
 
-def positive_minors(m: np.ndarray) -> bool:
-    """Whether all principal minors are positive, by Schur complements of all leading entries (Tsatsomeros & Li 2000).
+def positive_minors(m: np.ndarray, dm: np.ndarray) -> bool:
+    """Whether all principal minors are positive, by Schur complements of all leading entries (Tsatsomeros & Li 2000)
+    with bounds of their errors.
 
     Work and memory grow as 2^d.
     """
-    matrices, sizes = m[None].astype(float), np.abs(m)[None]
+    matrices, errors = m[None].astype(float), dm[None].astype(float)
     for left in range(len(m), 0, -1):
-        pivot, size = matrices[:, 0, 0], sizes[:, 0, 0]
-        if not (pivot > MARGIN * size).all():
+        pivot, error = matrices[:, 0, 0], errors[:, 0, 0]
+        if not (pivot > error).all():
             return False
         if left == 1:
             return True
-        outer = matrices[:, 1:, :1] * matrices[:, :1, 1:] / pivot[:, None, None]
-        inside = matrices[:, 1:, 1:]
-        grown = sizes[:, 1:, 1:] + np.abs(outer)
-        matrices, sizes = np.concatenate([inside, inside - outer]), np.concatenate([sizes[:, 1:, 1:], grown])
+        low = (pivot - error)[:, None, None]
+        a, b = matrices[:, 1:, :1], matrices[:, :1, 1:]
+        da, db = errors[:, 1:, :1], errors[:, :1, 1:]
+        outer = a * b / pivot[:, None, None]
+        off = (np.abs(a) * db + da * (np.abs(b) + db) + np.abs(outer) * error[:, None, None]) / low
+        inside, own = matrices[:, 1:, 1:], errors[:, 1:, 1:]
+        less = inside - outer
+        more = (own + off) * (1.0 + 8 * EPS) + 4 * EPS * (np.abs(outer) + np.abs(less))
+        matrices, errors = np.concatenate([inside, less]), np.concatenate([own, more])
+        if not (np.isfinite(matrices).all() and np.isfinite(errors).all()):
+            return False
     return True

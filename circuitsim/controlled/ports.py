@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.controlled.matrices import EPS, inverted
+
 ROUNDING = 16.0 * np.finfo(float).eps
 """Share of its terms that a quantity may be off by."""
 
@@ -30,6 +32,8 @@ class Ports(NamedTuple):
     p, q : (d, d) float arrays
     dv, di : (d,) float arrays
         By what v0 and i0 may be off, V.
+    dp, dq : (d, d) float arrays
+        By what P and Q may be off.
     """
 
     v0: np.ndarray
@@ -38,6 +42,8 @@ class Ports(NamedTuple):
     q: np.ndarray
     dv: np.ndarray
     di: np.ndarray
+    dp: np.ndarray
+    dq: np.ndarray
 
 
 class Hybrid(NamedTuple):
@@ -87,16 +93,25 @@ def base_of(p: np.ndarray) -> np.ndarray:
     return base
 
 
-def hybrid(ports: Ports) -> Hybrid:
-    """The complementarity problem of the ports in a base of its own choice."""
-    p, q = ports.p, ports.q
-    base = base_of(p)
-    sign = np.where(base, -1.0, 1.0)
-    near, far = np.where(base[:, None], p, q), np.where(base[:, None], q, p)
-    inverse = np.linalg.inv(near)
+def hybrid(p: np.ndarray, q: np.ndarray) -> Hybrid:
+    """The complementarity problem of ports in a base of its own choice; its constant is zero."""
+    base, zero = base_of(p), np.zeros(len(p))
+    taken, sign = base[:, None], np.where(base, -1.0, 1.0)
+    inverse = np.linalg.inv(np.where(taken, p, q))
     # z of the base is sign (near0 + near z); y is −sign (far0 + far z).
-    zero = np.zeros(base.size)
-    return Hybrid(base, zero, True, -sign[:, None] * (far @ inverse) * sign, inverse, zero)
+    return Hybrid(base, zero, True, -sign[:, None] * (np.where(taken, q, p) @ inverse) * sign, inverse, zero)
+
+
+def matrix_of(
+    base: np.ndarray, p: np.ndarray, q: np.ndarray, dp: np.ndarray, dq: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix of the problem in a base, and by what it may be off where P and Q may be off by ``dp`` and ``dq``."""
+    taken, sign = base[:, None], np.where(base, -1.0, 1.0)
+    far, d_far = np.where(taken, q, p), np.where(taken, dq, dp)
+    inverse, off = inverted(np.where(taken, p, q), np.where(taken, dp, dq))
+    error = np.abs(far) @ off + d_far @ (np.abs(inverse) + off)
+    error += (base.size + 3) * EPS * (np.abs(far) @ np.abs(inverse))
+    return -sign[:, None] * (far @ inverse) * sign, error * (1.0 + 2 * base.size * EPS)
 
 
 def with_constant(found: Hybrid, ports: Ports) -> Hybrid:

@@ -10,27 +10,37 @@ from circuitsim.controlled.blocks import RawBlock
 from circuitsim.controlled.dense_blocks import DenseBlocks
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Terms
-from circuitsim.controlled.matrices import MARGIN, in_watts, is_p_matrix
-from circuitsim.controlled.ports import Ports, hybrid
-from circuitsim.controlled.strict import strictly_one
+from circuitsim.controlled.matrices import EPS, in_watts, is_p_matrix
+from circuitsim.controlled.ports import base_of, matrix_of
+from circuitsim.controlled.rational import LARGEST, RationalBlock, binary, decimal
 
 PASSIVE = 1e-10
 """Power, of what loads of ρ get from all ports, that rounding can make."""
+
+DECIDED = 50
+"""Most blocks that are decided in rational arithmetic."""
+
+POOR = 1e-3
+"""Condition, times rounding, above which a large block without diodes is taken for singular."""
 
 
 def all_regular(
     eq: Equations,
     terms: Terms,
+    value: np.ndarray,
     blocks: Sequence[RawBlock],
     dense: DenseBlocks | None,
     strict: np.ndarray | None = None,
 ) -> bool:
-    """Whether the ports of every block are proven to have a P-matrix, or to be a pair as in `strictly_one`.
+    """Whether every block is proven to be regular, and its ports to have a P-matrix, or to be a pair of matrices as in
+    `RationalBlock.one_of_rising`.
 
     Parameters
     ----------
     terms : Terms
         Of the matrix with all ports loaded.
+    value : (m,) float array
+        Values of the elements.
     dense : DenseBlocks or None
         At least those with diodes.
     strict : (d,) bool array, optional
@@ -38,11 +48,56 @@ def all_regular(
     """
     if dense is None:
         return False
-    single = np.diff(dense.diode_ends) == 1
-    p = dense.p[dense.matrices_at[single]]
-    failed = np.flatnonzero(single)[~((p > MARGIN) & (p < 1.0 - MARGIN))].tolist()
-    failed += [b for b in np.flatnonzero(np.diff(dense.diode_ends) > 1).tolist() if not _p_matrix(eq, dense, b)]
-    return not failed or (strict is not None and all(strictly_one(eq, terms, blocks[b], strict) for b in failed))
+    proven, counts = dense.proven.copy(), np.diff(dense.diode_ends)
+    single = np.flatnonzero(counts == 1)
+    at = dense.matrices_at[single]
+    proven[single] &= (dense.p[at] > dense.dp[at]) & (dense.q[at] < -dense.dq[at])
+    for b in np.flatnonzero(proven & (counts > 1)).tolist():
+        proven[b] = _p_matrix(eq, dense, b)
+    left = np.flatnonzero(~proven).tolist()
+    large = [b for b in left if dense.inverse_at[b] < 0]
+    left = [b for b in left if dense.inverse_at[b] >= 0]
+    if len(left) > DECIDED or any(blocks[b].rows.size > LARGEST for b in left):
+        return False
+    return all(_decided(eq, terms, value, blocks[b], _base(dense, b), strict) for b in left) and all(
+        _well_conditioned(terms, blocks[b]) for b in large
+    )
+
+
+def _base(dense: DenseBlocks, b: int) -> np.ndarray:
+    return base_of(_square(dense, dense.p, b))
+
+
+def _decided(
+    eq: Equations, terms: Terms, value: np.ndarray, block: RawBlock, base: np.ndarray, strict: np.ndarray | None
+) -> bool:
+    """Whether exact arithmetic proves a block to have one operating point."""
+    rising = None if strict is None else strict[block.diodes].tolist()
+    try:
+        every = [RationalBlock(eq, terms, value, block, read) for read in (binary, decimal)]
+    except ArithmeticError:
+        return False
+    return all(one.p_matrix(base) or (rising is not None and one.one_of_rising(rising)) for one in every)
+
+
+def _well_conditioned(terms: Terms, block: RawBlock) -> bool:
+    """Whether an estimate (Higham & Tisseur 2000) of the condition of a large block is far from that of a singular
+    one."""
+    from scipy.sparse import csc_matrix, diags
+    from scipy.sparse.linalg import LinearOperator, onenormest, splu
+
+    from circuitsim.controlled.linear import scales
+
+    matrix = terms.matrix()[block.rows][:, block.columns].tocsr()
+    left, right = scales(matrix)
+    scaled = csc_matrix(diags(left) @ matrix @ diags(right))
+    try:
+        lu = splu(scaled)
+    except RuntimeError:
+        return False
+    inverse = LinearOperator(scaled.shape, matvec=lu.solve, rmatvec=lambda x: lu.solve(x, trans="T"))
+    condition = onenormest(inverse) * abs(scaled).sum(axis=0).max()
+    return bool(condition * EPS < POOR)
 
 
 def all_monotone(eq: Equations, dense: DenseBlocks | None) -> bool:
@@ -54,21 +109,25 @@ def all_monotone(eq: Equations, dense: DenseBlocks | None) -> bool:
 
 
 def _passive(eq: Equations, dense: DenseBlocks, b: int) -> bool:
-    load, p, q = _ports(eq, dense, b)
+    load, p, q = _loads(eq, dense, b), _square(dense, dense.p, b), _square(dense, dense.q, b)
     power = in_watts(p, load).T @ in_watts(q, load)
     return bool(np.linalg.eigvalsh(0.5 * (power + power.T)).max() <= PASSIVE)
 
 
 def _p_matrix(eq: Equations, dense: DenseBlocks, b: int) -> bool:
-    """Whether block ``b`` has one."""
-    load, p, q = _ports(eq, dense, b)
-    zero = np.zeros(load.size)
-    return is_p_matrix(in_watts(hybrid(Ports(zero, zero, p, q, zero, zero)).matrix, load))
+    """Whether block ``b`` is proven to have one."""
+    p, q, dp, dq = (_square(dense, part, b) for part in (dense.p, dense.q, dense.dp, dense.dq))
+    load = _loads(eq, dense, b)
+    m, dm = matrix_of(base_of(p), p, q, dp, dq)
+    return is_p_matrix(in_watts(m, load), in_watts(dm, load) + 4 * EPS * np.abs(in_watts(m, load)))
 
 
-def _ports(eq: Equations, dense: DenseBlocks, b: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Resistances ρ, P and Q of block ``b``."""
-    load = eq.load[dense.diode[dense.diode_ends[b] : dense.diode_ends[b + 1]]]
-    count, at = load.size, int(dense.matrices_at[b])
-    p, q = (m[at : at + count * count].reshape(count, count) for m in (dense.p, dense.q))
-    return load, p, q
+def _loads(eq: Equations, dense: DenseBlocks, b: int) -> np.ndarray:
+    """Resistances ρ of block ``b``, Ω."""
+    return np.asarray(eq.load[dense.diode[dense.diode_ends[b] : dense.diode_ends[b + 1]]])
+
+
+def _square(dense: DenseBlocks, part: np.ndarray, b: int) -> np.ndarray:
+    """P or Q of block ``b``, or by what one may be off."""
+    count, at = int(dense.diode_ends[b + 1] - dense.diode_ends[b]), int(dense.matrices_at[b])
+    return part[at : at + count * count].reshape(count, count)

@@ -1,23 +1,30 @@
-"""Operating points of all blocks, one after the other: states of all diodes, and what is proven about others."""
+"""Operating points of all blocks, one after the other: states of all diodes, and what is proven about others.
+
+In rational arithmetic (`circuitsim.controlled.rational`) each answer is proven; in double precision, of circuits too
+large for that, where bounds of all errors leave no state open.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.controlled.blocks import Block, port_values
+from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.follow import followed
 from circuitsim.controlled.lemke import lemke
-from circuitsim.controlled.linear import Pattern
-from circuitsim.controlled.matrices import in_watts
-from circuitsim.controlled.ports import Hybrid, Ports, ports_from_base
-from circuitsim.controlled.singular import only_points
-from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, searched, strongly_regular, values
+from circuitsim.controlled.ports import Ports, ports_from_base
+from circuitsim.controlled.rational import Solutions
+from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, searched, tried, values
 
 TRIED = 200
 """Most choices of solutions of blocks that are followed up."""
+
+STATES = 1024
+"""Most states of a block that are decided in rational arithmetic, where rounding leaves them open: some seconds."""
 
 
 class Choice(NamedTuple):
@@ -30,37 +37,43 @@ class Choice(NamedTuple):
         Unknowns in double precision.
     jumped : tuple of Block
         Blocks whose branch ended between the start and here.
+    exact : list of Fraction or None
+        Unknowns (size,) without rounding.
+    determined : bool
+        Whether the states of the diodes alone determine them; without, their signs do.
     """
 
     conducting: np.ndarray
     x: np.ndarray
     jumped: tuple[Block, ...]
+    exact: list[Fraction] | None = None
+    determined: bool = True
 
 
 class _State(NamedTuple):
-    """Unknowns of the blocks so far with their possible rounding (size,), conducting diodes, blocks that jumped."""
+    """Unknowns of the blocks so far with their possible rounding (size,), conducting diodes, blocks that jumped; see
+    `Choice`."""
 
     x: np.ndarray
     rounding: np.ndarray
     conducting: np.ndarray
     jumped: tuple[Block, ...]
+    exact: list[Fraction]
+    determined: bool
 
     def copy(self) -> _State:
-        return _State(self.x.copy(), self.rounding.copy(), self.conducting.copy(), self.jumped)
-
-    def taken(
-        self, block: Block, problem: Hybrid, ports: Ports, basic: np.ndarray, jump: bool, right: np.ndarray
-    ) -> _State:
-        """With these states of a block's diodes."""
-        z = ports_from_base(problem, ports, basic)
-        assert z is not None
-        state, conducting = self.copy(), problem.conducting(basic)
-        state.rounding[block.columns] = 0.0
-        state.x[block.columns], state.rounding[block.columns] = block.in_states(
-            state.x, state.rounding, right, z, conducting
+        return self._replace(
+            x=self.x.copy(), rounding=self.rounding.copy(), conducting=self.conducting.copy(), exact=self.exact.copy()
         )
-        state.conducting[block.diodes] = conducting
-        return state._replace(jumped=(*self.jumped, block)) if jump else state
+
+
+class _Solution(NamedTuple):
+    """Conducting diodes of a block (d,), z of its ports (d,), V, the same without rounding; see `Choice.determined`."""
+
+    conducting: np.ndarray
+    z: np.ndarray
+    exact: list[Fraction] | None = None
+    determined: bool = True
 
 
 class Outcome(NamedTuple):
@@ -86,89 +99,159 @@ class Search:
 
     Parameters
     ----------
-    pattern : Pattern
+    eq : Equations
     order : list of Block
+        All in rational arithmetic, or none.
     right : (size,) float array
+    exact : list of Fraction
+        The same without rounding; empty in double precision.
     start : (size,) float array, optional
         Unknowns of an operating point to continue.
+    proven : bool
+        Whether the equations are all that there is to say.
     """
 
     def __init__(
-        self, pattern: Pattern, order: list[Block], right: np.ndarray, start: np.ndarray | None = None
+        self,
+        eq: Equations,
+        order: list[Block],
+        right: np.ndarray,
+        exact: list[Fraction],
+        start: np.ndarray | None = None,
+        proven: bool = True,
     ) -> None:
-        self.pattern, self.eq, self.order, self.right, self.start = pattern, pattern.eq, order, right, start
-        self.proven, self.failed, self.tried = True, -1, 0
+        self.eq, self.order, self.right, self.exact, self.start = eq, order, right, exact, start
+        self.proven, self.failed, self.tried = proven and all(block.proven for block in order), -1, 0
 
     def run(self, wanted: int = 2) -> Outcome:
         """Up to ``wanted`` operating points."""
-        choices = []
+        choices: list[Choice] = []
         size = self.eq.size
         blocking = np.zeros(self.eq.diode.size, dtype=bool)
-        for choice in self._from(0, _State(np.zeros(size), np.zeros(size), blocking, ())):
+        exact = [Fraction(0)] * len(self.exact)
+        for choice in self._from(0, _State(np.zeros(size), np.zeros(size), blocking, (), exact, True)):
+            if any(self._one_potential(choice, other) for other in choices):
+                self.proven = False  # loops share a current in any proportion
+                continue
             choices.append(choice)
             if len(choices) == wanted:
                 break
         failed = self.order[self.failed] if not choices and self.failed >= 0 else None
         return Outcome(choices, self.proven, failed)
 
+    def _one_potential(self, one: Choice, other: Choice) -> bool:
+        """Whether two operating points have the same potentials: so have all between them."""
+        if one.exact is None or other.exact is None:
+            return False
+        currents = set(self.eq.own.tolist())
+        return all(k in currents or a == b for k, (a, b) in enumerate(zip(one.exact, other.exact)))
+
     def _from(self, k: int, before: _State) -> Iterator[Choice]:
         """Operating points with the unknowns of the blocks before ``k``."""
         state = before.copy()
         while k < len(self.order):
             block = self.order[k]
-            columns = block.columns
-            state.rounding[columns] = 0.0
-            state.x[columns], state.rounding[columns] = block.linear(state.x, state.rounding, self.right)
+            self._put(state, block)
             k += 1
             if not block.diodes.size:
                 continue
-            ports = block.ports(state.x, state.rounding)
-            problem = block.problem(ports)
-            solutions, jump = self._solutions(block, problem, ports, state)
+            solutions, jump = self._solutions(block, state)
             if not solutions:
                 self.failed = max(self.failed, k - 1)
                 return
             if len(solutions) == 1:
-                state = state.taken(block, problem, ports, solutions[0], jump, self.right)
+                state = self._taken(state, block, solutions[0], jump)
                 continue
-            for number, basic in enumerate(solutions):
+            for number, solution in enumerate(solutions):
                 self.tried += 1
                 if self.tried > TRIED:
                     self.proven = False
                     return
-                yield from self._from(k, state.taken(block, problem, ports, basic, jump and not number, self.right))
+                yield from self._from(k, self._taken(state, block, solution, jump and not number))
             return
-        yield Choice(state.conducting, state.x, state.jumped)
+        yield Choice(state.conducting, state.x, state.jumped, state.exact or None, state.determined)
 
-    def _solutions(self, block: Block, problem: Hybrid, ports: Ports, state: _State) -> tuple[list[np.ndarray], bool]:
-        """Basic variables of the solutions of a block, the preferred one first; whether a branch ended."""
+    def _put(self, state: _State, block: Block, z: list[Fraction] | None = None) -> None:
+        """Fill in a block's unknowns for z of its ports, or zero."""
+        state.rounding[block.columns] = 0.0
+        if block.exact is None:
+            found = block.linear(state.x, state.rounding, self.right)
+            state.x[block.columns], state.rounding[block.columns] = found
+            return
+        for column, value in block.exact.unknowns(state.exact, self.exact, z).items():
+            state.exact[column], state.x[column] = value, float(value)
+
+    def _taken(self, before: _State, block: Block, solution: _Solution, jump: bool) -> _State:
+        """With these states of a block's diodes."""
+        state = before.copy()
+        if solution.exact is not None:
+            self._put(state, block, solution.exact)
+        else:
+            state.rounding[block.columns] = 0.0
+            state.x[block.columns], state.rounding[block.columns] = block.in_states(
+                state.x, state.rounding, self.right, solution.z, solution.conducting
+            )
+        state.conducting[block.diodes] = solution.conducting
+        jumped = (*state.jumped, block) if jump else state.jumped
+        return state._replace(jumped=jumped, determined=state.determined and solution.determined)
+
+    def _solutions(self, block: Block, state: _State) -> tuple[list[_Solution], bool]:
+        """The solutions of a block, the preferred one first; whether a branch ended."""
+        ports = block.ports(state.x, state.rounding)
+        problem = block.problem(ports)
         q, m = problem.constant, problem.matrix
         first, jump = None, False
         if self.start is not None:
             near = port_values(self.eq, block.diodes, self.start)
             first, jump = followed(problem, ports, *near)
-        if block.regular(problem):
-            only = first if first is not None else _one(q, m)
+
+        def solution(basic: np.ndarray) -> _Solution | None:
+            z = ports_from_base(problem, ports, basic)
+            return None if z is None else _Solution(problem.conducting(basic), z)
+
+        if block.regular:
+            basic = first if first is not None else _one(q, m)
+            only = None if basic is None else solution(basic)
+            if only is not None and block.exact is not None:
+                only = next(iter(self._in_state(block, state, only.conducting)[0]), None)
             if only is not None:
                 return [only], False
+        if block.exact is not None:
+            found = self._decided(block, state, ports)
+        else:
+            basics = enumerated(ports, problem.base) if q.size <= ALL else searched(q, m)
+            self.proven = self.proven and basics.complete
+            found = [one for one in map(solution, _preferred(basics, first, q, m)) if one is not None]
+        if block.exact is not None and len(found) > 1:
+            front = first if first is not None else lemke(q, m)
+            target = None if front is None else solution(front)
+            if target is not None:
+                nearest = min(found, key=lambda one: float(np.abs(one.z - target.z).max()))
+                found = [nearest, *(one for one in found if one is not nearest)]
+        return found, jump
 
-        def possible(basic: np.ndarray) -> list[np.ndarray] | None:
-            conducting = state.conducting.copy()
-            conducting[block.diodes] = problem.conducting(basic)
-            terms = self.pattern.terms(conducting)
-            found = only_points(block, terms, conducting, state.x, self.right, state.rounding)
-            return None if found is None else [np.where(problem.base, -v, block.loads * i) for v, i in found]
+    def _in_state(self, block: Block, state: _State, conducting: np.ndarray) -> tuple[list[_Solution], bool]:
+        """The solutions in one state of a block's diodes, and whether these are all."""
+        assert block.exact is not None
+        try:
+            found = block.exact.in_state(*block.exact.ports(state.exact), conducting.tolist())
+        except ArithmeticError:
+            found = Solutions([], True, True)
+        made = [_Solution(conducting, np.array(z, dtype=float), z, found.determined) for z in found.points]
+        return made, not found.open
 
-        found = enumerated(q, m, possible) if q.size <= ALL else searched(q, m)
-        self.proven = self.proven and found.complete and (problem.clear or _steady(block, problem, found))
-        return _preferred(found, first, q, m), jump
-
-
-def _steady(block: Block, problem: Hybrid, found: Found) -> bool:
-    """Whether rounding of the constant moves the solutions, and makes or removes none."""
-    watts = in_watts(problem.matrix, block.loads)
-    constant = problem.constant / np.sqrt(block.loads)
-    return all(strongly_regular(constant, watts, basic) for basic in found.basic)
+    def _decided(self, block: Block, state: _State, ports: Ports) -> list[_Solution]:
+        """All solutions of a block; whether these are all is noted."""
+        states = tried(ports)
+        found: list[_Solution] = []
+        candidates = np.flatnonzero(states.possible)
+        if candidates.size > STATES:
+            self.proven, candidates = False, candidates[:STATES]
+        for k in candidates.tolist():
+            here, complete = self._in_state(block, state, states.conducting[k])
+            self.proven = self.proven and complete
+            found += [one for one in here if all(one.exact != other.exact for other in found)]
+        return found
 
 
 def _one(q: np.ndarray, m: np.ndarray) -> np.ndarray | None:

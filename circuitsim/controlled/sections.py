@@ -15,6 +15,7 @@ import numpy as np
 from circuitsim.circuit import GROUND, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Law, Quantity
+from circuitsim.controlled.equations import references
 
 
 class Section(NamedTuple):
@@ -34,9 +35,11 @@ class Hold(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """Sections and held nodes in an order in which each is known from those before it."""
+    """Sections and held nodes in an order in which each is known from those before it; the references of parts that
+    nothing ties to ground."""
 
     steps: tuple[Section | Hold, ...]
+    references: tuple[int, ...]
 
 
 def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
@@ -91,7 +94,7 @@ def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
         else:
             inside = np.isin(first, members[which]) | np.isin(second, members[which])
             steps.append(Section(members[which], np.flatnonzero(inside)))
-    return Sections(tuple(steps))
+    return Sections(tuple(steps), tuple(references(arrays, laws).tolist()))
 
 
 def sensors(laws: Mapping[int, Law]) -> list[int]:

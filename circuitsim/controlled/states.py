@@ -1,23 +1,21 @@
-"""All solutions of a small complementarity problem, by trying all states of its diodes; several of a large one."""
+"""Solutions of a complementarity problem: of a small one all, by trying all states of its diodes; of a large one
+several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.controlled.lemke import lemke
-from circuitsim.controlled.matrices import ROUNDING, is_p_matrix
+from circuitsim.controlled.matrices import EPS, inverted
+from circuitsim.controlled.ports import Ports
 
 ALL = 12
 """Most diodes whose states are tried one by one."""
 
 CLEAR = 1e-9
-"""A variable above this share of its terms has a sign that rounding cannot change."""
-
-SINGULAR = 64
-"""Most singular states that are decided one by one."""
+"""A variable above this share of its terms has a sign that rounding does not change."""
 
 STARTS = 12
 """Covering vectors, and sets of states, with which a large problem is searched."""
@@ -38,24 +36,54 @@ class Found(NamedTuple):
     complete: bool
 
 
+class Tried(NamedTuple):
+    """All states of d diodes.
+
+    Attributes
+    ----------
+    conducting : (2^d, d) bool array
+    z : (2^d, d) float array
+        v − ρ i of the ports, V: a state is a solution if none is positive.
+    possible, clear : (2^d,) bool arrays
+        Which states may be solutions, and of which it is proven whether they are, and that they determine z.
+    """
+
+    conducting: np.ndarray
+    z: np.ndarray
+    possible: np.ndarray
+    clear: np.ndarray
+
+
+def tried(ports: Ports) -> Tried:
+    """What bounds of all errors tell of each state.
+
+    In a state v = 0 or i = 0 at each diode, P z = −v₀ or Q z = −i₀ there.
+    """
+    d = ports.v0.size
+    conducting = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
+    rows = conducting[:, :, None]
+    inverse, error = inverted(np.where(rows, ports.p, ports.q), np.where(rows, ports.dp, ports.dq))
+    given, off = (
+        np.where(conducting, ports.v0, ports.i0)[..., None],
+        np.where(conducting, ports.dv, ports.di)[..., None],
+    )
+    size = np.abs(inverse)
+    z = -(inverse @ given)[..., 0]
+    with np.errstate(invalid="ignore"):
+        bound = (size @ off + error @ (np.abs(given) + off) + (d + 3) * EPS * (size @ np.abs(given)))[..., 0]
+    bound = np.where(np.isnan(bound), np.inf, bound * (1.0 + 2 * d * EPS))
+    possible, proven = (z - bound <= 0.0).all(axis=1), np.isfinite(error).all(axis=(1, 2))
+    clear = np.asarray(~possible | (proven & (z + bound <= 0.0).all(axis=1)))
+    return Tried(conducting, z, possible, clear)
+
+
 def values(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """The basic variables (y where z is not basic), and the sizes of their terms; None for a singular basis."""
-    table = np.where(basic, -m, np.eye(q.size))
-    if _singular(np.linalg.svd(table, compute_uv=False)):
+    try:
+        found = np.linalg.solve(np.where(basic, -m, np.eye(q.size)), q)
+    except np.linalg.LinAlgError:
         return None
-    found = np.linalg.solve(table, q)
-    return found, sizes(q, m, basic, found)
-
-
-def _singular(singular_values: np.ndarray) -> np.ndarray:
-    """Whether matrices (…, d, d) with these singular values (…, d) are singular to rounding.
-
-    A single port has a condition of one whatever its entry is: entries are held against their rounding, too.
-    """
-    if not singular_values.shape[-1]:
-        return np.zeros(singular_values.shape[:-1], dtype=bool)
-    largest, least = singular_values[..., 0], singular_values[..., -1]
-    return np.asarray(~((least > CLEAR * largest) & (least > ROUNDING)))
+    return (found, sizes(q, m, basic, found)) if np.isfinite(found).all() else None
 
 
 def sizes(q: np.ndarray, m: np.ndarray, basic: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -71,54 +99,19 @@ def holds(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
     return found is not None and bool((found[0] >= -CLEAR * found[1]).all())
 
 
-def enumerated(q: np.ndarray, m: np.ndarray, only_points: Callable[[np.ndarray], list[np.ndarray] | None]) -> Found:
-    """All solutions of a problem with up to `ALL` diodes.
-
-    ``only_points(basic)`` gives the z (d,) of all solutions in a basis that is singular to rounding, if it is proven
-    that there is one at most.
-    """
-    d = q.size
-    basic = ((np.arange(2**d)[:, None] >> np.arange(d)) & 1).astype(bool)
-    tables = np.where(basic[:, None, :], -m, np.eye(d))
-    spectrum = np.linalg.svd(tables, compute_uv=False)
-    singular = _singular(spectrum)
+def enumerated(ports: Ports, base: np.ndarray) -> Found:
+    """All solutions of a problem with up to `ALL` diodes: proven ones, and others to rounding."""
+    states = tried(ports)
     found: list[np.ndarray] = []
-    regular = np.flatnonzero(~singular)
-    solved = np.linalg.solve(tables[regular], np.broadcast_to(q, (regular.size, d))[..., None])[..., 0]
-    z = np.where(basic[regular], np.abs(solved), 0.0)
-    scale = np.abs(q) + z @ np.abs(m).T
-    largest = np.abs(solved).max(axis=1, initial=0.0)
-    scale = np.where(basic[regular], largest[:, None], scale)
-    condition = spectrum[regular, 0] / spectrum[regular, -1] if d else np.ones(1)
-    rounding = 1e-15 * condition * largest
-    good = (solved >= -CLEAR * scale - rounding[:, None]).all(axis=1)
     points: list[np.ndarray] = []
-    for k in np.flatnonzero(good).tolist():
-        point = np.where(basic[regular[k]], np.maximum(solved[k], 0.0), 0.0)
+    for k in np.flatnonzero(states.possible & np.isfinite(states.z).all(axis=1)).tolist():
+        point = states.z[k]
+        if not (states.clear[k] or (point <= CLEAR * np.abs(point).max(initial=0.0)).all()):
+            continue
         if not any(same(point, other) for other in points):
             points.append(point)
-            found.append(basic[regular[k]])
-    if np.count_nonzero(singular) > SINGULAR:
-        return Found(found, False)
-    for k in np.flatnonzero(singular).tolist():
-        here = only_points(basic[k])
-        if here is None or not all(any(same(point, other) for other in points) for point in here):
-            return Found(found, False)
-    return Found(found, True)
-
-
-def strongly_regular(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
-    """Whether every small change of the constant leaves one solution near this one (Robinson 1980): with the rows that
-    are clearly positive held, and their z eliminated, the matrix of the rows at a kink is a P-matrix."""
-    found = values(q, m, basic)
-    if found is None:
-        return False
-    kink = np.abs(found[0]) <= CLEAR * found[1]
-    if not kink.any():
-        return True
-    held = basic & ~kink
-    left = np.linalg.solve(m[np.ix_(held, held)], m[np.ix_(held, kink)])
-    return is_p_matrix(m[np.ix_(kink, kink)] - m[np.ix_(kink, held)] @ left)
+            found.append(states.conducting[k] != base)
+    return Found(found, bool(states.clear.all()))
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:

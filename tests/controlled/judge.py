@@ -6,7 +6,7 @@ import enum
 import warnings
 from fractions import Fraction
 
-from exact_controlled import all_points
+from exact_controlled import AllPoints, Count, all_points
 
 import circuitsim
 from circuitsim import Circuit, OperatingPoint
@@ -22,47 +22,53 @@ class Answer(enum.Enum):
     UNKNOWN = "unknown"
     NONE = "none, proven"
     SINGULAR = "not determined, or none found"
-    UNCERTIFIED = "an error: not certified"
-    SKIPPED = "skipped"
-    """Not called unique; a state leaves currents or voltages open, or at a kink the rounding of decimals decides."""
+    MISSED = "not solved, or no verdict, with exactly one operating point"
+    SKIPPED = "skipped: the oracle has too many inequalities"
+
+
+FAR = 10**10
+"""Largest potential or current of a circuit of small values that its values determine: beyond, their rounding does."""
 
 
 def judged(circuit: Circuit) -> Answer:
-    """What circuitsim says; an assertion fails where it is wrong."""
-    exact = all_points(circuit)
+    """What circuitsim says; an assertion fails where it is wrong: what is proven holds for doubles, and for the
+    decimals that they stand for."""
+    exact, decimal = all_points(circuit), all_points(circuit, decimal=True)
+    if exact is None or decimal is None:
+        return Answer.SKIPPED
+    counts = exact.count, decimal.count
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             point = circuitsim.solve(circuit)
     except NoSteadyStateError as error:
-        if exact is None:
-            return Answer.SINGULAR
         proven = error.proven if isinstance(error, NoOperatingPointError) else True
-        assert not exact.points or not proven, f"missed {len(exact.points)} operating points: {error}"
-        return Answer.NONE if proven else Answer.SINGULAR
+        if proven:
+            assert counts == (Count.NONE, Count.NONE), f"{counts}, not none: {error}"
+            return Answer.NONE
+        return _missed(exact, counts, Answer.SINGULAR)
     except ConvergenceError:
-        return Answer.UNCERTIFIED
-    if exact is None:
-        return Answer.SKIPPED
+        return _missed(exact, counts, Answer.SINGULAR)
     shown = [point] if point.other is None else [point, point.other]
     assert all(one.certificate.certified for one in shown)
-    unique = point.uniqueness is Uniqueness.UNIQUE
-    if not unique and (exact.open or any(one.kink.any() for one in shown)):
-        return Answer.SKIPPED
-    if unique and exact.open:  # currents that diodes in loops share in any proportion: the potentials are held
-        volts = [volts for volts, _ in exact.points]
-        assert all(one == volts[0] for one in volts[1:]), f"false unique: {len(volts)}"
-        assert not volts or near(point.voltages.tolist(), volts[0]), "other potentials"
-        return Answer.UNIQUE
-    assert all(any(agrees(one, *other) for other in exact.points) for one in shown), "no exact operating point is near"
-    if unique:
-        assert len(exact.points) == 1, f"false unique: {len(exact.points)}"
+    assert counts != (Count.NONE, Count.NONE), "there is no operating point"
+    if Count.CONTINUUM not in counts:
+        points = [*exact.points, *decimal.points]
+        assert all(any(agrees(one, *other) for other in points) for one in shown), "no exact point is near"
+    if point.uniqueness is Uniqueness.UNIQUE:
+        assert counts == (Count.UNIQUE, Count.UNIQUE), f"{counts}, not unique"
         return Answer.UNIQUE
     if point.uniqueness is Uniqueness.SEVERAL:
-        assert len(exact.points) > 1, "false several"
-        assert not any(all(agrees(one, *other) for one in shown) for other in exact.points)
+        assert not {Count.NONE, Count.UNIQUE} & set(counts), f"{counts}, not several"
+        assert (shown[0].voltages != shown[1].voltages).any(), "one point twice"
         return Answer.SEVERAL
-    return Answer.UNKNOWN
+    return _missed(exact, counts, Answer.UNKNOWN)
+
+
+def _missed(exact: AllPoints, counts: tuple[Count, Count], answer: Answer) -> Answer:
+    if counts != (Count.UNIQUE, Count.UNIQUE) or max(abs(x) for part in exact.points[0] for x in part) > FAR:
+        return answer
+    return Answer.MISSED
 
 
 def agrees(point: OperatingPoint, volts: list[Fraction], amperes: list[Fraction]) -> bool:

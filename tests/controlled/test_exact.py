@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from exact_controlled import Count, all_points
+from hard_circuits import hard_circuit
 from judge import Answer, judged
 from random_controlled import random_circuit
 
@@ -16,6 +18,54 @@ from circuitsim.controlled.verdict import Uniqueness
 def test_every_answer_is_right(block: int) -> None:
     found = Counter(judged(random_circuit(seed)) for seed in range(60 * block, 60 * block + 60))
     assert found[Answer.UNIQUE] >= 10 and found[Answer.NONE] >= 5
+
+
+def test_every_verdict_on_circuits_that_nothing_makes_well_posed_is_right() -> None:
+    """Floating parts, singular equations, loops of sources, nine decades, points at breakpoints: none is skipped, and
+    each circuit with exactly one operating point is solved and called unique."""
+    found = Counter(judged(hard_circuit(seed)) for seed in range(200))
+    assert not found[Answer.MISSED] and not found[Answer.SKIPPED]
+    assert min(found[answer] for answer in (Answer.UNIQUE, Answer.SEVERAL, Answer.UNKNOWN, Answer.NONE)) >= 4
+
+
+@pytest.mark.parametrize(
+    ("deck", "count", "answer"),
+    [
+        ("R1 x y 1\nI1 x y 1\nE1 out 0 x 0 2\nR2 out 0 1\n", Count.CONTINUUM, Answer.UNKNOWN),
+        (
+            "I1 0 n1 1\nR1 n1 0 1\nR4 n4 n2 1\nR8 n1 n6 10\nR9 n6 n2 1\nR10 n1 n3 1\n"
+            "V1 n6 n4 0\nEo1 n2 0 OPAMP n4 n6\n",
+            Count.CONTINUUM,
+            Answer.SINGULAR,
+        ),
+        (
+            "R3 n3 n1 1\nR4 n4 0 .4m\nR7 n5 n7 300k\nR10 n5 n6 1\nR11 n7 0 1\nR12 n2 n7 1\nR14 n3 0 1\nR15 n5 0 1\n"
+            "V1 n6 0 -.06\nD1 n4 n5\nD2 n3 n2\nE1 0 n2 n7 n1 40\n",
+            Count.SEVERAL,
+            Answer.SEVERAL,
+        ),
+        (
+            "R2 n1 0 1\nV1 n1 0 1\nD1 n3 n2\nD2 n2 n1\nD3 n1 n3\n"
+            "F1 n3 n2 V1 -1e5\nE1 n1 n2 n2 0 1\nG2 0 n2 n1 n2 -9e5\n",
+            Count.NONE,
+            Answer.NONE,
+        ),
+        ("V1 a 0 1\nR1 a b 1k\nG1 b 0 a b 1m\n", Count.UNIQUE, Answer.SINGULAR),
+        ("V1 a 0 .3\nV2 a b .1\nR1 b c 1\nD1 c d\nE1 d 0 a b 2\nG1 c 0 b 0 1\n", Count.UNIQUE, Answer.UNIQUE),
+    ],
+    ids=[
+        "floating part",
+        "op-amp with shorted inputs",
+        "nine decades",
+        "loop of diodes",
+        "decimals",
+        "loop in decimals",
+    ],
+)
+def test_verdicts_of_circuits_that_were_judged_wrongly(deck: str, count: Count, answer: Answer) -> None:
+    circuit = circuitsim.loads(f"t\n{deck}")
+    exact = all_points(circuit)
+    assert exact is not None and exact.count is count and judged(circuit) is answer
 
 
 def test_larger_circuits() -> None:
@@ -40,4 +90,4 @@ def test_rounding_of_earlier_blocks_decides_nothing() -> None:
 def test_a_row_that_only_rounding_fills_is_no_proof_of_unique() -> None:
     """An op-amp of gain one whose input carries no current sets the current of a diode, and no voltage: an open one."""
     point = circuitsim.solve(random_circuit(412_869, 40, 10))
-    assert point.certificate.certified and point.uniqueness is Uniqueness.UNKNOWN
+    assert point.certificate.certified and point.uniqueness is not Uniqueness.UNIQUE

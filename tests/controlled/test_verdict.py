@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from exact_controlled import all_points
 
 import circuitsim
 from circuitsim.cli import main
-from circuitsim.controlled.states import strongly_regular
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import NoOperatingPointError
 
@@ -88,16 +86,6 @@ def test_output_that_is_left_open_is_not_called_unique() -> None:
     """A diode without a load behind an ideal op-amp: its output may have any voltage up to the input's."""
     point = circuitsim.solve(circuitsim.loads("t\nV1 in 0 1\nR1 in 0 1k\nD1 d o\nE1 d 0 OPAMP in o\n"))
     assert point["o"] == 1.0 and point.uniqueness is Uniqueness.UNKNOWN
-
-
-def test_end_of_a_branch_is_not_called_unique() -> None:
-    """y = q + m z at q = 0: with m > 0 a small change moves the solution, with m < 0 it makes two or none."""
-    kink, basic = np.zeros(1), np.zeros(1, dtype=bool)
-    assert strongly_regular(kink, np.array([[2.0]]), basic)
-    assert not strongly_regular(kink, np.array([[-2.0]]), basic)
-    # z = (1, 0), y = (0, 0): behind the first row, which is clearly positive, the second has −1 + 2 · 2.
-    coupled = np.array([[1.0, 2.0], [-2.0, -1.0]])
-    assert strongly_regular(np.array([-1.0, 2.0]), coupled, np.array([True, False]))
 
 
 @pytest.mark.parametrize(("volts", "points"), [(1.0, 2), (-1.0, 0)])

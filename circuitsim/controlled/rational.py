@@ -1,0 +1,310 @@
+"""Small blocks in rational arithmetic: doubles are fractions, so that nothing is left to rounding.
+
+A loop gain of one, an op-amp whose loop is open, two sources in a loop of conducting diodes: whether a state of the
+diodes has no solution, one, or leaves a voltage or a current open is decided by exact elimination. With z = v − ρ i all
+ports are described by one number, z ≤ 0 in every state (`circuitsim.controlled.ports`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.linear import Terms
+
+if TYPE_CHECKING:
+    from circuitsim.controlled.blocks import RawBlock
+
+LARGEST = 80
+"""Most unknowns of a block: its inverse takes a second at most."""
+
+PORTS, STRICT = 12, 6
+"""Most ports whose principal minors are found, and of a pair of matrices of devices whose curves rise: 2^12
+determinants by Schur complements and 2^6 one by one take a tenth of a second."""
+
+LIMITS = 2000
+"""Most inequalities of an elimination."""
+
+Read = Callable[[float], Fraction]
+"""What a value is without rounding: the double itself, or the shortest decimal that it stands for."""
+
+Vector = list[Fraction]
+Matrix = list[Vector]
+Row = dict[int, Fraction]
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def decimal(value: float) -> Fraction:
+    """The shortest decimal that a double stands for: a loop gain of 0.1 · 10 is one."""
+    return Fraction(repr(float(value)))
+
+
+def binary(value: float) -> Fraction:
+    """A double itself."""
+    return Fraction(float(value))
+
+
+class Solutions(NamedTuple):
+    """z (d,) of the operating points in one state of the diodes: all, or one of a continuum if ``open``; whether the
+    state alone determines them."""
+
+    points: list[Vector]
+    open: bool
+    determined: bool
+
+
+class RationalBlock:
+    """One block, all ports loaded: its inverse, and P and Q of its ports.
+
+    Parameters
+    ----------
+    eq : Equations
+    terms : Terms
+        Of the matrix with all ports loaded.
+    value : (m,) float array
+        Values of the elements.
+    raw : RawBlock
+        Its equations, unknowns and diodes.
+    read : Read
+
+    Raises
+    ------
+    ArithmeticError
+        It is singular.
+    """
+
+    def __init__(self, eq: Equations, terms: Terms, value: np.ndarray, raw: RawBlock, read: Read = binary) -> None:
+        self.rows, self.columns, diodes = raw.rows.tolist(), raw.columns.tolist(), raw.diodes
+        inside, own = set(self.columns), list[Row]()
+        self.outside = list[Row]()
+        for r in self.rows:
+            near, far = Row(), Row()
+            for at in range(int(terms.ends[r]), int(terms.ends[r + 1])):
+                column = int(terms.column[at])
+                part = near if column in inside else far
+                part[column] = part.get(column, ZERO) + _entry(terms, at, value, read)
+            own.append({c: x for c, x in near.items() if x})
+            self.outside.append({c: x for c, x in far.items() if x})
+        self.inverse = _inverse(own, self.columns)
+        self.ends = [(int(eq.plus[k]), int(eq.minus[k]), int(eq.own[eq.diode[k]])) for k in diodes.tolist()]
+        self.loads = [Fraction(x) for x in eq.load[diodes].tolist()]
+        place = {r: k for k, r in enumerate(self.rows)}
+        self._port_rows = [place[own_row] for _, _, own_row in self.ends]
+        responses = [{c: self.inverse[c].get(r, ZERO) for c in self.columns} for r in self._port_rows]
+        pairs = [self.ports(response) for response in responses]
+        self.p = [[pair[0][k] for pair in pairs] for k in range(len(self.ends))]
+        self.q = [[pair[1][k] for pair in pairs] for k in range(len(self.ends))]
+
+    def unknowns(self, known: Sequence[Fraction], right: Vector, z: Vector | None = None) -> dict[int, Fraction]:
+        """Its unknowns, given those of earlier blocks (size,), the right-hand side (size,), and z of its ports."""
+        wanted = [
+            right[r] - sum((x * known[c] for c, x in far.items()), ZERO) for r, far in zip(self.rows, self.outside)
+        ]
+        if z is not None:
+            for r, x in zip(self._port_rows, z):
+                wanted[r] += x
+        return {c: sum((x * wanted[r] for r, x in row.items() if wanted[r]), ZERO) for c, row in self.inverse.items()}
+
+    def ports(self, known: Sequence[Fraction] | dict[int, Fraction]) -> tuple[Vector, Vector]:
+        """Voltages of its diodes, and currents times ρ, from unknowns; of other blocks' ones in a mapping: zero."""
+
+        def at(unknown: int) -> Fraction:
+            if unknown < 0 or (isinstance(known, dict) and unknown not in known):
+                return ZERO
+            return known[unknown]
+
+        volts = [at(plus) - at(minus) for plus, minus, _ in self.ends]
+        return volts, [load * at(own) for load, (_, _, own) in zip(self.loads, self.ends)]
+
+    def in_state(self, v0: Vector, i0: Vector, conducting: Sequence[bool]) -> Solutions:
+        """The operating points in one state, from voltages, and currents times ρ, for z = 0."""
+        near = [self.p[k] if on else self.q[k] for k, on in enumerate(conducting)]
+        size = len(near)
+        rows = [[*row, -(v0[k] if on else i0[k])] for k, (on, row) in enumerate(zip(conducting, near))]
+        pivots = _reduced(rows, size)
+        if any(row[size] for row in rows[len(pivots) :]):
+            return Solutions([], False, True)
+        free = [k for k in range(size) if k not in pivots]
+        if not free:
+            z = [rows[pivots.index(k)][size] for k in range(size)]
+            return Solutions([z] if all(x <= 0 for x in z) else [], False, True)
+        # z in terms of the free ones; −z is at least zero.
+        limits = [[Fraction(-(k == f)) for f in free] + [ZERO] for k in range(size)]
+        for k, row in zip(pivots, rows):
+            limits[k] = [*(row[f] for f in free), -row[size]]
+        chosen = list[Fraction]()
+        wide = False
+        for f in range(len(free)):
+            ends = _ends(limits, f)
+            if ends is None:
+                return Solutions([], False, True)
+            low, high = ends
+            wide = wide or low is None or low != high
+            chosen.append(_nearest(low, high))
+            limits = [[*row[:f], ZERO, *row[f + 1 : -1], row[-1] + row[f] * chosen[f]] for row in limits]
+        return Solutions([[-row[-1] for row in limits]], wide, False)
+
+    def p_matrix(self, base: np.ndarray) -> bool:
+        """Whether the complementarity problem in a base has a P-matrix: one solution, whatever the sources are."""
+        size = len(self.p)
+        if size > PORTS:
+            return False
+        # Columns of [near | far]ᵀ are eliminated: far · near⁻¹.
+        rows = [
+            [(self.p if base[k] else self.q)[k][j] for k in range(size)]
+            + [(self.q if base[k] else self.p)[k][j] for k in range(size)]
+            for j in range(size)
+        ]
+        if len(_reduced(rows, size)) < size:
+            return False
+        sign = [-1 if on else 1 for on in base.tolist()]
+        return _positive_minors([[-sign[j] * sign[k] * rows[j][size + k] for j in range(size)] for k in range(size)])
+
+    def one_of_rising(self, strict: Sequence[bool]) -> bool:
+        """Whether there is at most one operating point for all devices whose curves rise strictly, where ``strict``
+        says so, and all monotone ones elsewhere.
+
+        Two operating points differ by v = P z, ρ i = Q z. At every device of this kind v i > 0 or v = i = 0, so that
+        v = D ρ i with a positive D; at every ideal diode v i ≥ 0, so that D may be zero or infinite, too. There is no
+        second one if det(P − D Q) vanishes for no such D: its coefficients, one for each choice of rows of P and −Q,
+        have one sign (Sandberg & Willson 1969), and for each choice at the ideal diodes some coefficient does not
+        vanish. An op-amp that forces a current through a diode is of this kind; a P-matrix is not there.
+        """
+        if len(self.p) > STRICT:
+            return False
+        seen: set[bool] = set()
+        alive: dict[tuple[bool, ...], bool] = {}
+        for choice in product((False, True), repeat=len(self.p)):
+            value = _determinant([[-x for x in self.q[k]] if on else list(self.p[k]) for k, on in enumerate(choice)])
+            if value:
+                seen.add(value > 0)
+            key = tuple(on for on, own in zip(choice, strict) if not own)
+            alive[key] = alive.get(key, False) or bool(value)
+            if len(seen) > 1:
+                return False
+        return all(alive.values())
+
+
+def _entry(terms: Terms, at: int, value: np.ndarray, read: Read) -> Fraction:
+    """A term of the matrix without rounding: a share, times a gain, over a resistance."""
+    found = read(terms.share[at])
+    gain, under = int(terms.gain[at]), int(terms.under[at])
+    if gain >= 0 and value[gain] == value[gain]:
+        found *= read(value[gain])
+    return found / read(value[under]) if under >= 0 else found
+
+
+def _inverse(rows: list[Row], columns: list[int]) -> dict[int, Row]:
+    """By column of the matrix the entries of the inverse's row; shortest rows are eliminated first."""
+    mark = 1 + max(columns)  # columns of the identity stand behind all others
+    rows = [{**row, mark + k: ONE} for k, row in enumerate(rows)]
+    sizes = [len(row) - 1 for row in rows]
+    left, pivots = set(range(len(rows))), dict[int, int]()
+    while left:
+        k = min(left, key=lambda k: sizes[k])
+        left.discard(k)
+        pivot = next((c for c in rows[k] if c < mark), None)
+        if pivot is None:
+            raise ArithmeticError("singular")
+        pivots[pivot] = k
+        scale = ONE / rows[k][pivot]
+        rows[k] = {c: scale * x for c, x in rows[k].items()}
+        for other in range(len(rows)):
+            factor = rows[other].get(pivot) if other != k else None
+            if factor:
+                row = rows[other]
+                for c, x in rows[k].items():
+                    changed = row.get(c, ZERO) - factor * x
+                    if changed:
+                        row[c] = changed
+                    else:
+                        row.pop(c, None)
+                sizes[other] = sum(c < mark for c in row)
+    return {c: {at - mark: x for at, x in rows[k].items() if at >= mark} for c, k in pivots.items()}
+
+
+def _reduced(rows: Matrix, columns: int) -> list[int]:
+    """Gauss–Jordan elimination in place; the pivots' columns, whose rows come first."""
+    pivots = list[int]()
+    for column in range(columns):
+        at = len(pivots)
+        found = next((k for k in range(at, len(rows)) if rows[k][column]), None)
+        if found is None:
+            continue
+        rows[at], rows[found] = rows[found], rows[at]
+        scale = ONE / rows[at][column]
+        rows[at] = [scale * x for x in rows[at]]
+        for k, row in enumerate(rows):
+            if k != at and row[column]:
+                rows[k] = [a - row[column] * b if b else a for a, b in zip(row, rows[at])]
+        pivots.append(column)
+    return pivots
+
+
+def _determinant(rows: Matrix) -> Fraction:
+    total, size = ONE, len(rows)
+    for k in range(size):
+        pivot = next((r for r in range(k, size) if rows[r][k]), None)
+        if pivot is None:
+            return ZERO
+        if pivot != k:
+            rows[k], rows[pivot] = rows[pivot], rows[k]
+            total = -total
+        total *= rows[k][k]
+        for r in range(k + 1, size):
+            if rows[r][k]:
+                factor = rows[r][k] / rows[k][k]
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[k])]
+    return total
+
+
+def _positive_minors(m: Matrix) -> bool:
+    """Whether all principal minors are positive (Tsatsomeros & Li 2000)."""
+    if not m:
+        return True
+    pivot = m[0][0]
+    if pivot <= 0:
+        return False
+    inside = [row[1:] for row in m[1:]]
+    less = [[x - row[0] * y / pivot if row[0] else x for x, y in zip(row[1:], m[0][1:])] for row in m[1:]]
+    return _positive_minors(inside) and _positive_minors(less)
+
+
+def _ends(rows: Matrix, kept: int) -> tuple[Fraction | None, Fraction | None] | None:
+    """The least and the largest value (None: no limit) of one unknown for which all rows can be at least zero, by
+    elimination of the others (Fourier & Motzkin); None where there is none.
+
+    Raises
+    ------
+    ArithmeticError
+        Too many inequalities arise.
+    """
+    for k in range(len(rows[0]) - 1):
+        if k == kept:
+            continue
+        up, down = [r for r in rows if r[k] > 0], [r for r in rows if r[k] < 0]
+        rows = [r for r in rows if not r[k]]
+        rows += [[a / u[k] - b / w[k] for a, b in zip(u, w)] for u in up for w in down]
+        if len(rows) > LIMITS:
+            raise ArithmeticError("too many inequalities")
+    if any(not r[kept] and r[-1] < 0 for r in rows):
+        return None
+    low = max((-r[-1] / r[kept] for r in rows if r[kept] > 0), default=None)
+    high = min((-r[-1] / r[kept] for r in rows if r[kept] < 0), default=None)
+    return None if low is not None and high is not None and low > high else (low, high)
+
+
+def _nearest(low: Fraction | None, high: Fraction | None) -> Fraction:
+    """The value between two limits that is nearest to zero."""
+    if low is not None and low > 0:
+        return low
+    return high if high is not None and high < 0 else ZERO
+
+
+__all__ = ["LARGEST", "PORTS", "RationalBlock", "Read", "Solutions", "binary", "decimal"]
