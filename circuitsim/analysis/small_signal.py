@@ -29,6 +29,8 @@ from circuitsim.circuit.laws import Law
 from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from circuitsim.analysis.sweep_points import Ready
 
 ACCURATE = 1e-9
@@ -174,8 +176,7 @@ class SmallSignal:
         matrix = terms.matrix().T.tocsr()
         for _ in range(3):
             dual = dual + factor.transposed(right - matrix @ dual)
-        scale = abs(matrix) @ np.abs(dual) + np.abs(right)
-        error = float(np.max(np.abs(right - matrix @ dual) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
+        error = _backward_error(matrix, dual / factor.left, right, (factor.right, factor.left))
         if not error <= ACCURATE:
             raise ConvergenceError(f"the adjoint equations are off by {error:.1e} of their scale")
         adjoint = np.zeros(self.n_nodes)
@@ -265,6 +266,23 @@ class SmallSignal:
     @cached_property
     def _ready(self) -> Ready:
         return prepared(self._incremental[0])
+
+
+def _backward_error(
+    matrix: csr_matrix, scaled: np.ndarray, right: np.ndarray, scales: tuple[np.ndarray, np.ndarray]
+) -> float:
+    """The largest residual as a share of the terms of its row, or of the largest unknown where these are its rounding
+    (Arioli, Demmel & Duff 1989): an unknown that is zero has no terms."""
+    from scipy.sparse import diags
+
+    rows, columns = scales
+    size = abs(diags(rows) @ matrix @ diags(columns))
+    left = np.abs(rows * (right - matrix @ (columns * scaled)))
+    terms, reach = size @ np.abs(scaled) + np.abs(rows * right), size.max(axis=1).toarray()[:, 0]
+    reach *= np.abs(scaled).max(initial=0.0)
+    rounding = 1000 * right.size * np.finfo(float).eps * (reach + np.abs(rows * right))
+    scale = np.where(terms > rounding, terms, terms + reach)
+    return float(np.max(left / np.where(scale > 0.0, scale, 1.0), initial=0.0))
 
 
 class _Column(NamedTuple):
