@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
+    from circuitsim.training import RunDirectory
     from circuitsim.training.history import Row
 
 LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
@@ -63,6 +65,7 @@ def run_seeds(
     from circuitsim._files import atomic_write
     from circuitsim.executors import executor_of, in_order
     from circuitsim.formats.columns import csv, table
+    from circuitsim.training import RunDirectory
 
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
@@ -73,7 +76,8 @@ def run_seeds(
         for seed in range(options["seed"], options["seed"] + seeds)
     ]
     for task in tasks:
-        _check_recorded(task)
+        if task.folder is not None:
+            _check_recorded(RunDirectory(task.folder), task.options)
     found: list[Finished] = []
     with workers_of(workers, dask) as (processes, given), executor_of(processes or 1, given) as (pool, count):
         for finished in in_order(pool, count, train_seed, tasks):
@@ -102,7 +106,6 @@ def run_seeds(
 
 def train_seed(task: Task) -> Finished:
     """Train with one seed, or go on with what its folder holds."""
-    from circuitsim.cli.studies.runs import train_run
     from circuitsim.training.history import History
     from circuitsim.training.interrupt import interrupt_flag
 
@@ -121,6 +124,85 @@ def train_seed(task: Task) -> Finished:
     return Finished(options["seed"], rows[-1] if rows else {}, interrupted)
 
 
+def train_run(
+    name: str,
+    given: Mapping[str, Any],
+    epochs: int | None,
+    folder: Path | None,
+    late: Callable[[], bool],
+    shown: set[str] | None = None,
+) -> tuple[Any, str, list[Row]]:
+    """Train one model, or continue it.
+
+    Parameters
+    ----------
+    name : str
+        Of the run: its folder and its progress line.
+    given : mapping
+        Options as ``circuitsim train`` takes them, ``model`` among them.
+    epochs : int, optional
+        How many in all; the model's own number otherwise. A run that is further already stays as it is.
+    folder : Path, optional
+        Folder of the runs; None stores none.
+    late : callable
+        Asked after every step: whether to stop.
+    shown : set of str, optional
+        Titles and notes on standard error so far, each shown once; None shows neither these nor progress.
+
+    Returns
+    -------
+    experiment : Experiment
+    dataset : str
+    history : list of rows
+        Empty where no epoch was finished.
+    """
+    from circuitsim.cli import train as command
+    from circuitsim.training import ProgressLine, RunDirectory, Trainer
+
+    directory = None if folder is None else RunDirectory(folder / name)
+    known = directory is not None and directory.config.exists()
+    if known and directory is not None:
+        _check_recorded(directory, given)
+        options = directory.options()
+    else:
+        options = command.new_options(given)
+    done = _epochs_begun(directory) if known else 0
+    extent = {} if epochs is None else {"epochs": max(epochs, done)}
+    experiment = command._family(options["model"]).build({**options, **extent})
+    asked = experiment.plan.epochs if epochs is None else epochs
+    if shown is not None:
+        for text in (experiment.title, *(f"note: {note}" for note in experiment.notes)):
+            if text not in shown:
+                print(text, file=sys.stderr)
+            shown.add(text)
+    trainer = Trainer(
+        experiment.trainable,
+        experiment.data,
+        experiment.plan,
+        experiment.evaluate,
+        directory,
+        None if shown is None else ProgressLine(sys.stderr, name),
+        late,
+    )
+    if known:
+        trainer.resume()
+    elif directory is not None:
+        directory.create({**options, **experiment.chosen})
+    history = trainer.history if late() or done >= asked else trainer.train().history
+    data = options.get("data", options.get("dataset"))
+    return experiment, str(experiment.chosen.get("dataset", Path(data).stem if data else data)), history.rows
+
+
+def _epochs_begun(directory: Any) -> int:
+    """Epochs begun by the run in a directory."""
+    from circuitsim.training.checkpoint import load_checkpoint
+
+    if not directory.checkpoint.exists():
+        return 0
+    counters = load_checkpoint(directory.checkpoint)[1]["counters"]
+    return int(counters["epoch"]) + (counters["batch"] > 0)
+
+
 def _spread(done: list[Finished], shown: list[str]) -> list[list[str]]:
     """Mean and standard deviation of the columns, from two runs on."""
     import numpy as np
@@ -132,18 +214,15 @@ def _spread(done: list[Finished], shown: list[str]) -> list[list[str]]:
     return [["mean", *(f"{x:.6g}" for x in mean)], ["deviation", *(f"{x:.2g}" for x in deviation)]]
 
 
-def _check_recorded(task: Task) -> None:
+def _check_recorded(directory: RunDirectory, options: Mapping[str, Any]) -> None:
     """Refuse a folder that holds a run with other options."""
-    from circuitsim.training import RunDirectory
-
-    if task.folder is None or not RunDirectory(task.folder).config.exists():
+    if not directory.config.exists():
         return
-    recorded = RunDirectory(task.folder).options()
-    for name, asked in task.options.items():
+    recorded = directory.options()
+    for name, asked in json.loads(json.dumps(dict(options))).items():
         if asked is not None and name not in LATER and recorded.get(name, asked) != asked:
-            raise UsageError(
-                f"{task.folder} holds a run with {name} = {recorded[name]!r}, not {asked!r}; name another --out"
-            )
+            found = f"{name} = {recorded[name]!r}, not {asked!r}" if len(repr(asked)) < 80 else f"other {name}"
+            raise UsageError(f"{directory.path} holds a run with {found}; name another --out, or --runs")
 
 
-__all__ = ["add_seeds", "run_seeds", "train_seed"]
+__all__ = ["add_seeds", "run_seeds", "train_run", "train_seed"]

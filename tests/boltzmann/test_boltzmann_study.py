@@ -81,7 +81,7 @@ def test_the_command_writes_page_table_and_figure(tmp_path, capsys):
     page = (tmp_path / "o" / "cd-bias.md").read_text()
     assert page in printed.out and printed.err == ""
     assert "| Diag |" in page and "| 1DBall |" in page and "0.00138" not in page and "0.02628" not in page
-    assert "between batches of runs. The paper ran 50000 updates of CD-1, so its figure does not stand" in page
+    assert "between batches of runs. The paper ran 50000 updates of CD-1" in page and "not stand beside other" in page
     with open(tmp_path / "o" / "cd-bias.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["patterns"] for row in rows} == {"diag", "1dball"} and rows[-1]["updates"] == "60"

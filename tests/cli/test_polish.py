@@ -23,7 +23,7 @@ FLOATING = "t\nV1 a 0 1\nD1 b a\nD2 b c\nR1 c 0 1\n"
         (("slove", "x"), "did you mean solve?"),
         (("solve", "x", "--ouput", "y"), "did you mean --output?"),
         (("solve", "x", "--tolerence=1"), "did you mean --tolerance?"),
-        (("reproduce", "split", "--budget", "1"), "an option of another sub-command; circuitsim reproduce --help"),
+        (("reproduce", "cosine", "--budget", "1"), "an option of another sub-command; circuitsim reproduce --help"),
         (("solve", "x", "--format", "jsn"), "did you mean json?"),
         (("examples", "lst"), "did you mean list?"),
         (("examples", "show", "rectifer"), "did you mean rectifier or first/rectifier"),

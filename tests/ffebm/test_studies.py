@@ -88,24 +88,20 @@ def test_gradient_studies_write_page_table_and_figure(
 
 def test_splitting_study_keeps_what_it_has_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["reproduce", "split", "--seeds", "1", "--layers", "6", "--epochs", "1", "--width", "8"]
-    words += ["--out", str(tmp_path)]
+    words += ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]
     assert main(words) == 0
     page = capsys.readouterr().out
-    assert [page.count(f"| 6 | {size} | 1 |") for size in (6, 3, 2)] == [1, 1, 1]
-    ours = [line.split("|")[4:6] for line in page.splitlines() if line.startswith("| 6 |")]
+    assert [page.count(f"| 6 | {size} | {method} | 1 |") for size in (6, 3, 2) for method in ("ep", "bp")] == [1] * 6
+    ours = [line.split("|")[6] for line in page.splitlines() if line.startswith("| 6 |")]
     assert "±" not in str(ours)  # one run has no deviation
     with open(tmp_path / "split.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 6
+        assert len(list(csv.DictReader(file))) == 6
     # A run that is there is taken as it is.
-    text = (tmp_path / "split.csv").read_text().replace(rows[0]["accuracy"], "12.5", 1)
-    (tmp_path / "split.csv").write_text(text)
     (tmp_path / "split.md").unlink()
-    assert main(words) == 0
-    page = capsys.readouterr().out
-    assert "12.50" in page and (tmp_path / "split.md").read_text() in page
-    assert main([*words[:-4], "--width", "9", "--out", str(tmp_path)]) == 2
-    assert "choose another --out" in capsys.readouterr().err
+    assert main([*words, "--budget", "0"]) == 0
+    assert capsys.readouterr().out == page and (tmp_path / "split.md").read_text() in page
+    assert main([*words[:-6], "--width", "9", *words[-4:]]) == 2
+    assert "holds a run with other elements" in capsys.readouterr().err
 
 
 def _cifar100(folder: Path) -> None:
@@ -127,10 +123,9 @@ def test_table2_prints_the_paper_beside_ours_and_continues(tmp_path: Path, capsy
     (ep_title,) = [line for line in captured.err.splitlines() if "; ep, " in line]
     assert "6 × convolutional-hopfield" in ep_title and len(ep_title) < 200
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "| 12 |" in line]
-    assert [row[:5] for row in rows] == [["cifar100", "12", "EP", "1", "1"], ["cifar100", "12", "ID", "1", "1"]]
-    assert all(row[5] == row[7] == row[9] == "–" for row in rows)
-    assert all("±" not in row[6] + row[8] and float(row[8]) >= float(row[6]) for row in rows)
-    assert "no figure of the paper stands beside these runs" in page
+    assert [row[:5] for row in rows] == [["cifar100", "12", "ep", "1", "1"], ["cifar100", "12", "bp", "1", "1"]]
+    assert all(row[8:] == ["–"] * 3 for row in rows)
+    assert all("±" not in row[5] + row[6] and float(row[6]) >= float(row[5]) for row in rows)
     with open(tmp_path / "out" / "table2.csv") as file:
         assert [row["method"] for row in csv.DictReader(file)] == ["ep", "bp"]
     # With no time left the stored runs are not begun again, and nothing new is.

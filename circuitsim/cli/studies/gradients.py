@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from circuitsim.cli.studies.runner import csv_text, deliver, markdown
 from circuitsim.errors import UsageError
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
-# By how much the widths of the published chain are divided.
 DIVISORS = {"small": 16, "paper": 1}
+"""Size → what the widths of the published chain are divided by."""
+
+Findings = tuple[list[str], str, Callable[[Any], None]]
+"""Lines of a page, a table as CSV, what draws on a figure."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of both studies."""
-    parser.add_argument(
-        "--size", choices=list(DIVISORS), default="small", help="widths over 16 (small), or as published"
-    )
-    parser.add_argument("--beta", type=float, default=1e-4, metavar="B", help="nudge for errors of size 1 (1e-4)")
-    parser.add_argument("--sweeps", type=int, default=60, metavar="T", help="free sweeps (60)")
-    parser.add_argument("--nudged-sweeps", type=int, default=15, metavar="K", help="nudged sweeps (the paper's 15)")
-    parser.add_argument("--batch", type=int, default=2, metavar="N", help="samples (2)")
-    parser.add_argument("--dataset", metavar="NAME", help="cifar10, cifar100 or imagenet32; otherwise random images")
-    parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random weights and samples (0)")
-    parser.add_argument("--out", metavar="DIR", help="write figure, table and page here")
+class GradientStudy(NamedTuple):
+    """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain.
+
+    Attributes
+    ----------
+    name, title : str
+        Of its command and files; head of its page.
+    compare : callable
+        ``compare(chain, x, y, seed)`` gives `Findings`.
+    """
+
+    name: str
+    title: str
+    compare: Callable[[Any, Any, Any, int], Findings]
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The options."""
+        sizes = "widths over 16 (small), or as published"
+        parser.add_argument("--size", choices=list(DIVISORS), default="small", help=sizes)
+        parser.add_argument("--beta", type=float, default=1e-4, metavar="B", help="nudge for errors of size 1 (1e-4)")
+        parser.add_argument("--sweeps", type=int, default=60, metavar="T", help="free sweeps (60)")
+        parser.add_argument("--nudged-sweeps", type=int, default=15, metavar="K", help="nudged sweeps (the paper's 15)")
+        parser.add_argument("--batch", type=int, default=2, metavar="N", help="samples (2)")
+        colour = "cifar10, cifar100 or imagenet32; otherwise random images"
+        parser.add_argument("--dataset", metavar="NAME", help=colour)
+        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
+        parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random weights and samples (0)")
+        parser.add_argument("--out", metavar="DIR", help="write figure, table and page here")
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Compare, print the page, and write the requested files."""
+        chain, x, y = _setting(args)
+        lines, table, draw = self.compare(chain, x, y, args.seed)
+        page = [f"# {self.title}", "", _about(args, chain), "", *lines, "", _kinks(chain, x, y), "", ""]
+        deliver(args.out, self.name, "\n".join(page), table, draw)
+        return 0
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
@@ -36,78 +60,56 @@ def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: 
     from circuitsim.ffebm.architectures import LayerSizes, published
     from circuitsim.ffebm.description import build_chain
 
-    table = published()["layers"]["figure"]
-    divisor = DIVISORS[size]
+    table, divisor = published()["layers"]["figure"], DIVISORS[size]
     # With fewer channels a kernel's sum has fewer terms; V grows so that the sums have equal size.
-    narrow = {
-        "channels": [width // divisor for width in table["channels"]],
-        "dense": [width // divisor for width in table["dense"]],
-        "variance": table["variance"] * divisor,
-    }
-    layers = LayerSizes(
-        **{**table, **narrow, "free": sweeps, "nudged": nudged, "normalise": published()["pixels"]["cifar10"]}
-    )
+    narrow = {name: [width // divisor for width in table[name]] for name in ("channels", "dense")}
+    sweep = {"free": sweeps, "nudged": nudged, "normalise": published()["pixels"]["cifar10"]}
+    layers = LayerSizes(**{**table, **narrow, "variance": table["variance"] * divisor, **sweep})
     return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)
 
 
-def run_gdu(args: argparse.Namespace) -> int:
+def _curves(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     """Figure 3: estimates of single weights, sweep by sweep."""
-    import numpy as np
-
     from circuitsim.ffebm.comparison import gradient_curves
 
-    chain, x, y = _setting(args)
-    curves = gradient_curves(chain, x, y, seed=args.seed)
-    weights = [curve for curve in curves if "weights" in curve.name]
+    curves = gradient_curves(chain, x, y, seed=seed)
+    columns = ["parameter", "first", "worst", "last"]
     rows = [
-        (curve.name, f"{curve.deviation[0]:.3g}", f"{curve.deviation.max():.3g}", f"{curve.deviation[-1]:.3g}")
-        for curve in curves
+        dict(zip(columns, [c.name, *(f"{v:.3g}" for v in (c.deviation[0], c.deviation.max(), c.deviation[-1]))]))
+        for c in curves
     ]
+    text = "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end."
     worst = max(float(curve.deviation.max()) for curve in curves)
-    lines = [
-        "# Every nudged sweep is a step of backpropagation",
-        "",
-        _about(args, chain),
-        "",
-        "Largest |EP − ID| of all entries over the largest |ID|: after the first nudged sweep, at worst, at the end.",
-        "",
-        *_table(("parameter", "first", "worst", "last"), rows),
-        "",
-        f"worst of all parameters and sweeps: {worst:.3g}",
-        "",
-        _kinks(chain, x, y),
-        "",
-    ]
-    series = [
-        (curve.name, sweep + 1, *(f"{v:.9g}" for v in np.concatenate([curve.ep[sweep], curve.id[sweep]])))
+    entries = range(curves[0].ep.shape[1])
+    head = ["parameter", "sweep", *(f"ep{k}" for k in entries), *(f"id{k}" for k in entries)]
+    table = [
+        [curve.name, sweep, *map(float, ep), *map(float, by_id)]
         for curve in curves
-        for sweep in range(len(curve.ep))
+        for sweep, (ep, by_id) in enumerate(zip(curve.ep, curve.id), start=1)
     ]
-    entries = curves[0].ep.shape[1]
-    names = ["parameter", "sweep", *(f"ep{k}" for k in range(entries)), *(f"id{k}" for k in range(entries))]
-    return _deliver(args, "gdu", lines, names, series, lambda figure: _draw_curves(figure, weights))
+    weights = [curve for curve in curves if "weights" in curve.name]
+    lines = [text, "", *markdown(columns, rows), "", f"worst of all parameters and sweeps: {worst:.3g}"]
+    return lines, csv_text(head, table), lambda figure: _draw_curves(figure, weights)
 
 
-def run_cosine(args: argparse.Namespace) -> int:
+def _cosines(chain: Any, x: Any, y: Any, seed: int) -> Findings:
     """Figure 4: cosines, layer by layer."""
     from circuitsim.ffebm.comparison import gradient_cosines
 
-    chain, x, y = _setting(args)
-    cosines = gradient_cosines(chain, x, y)
-    rows = [(name, chain.elements[int(name.split(".")[0])].kind, f"{value:.9f}") for name, value in cosines.items()]
-    lines = [
-        "# Cosine between the gradients of EP and of implicit differentiation",
-        "",
-        _about(args, chain),
-        "",
-        *_table(("parameter", "of", "cosine"), rows),
-        "",
-        f"least: {min(cosines.values()):.9f}",
-        "",
-        _kinks(chain, x, y),
-        "",
-    ]
-    return _deliver(args, "cosine", lines, ["parameter", "of", "cosine"], rows, lambda f: _draw_cosines(f, cosines))
+    cosines, columns = gradient_cosines(chain, x, y), ["parameter", "of", "cosine"]
+    kinds = [chain.elements[int(name.split(".")[0])].kind for name in cosines]
+    rows = [[name, kind, f"{value:.9f}"] for (name, value), kind in zip(cosines.items(), kinds)]
+    lines = [*markdown(columns, [dict(zip(columns, row)) for row in rows]), "", f"least: {min(cosines.values()):.9f}"]
+
+    def draw(figure: Any) -> None:
+        axes = figure.add_subplot()
+        axes.plot(range(len(cosines)), list(cosines.values()), "o-", label="EP against ID")
+        axes.axhline(1.0, color="#8a919c", linewidth=0.8)
+        axes.set_xticks(range(len(cosines)), list(cosines), rotation=90, fontsize=7)
+        axes.set(ylabel="cosine", xlabel="parameter, first to last", ylim=(min(0.99, min(cosines.values())), 1.0005))
+        axes.legend(frameon=False)
+
+    return lines, csv_text(columns, rows), draw
 
 
 def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
@@ -150,63 +152,21 @@ def _kinks(chain: Any, x: Any, y: Any) -> str:
     return f"share of clamped units that change between the phases (kinks): {share:.3g}{hint}"
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    lines = [" | ".join(names), " | ".join("---" for _ in names), *(" | ".join(map(str, row)) for row in rows)]
-    return [f"| {line} |" for line in lines]
-
-
-def _deliver(
-    args: argparse.Namespace, name: str, lines: list[str], columns: list[str], rows: Sequence[Sequence[Any]], draw: Any
-) -> int:
-    from circuitsim._files import atomic_write
-    from circuitsim.training.curves import save_figure
-
-    print("\n".join(lines))
-    if args.out is None:
-        return 0
-    from matplotlib.figure import Figure
-
-    directory = Path(args.out)
-    directory.mkdir(parents=True, exist_ok=True)
-    atomic_write(directory / f"{name}.md", "\n".join(lines).encode())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    atomic_write(directory / f"{name}.csv", text.getvalue().encode())
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    draw(figure)
-    save_figure(figure, directory / f"{name}.png")
-    print(f"written to {directory}: {name}.md, {name}.csv, {name}.png")
-    return 0
-
-
-def _draw_curves(figure: Any, curves: Sequence[Any]) -> None:
+def _draw_curves(figure: Any, curves: list[Any]) -> None:
     """A panel for each layer: ID in colour, EP dotted in black on it."""
-    columns = 4
+    figure.set_size_inches(11, 7)
     for place, curve in enumerate(curves, start=1):
-        axes = figure.add_subplot(-(-len(curves) // columns), columns, place)
-        sweeps = range(1, len(curve.ep) + 1)
+        axes, sweeps = figure.add_subplot(-(-len(curves) // 4), 4, place), range(1, len(curve.ep) + 1)
         by_id = axes.plot(sweeps, curve.id, linewidth=2.5, alpha=0.6)
         by_ep = axes.plot(sweeps, curve.ep, "k:", linewidth=1.2)
         if place == 1:
-            figure.legend(
-                [by_id[0], by_ep[0]],
-                ["implicit differentiation", "equilibrium propagation"],
-                ncols=2,
-                frameon=False,
-                loc="outside upper center",
-            )
+            names = ["implicit differentiation", "equilibrium propagation"]
+            figure.legend([by_id[0], by_ep[0]], names, ncols=2, frameon=False, loc="outside upper center")
         axes.set_title(curve.name, fontsize=8)
         axes.tick_params(labelsize=6)
     figure.supxlabel("sweeps: backward (ID) and nudged (EP)")
     figure.supylabel("estimated ∂ℓ/∂w of single weights")
 
 
-def _draw_cosines(figure: Any, cosines: dict[str, float]) -> None:
-    axes = figure.add_subplot()
-    axes.plot(range(len(cosines)), list(cosines.values()), "o-", label="EP against ID")
-    axes.axhline(1.0, color="#8a919c", linewidth=0.8)
-    axes.set_xticks(range(len(cosines)), list(cosines), rotation=90, fontsize=7)
-    axes.set(ylabel="cosine", xlabel="parameter, first to last", ylim=(min(0.99, min(cosines.values())), 1.0005))
-    axes.legend(frameon=False)
+GDU = GradientStudy("gdu", "Every nudged sweep is a step of backpropagation", _curves)
+COSINE = GradientStudy("cosine", "Cosine between the gradients of EP and of implicit differentiation", _cosines)

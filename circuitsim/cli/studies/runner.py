@@ -1,0 +1,340 @@
+"""One runner for the studies of ``circuitsim reproduce``: networks of a grid, trained with several seeds, resumable.
+
+A study is a table (`Study`): its grid, how a point of it is trained, and the columns of a row. Runs are stored in
+folders and continued; the page, the CSV file and the picture are the same for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import itertools
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from circuitsim.cli.seeds import train_run
+from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.errors import UsageError
+from circuitsim.training.history import Row
+
+COMPILED = (
+    "Seconds are those of a shared machine; those of a run's first epoch include the compilation of kernels where no "
+    "cache holds them (circuitsim warm-up makes it ahead)."
+)
+"""What pages say of seconds."""
+
+Key = dict[str, Any]
+"""A point of a study's grid: axis → value."""
+
+
+class Run(NamedTuple):
+    """One trained network: its point of the grid, its seed, what it was trained on, its history, further measures."""
+
+    key: Key
+    seed: int
+    dataset: str
+    history: list[Row]
+    measures: dict[str, float]
+
+    @property
+    def error(self) -> float:
+        """Test error after the last epoch, %."""
+        return 100.0 * self.history[-1]["test_error"]
+
+
+def nothing(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:
+    """No further measures."""
+    return {}
+
+
+def every(key: Key) -> bool:
+    """All points of a grid."""
+    return True
+
+
+def no_more(parser: argparse.ArgumentParser) -> None:
+    """No options beyond those of all studies."""
+
+
+class Study(NamedTuple):
+    """A study, of functions that other processes can import.
+
+    Attributes
+    ----------
+    name, title, about : str
+        Of its command and files; head of its page; what is compared, in sentences.
+    axes : mapping of str to tuple
+        Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
+    options : callable
+        ``options(args, key)``: those of ``circuitsim train`` for a point of the grid.
+    cells : callable
+        ``cells(args, runs, all_runs)``: the columns of a row, for all seeds of a point.
+    figure : callable
+        ``figure(args, run)``: the paper's test error, %, where the run is comparable with it; else None.
+    seeds : int
+        By default.
+    usual : mapping of str to str
+        Axis → the default of its option, where that is not all values.
+    keys : callable
+        Which points of the grid there are.
+    measure : callable
+        ``measure(args, key, experiment)`` after the training.
+    more : callable
+        Adds options of its own to a parser.
+    over : str
+        Axis over which the picture shows accuracies; without it errors are shown over the epochs.
+    """
+
+    name: str
+    title: str
+    about: str
+    axes: Mapping[str, tuple[Any, ...]]
+    options: Callable[[argparse.Namespace, Key], dict[str, Any]]
+    cells: Callable[[argparse.Namespace, list[Run], list[Run]], dict[str, str]]
+    figure: Callable[[argparse.Namespace, Run], float | None]
+    seeds: int = 1
+    usual: Mapping[str, str] = {}
+    keys: Callable[[Key], bool] = every
+    measure: Callable[[argparse.Namespace, Key, Any], dict[str, float]] = nothing
+    more: Callable[[argparse.ArgumentParser], None] = no_more
+    over: str = ""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The options of the study."""
+        for axis, values in self.axes.items():
+            text = self.usual.get(axis) or ",".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)
+            parser.add_argument(f"--{axis}s", default=text, metavar="LIST", help=f"with commas between ({text})")
+        parser.add_argument("--seeds", type=int, default=self.seeds, metavar="N", help=f"runs of each ({self.seeds})")
+        parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (each network's own number)")
+        parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes")
+        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
+        parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
+        add_workers(parser, "this one")
+        parser.add_argument("--out", metavar="DIR", help=f"write {self.name}.md, .csv and .png here")
+        self.more(parser)
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Train, print the page, and write the requested files."""
+        values = [self._chosen(axis, getattr(args, f"{axis}s")) for axis in self.axes]
+        grid = [dict(zip(self.axes, point)) for point in itertools.product(*values)]
+        tasks = [Task(self, key, seed) for key in grid if self.keys(key) for seed in range(args.seeds)]
+        runs, interrupted = trained(tasks, args)
+        if not runs:
+            raise UsageError("no network finished an epoch; give more time with --budget")
+        deliver(
+            args.out, self.name, self.page(args, runs), self.table(runs), lambda figure: self.draw(figure, args, runs)
+        )
+        return 130 if interrupted else 0
+
+    def _chosen(self, axis: str, text: str) -> list[Any]:
+        """The values that a list names, in the order of the grid; numbers as they are given."""
+        known = self.axes[axis]
+        if isinstance(known[0], float):
+            try:
+                found = [float(word) for word in text.split(",")]
+            except ValueError:
+                found = [math.nan]
+            least = min(*known, 1e-3)
+            if not all(least <= value < 100.0 for value in found):
+                limits = f"from {least:g} to 100 with commas between them"
+                raise UsageError(f"--{axis}s takes numbers {limits}, not {text!r}")
+            return found
+        names = {str(value): value for value in known}
+        for word in text.split(","):
+            if word not in names:
+                raise UsageError(f"there is no {axis} '{word}' in this study; there are {', '.join(names)}")
+        return [value for word, value in names.items() if word in text.split(",")]
+
+    # ------------------------------------------------------------------ what is written
+    def page(self, args: argparse.Namespace, runs: list[Run]) -> str:
+        """The study in Markdown: one row a point of the grid."""
+        rows = []
+        for group in groups(runs):
+            epochs = sorted({int(run.history[-1]["epoch"]) for run in group})
+            head = {
+                axis: f"{value:g}" if isinstance(value, float) else str(value) for axis, value in group[0].key.items()
+            }
+            counts = {"runs": str(len(group)), "epochs": "–".join(map(str, sorted({epochs[0], epochs[-1]})))}
+            rows.append(head | counts | self.cells(args, group, runs))
+        names = ", ".join(sorted({run.dataset for run in runs}))
+        lines = [f"# {self.title}", "", f"{self.about} Trained here on {names}.", "", *markdown(list(rows[0]), rows)]
+        return "\n".join([*lines, "", f"± is the deviation between runs. {COMPILED}", ""])
+
+    def table(self, runs: list[Run]) -> str:
+        """One row a run and epoch; measures stand in a run's last row."""
+        rows = [
+            {
+                **run.key,
+                "seed": run.seed,
+                "dataset": run.dataset,
+                **row,
+                **(run.measures if row is run.history[-1] else {}),
+            }
+            for run in runs
+            for row in run.history
+        ]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        return csv_text(columns, [[row.get(name, "") for name in columns] for row in rows])
+
+    def draw(self, figure: Any, args: argparse.Namespace, runs: list[Run]) -> None:
+        """Test errors over the epochs, the paper's as dotted lines; or accuracies over an axis."""
+        from circuitsim.training.curves import marker_of, percent_over_epochs
+
+        axes = figure.add_subplot()
+        if self.over:
+            lines: dict[str, list[tuple[Any, float]]] = {}
+            for group in groups(runs):
+                rest = ", ".join(f"{axis} {value}" for axis, value in group[0].key.items() if axis != self.over)
+                lines.setdefault(rest, []).append((group[0].key[self.over], 100.0 - fmean(run.error for run in group)))
+            for label, points in lines.items():
+                axes.plot(*zip(*points), marker="o", label=label)
+            axes.set_xticks(sorted({run.key[self.over] for run in runs}))
+            axes.set(xlabel=self.over, ylabel="test accuracy, %", title=self.title)
+        else:
+            dotted = ""
+            for k, group in enumerate(groups(runs)):
+                for run in group:
+                    named = {"label": " ".join(map(str, run.key.values()))} if run is group[0] else {}
+                    errors, epochs = ([row[name] for row in run.history] for name in ("test_error", "epoch"))
+                    percent = [100.0 * error for error in errors]
+                    axes.plot(epochs, percent, color=f"C{k}", linewidth=1, marker=marker_of(len(epochs)), **named)
+                level = self.figure(args, group[0])
+                if level is not None:
+                    dotted = " (dotted: the paper's)"
+                    axes.axhline(level, color=f"C{k}", linewidth=0.8, linestyle=":")
+            percent_over_epochs(axes, f"test error{dotted}")
+        axes.legend(frameon=False, fontsize="small")
+
+
+class Task(NamedTuple):
+    """One network to train, for any process."""
+
+    study: Study
+    key: Key
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of the run: its folder and its progress line."""
+        words = (f"{value:g}" if isinstance(value, float) else str(value) for value in self.key.values())
+        return "-".join([self.study.name, *words, str(self.seed)])
+
+
+class _Order(NamedTuple):
+    """A task with the options of the study, the time after which nothing is trained, and the titles shown so far (None:
+    a run beside others, which shows nothing)."""
+
+    task: Task
+    args: argparse.Namespace
+    end: float | None
+    shown: set[str] | None
+
+
+def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run], bool]:
+    """The runs that finished an epoch, in the order of the tasks, and whether they were interrupted.
+
+    Raises
+    ------
+    UsageError
+        An extent that trains nothing.
+    """
+    from circuitsim.executors import executor_of, in_order
+    from circuitsim.training.interrupt import interrupt_flag
+
+    for name in ("seeds", "epochs", "samples"):
+        number = getattr(args, name, None)
+        if number is not None and number < 1:
+            raise UsageError(f"--{name} must be at least 1, not {number}")
+    if args.budget is not None and not 0.0 <= args.budget < math.inf:
+        raise UsageError(f"--budget is a number of minutes (0: show stored runs only), not {args.budget}")
+    end = None if args.budget is None else time.time() + 60.0 * args.budget
+    plain = argparse.Namespace(**{name: value for name, value in vars(args).items() if not callable(value)})
+    apart = args.dask is not None or args.workers not in (None, 1)
+    orders = [_Order(task, plain, end, None if apart else set()) for task in tasks]
+    found: list[Run | None] = []
+    with (
+        interrupt_flag() as stopped,
+        workers_of(args.workers, args.dask) as (workers, given),
+        executor_of(workers or 1, given) as (pool, count),
+    ):
+        for result in in_order(pool, count, _train, orders):
+            found.append(result)
+            if apart:
+                print(f"{len(found)} of {len(orders)} runs done", file=sys.stderr)
+        return [run for run in found if run is not None], stopped()
+
+
+def _train(order: _Order) -> Run | None:
+    """Train a network, or continue it; None without a finished epoch."""
+    from circuitsim.training.interrupt import interrupt_flag
+
+    task, args, end = order.task, order.args, order.end
+    folder = None if args.runs is None else Path(args.runs)
+    with interrupt_flag() as stopped:
+
+        def late() -> bool:
+            return stopped() or (end is not None and time.time() >= end)
+
+        # Stored runs are shown even after the time limit; new ones are not begun.
+        if late() and (folder is None or not (folder / task.name).exists()):
+            return None
+        given = {"seed": task.seed, **task.study.options(args, task.key)}
+        made, dataset, history = train_run(task.name, given, args.epochs, folder, late, order.shown)
+        if not history:
+            return None
+        return Run(task.key, task.seed, dataset, history, task.study.measure(args, task.key, made))
+
+
+# ---------------------------------------------------------------------- pages
+def groups(runs: list[Run]) -> list[list[Run]]:
+    """Runs of one point of the grid each."""
+    return [list(group) for _, group in itertools.groupby(runs, key=lambda run: run.key)]
+
+
+def published(figures: Mapping[str, str], comparable: bool) -> dict[str, str]:
+    """A paper's figures; "–" for each where the runs are of other data or of another network."""
+    return {name: figure if comparable else "–" for name, figure in figures.items()}
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean ± deviation; of one run its value."""
+    return f"{fmean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table in Markdown."""
+    cells = [columns, ["---"] * len(columns), *([str(row[name]) for name in columns] for row in rows)]
+    return ["| " + " | ".join(line) + " |" for line in cells]
+
+
+def csv_text(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()
+
+
+def deliver(out: str | None, name: str, page: str, table: str, draw: Callable[[Any], None]) -> None:
+    """Print a page; write it, its table and its picture, each whole or not at all, into a folder."""
+    print(page, end="")
+    if out is None:
+        return
+    from matplotlib.figure import Figure
+
+    from circuitsim._files import atomic_write
+    from circuitsim.training.curves import save_figure
+
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write(folder / f"{name}.md", page.encode())
+    atomic_write(folder / f"{name}.csv", table.encode())
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    draw(figure)
+    save_figure(figure, folder / f"{name}.png")
+    print(f"written to {out}: {name}.md, {name}.csv, {name}.png")
