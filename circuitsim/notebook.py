@@ -32,13 +32,11 @@ def html_of(source: Any) -> str:
 
 
 def svg_of(source: OperatingPoint | Circuit) -> str:
-    """The drawing of a circuit; of a large one its blocks."""
-    from circuitsim.plotting.block_svg import overview_svg
-    from circuitsim.plotting.division import division
+    """The drawing of a circuit; of a large one what `draw_circuit` shows in its place."""
+    from circuitsim.plotting import draw_circuit, rendered
     from circuitsim.plotting.svg import circuit_svg
 
-    whole = division(circuit_of(source))
-    return circuit_svg(source) if whole is None else overview_svg(source, whole)
+    return circuit_svg(source) or rendered(draw_circuit(source), "svg").decode()
 
 
 def save(source: OperatingPoint | Circuit, path: str | os.PathLike[str]) -> None:
@@ -54,7 +52,9 @@ def save(source: OperatingPoint | Circuit, path: str | os.PathLike[str]) -> None
 
 
 def _drawing(source: OperatingPoint | Circuit) -> str:
-    return svg_of(source) if len(circuit_of(source)) <= DRAWN else ""
+    from circuitsim.plotting.svg import circuit_svg
+
+    return circuit_svg(source) if len(circuit_of(source)) <= DRAWN else ""
 
 
 def of_circuit(circuit: Circuit) -> str:

@@ -11,8 +11,8 @@ from circuitsim.cli.solving import add_solving
 
 EPILOG = """\
 Colour is voltage, width and arrows are current, conducting diodes are filled. Every connection to ground has a ground
-symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output is given. A large
-circuit is a diagram of blocks, which `circuitsim report` opens.
+symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output is given. Of a circuit
+with more than 160 nodes that is not in layers it is a table of the worst nodes and elements, or a power grid's map.
 
 examples:
   circuitsim graph netlists/rectifier-bridge.cir

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
-The drawing can be moved, zoomed and searched; a press on a heading sorts a table; all of it works by keyboard.
+The drawing can be moved, zoomed and searched; a click on a heading sorts a table; all of it works by keyboard.
 A deck with .dc, .step, .temp or .tran has its curves too. A deck without a steady state shows in red what prevents
 it (exit code 3).
 

@@ -39,7 +39,7 @@ class Picture(NamedTuple):
         Raises
         ------
         UsageError
-            Another ending, or a circuit with more elements than a picture can show.
+            Another ending.
         """
         import_module(RENDERER).save(self.source, path)
 

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.circuit.source import circuit_of
-from circuitsim.plotting.block_figure import draw_blocks
-from circuitsim.plotting.division import division
-from circuitsim.plotting.drawing import Drawing, Label, arrange, shown
+from circuitsim.plotting.drawing import Drawing, Label, arrange
 from circuitsim.plotting.figure import FAINT, INK, MARGIN, colours_of, plain, sheet
+from circuitsim.plotting.worst import draw_worst
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
 def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None = None, unit: str = "A") -> Figure:
     """Draw a circuit, with its voltages and currents if it is solved.
 
-    Up to some hundred nodes as a schematic with symbols and labels. Beyond that as coloured lines; where these would be
-    a tangle, as a diagram of blocks (`circuitsim report` opens them).
+    Up to 160 nodes as a schematic with symbols and labels, beyond as coloured lines if the circuit is in layers. For
+    other large circuits the figure is the map of a power grid's drops, or tables of the worst nodes and elements.
 
     Parameters
     ----------
@@ -36,22 +34,14 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
         What the widths of wires show, in ``unit``; the currents if not given.
     unit : str
         ``"A"`` for currents, ``"S"`` for conductances.
-
-    Raises
-    ------
-    UsageError
-        A circuit with more elements than a picture can show.
     """
-    circuit = circuit_of(source)
-    whole = division(circuit) if strength is None else None
-    if whole is not None:
-        return draw_blocks(source, whole)
-    what = shown(source, strength)
-    drawing = arrange(what)
-    paper = sheet(drawing.low - MARGIN, drawing.high + MARGIN, circuit.title)
-    colours = None if what.voltages is None else potential_colours(drawing, what.voltages)
-    _paint(paper.axes, drawing, what.voltages, colours, paper.scale)
-    paper.finish(colours, notes(drawing, what.unique, unit))
+    drawing = arrange(source, strength)
+    if drawing is None:
+        return draw_worst(source)
+    paper = sheet(drawing.low - MARGIN, drawing.high + MARGIN, drawing.circuit.title)
+    colours = None if drawing.voltages is None else potential_colours(drawing, drawing.voltages)
+    _paint(paper.axes, drawing, drawing.voltages, colours, paper.scale)
+    paper.finish(colours, notes(drawing, drawing.unique, unit))
     return paper.figure
 
 

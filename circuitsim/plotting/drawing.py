@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,11 +11,10 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
 from circuitsim.circuit.source import circuit_of
-from circuitsim.errors import UsageError
 from circuitsim.plotting.controls import ControlArrow, control_arrows
 from circuitsim.plotting.labels import Place, Placer, Text
 from circuitsim.plotting.lanes import beside, direction
-from circuitsim.plotting.layout import ON_GRID, Effort, place
+from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.places import along_wire, node_places, stacked
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
 from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
@@ -91,6 +90,10 @@ class Drawing(NamedTuple):
         Elements with both ends on one node, which are not drawn.
     strongest : float
         What the widest wire carries; 0 without an operating point.
+    voltages : (n_nodes,) float array or None
+        V.
+    unique : (m,) bool array or None
+        Whether each current is unique.
     """
 
     circuit: Circuit
@@ -105,6 +108,8 @@ class Drawing(NamedTuple):
     detailed: bool
     loops: list[int]
     strongest: float
+    voltages: np.ndarray | None
+    unique: np.ndarray | None
 
 
 class Shown(NamedTuple):
@@ -133,18 +138,8 @@ class Shown(NamedTuple):
 
 
 def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Shown:
-    """What is to be drawn of an operating point, or of a circuit without one.
-
-    Raises
-    ------
-    UsageError
-        A circuit with more elements than a picture can show.
-    """
+    """What is to be drawn of an operating point, or of a circuit without one."""
     circuit = circuit_of(source)
-    if len(circuit) > MOST:
-        raise UsageError(
-            f"the circuit has {len(circuit):,} elements, a drawing shows at most {MOST:,}; draw a sub-circuit"
-        )
     if isinstance(source, Circuit):
         return Shown(circuit)
     regions = ((k, source.region(k)) for k in range(len(circuit)))
@@ -153,33 +148,26 @@ def shown(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) 
     return Shown(circuit, source.voltages, source.currents, source.unique, source.intervals, conducting, width)
 
 
-def arrange(what: Shown, elements: Sequence[int] | None = None, effort: Effort | None = None) -> Drawing:
-    """Lines, outlines and texts of a circuit, or of some of its elements.
-
-    Parameters
-    ----------
-    what : Shown
-    elements : sequence of int, optional
-        Positions of the elements to draw; all by default.
-    effort : Effort, optional
-        Of one of many drawings.
-    """
-    plan = sketch(what.circuit, elements)
-    kinds = what.circuit.arrays().kind
-    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)], effort)
+def arrange(source: OperatingPoint | Circuit, strength: np.ndarray | None = None) -> Drawing | None:
+    """Lines, outlines and texts of a circuit; None of one that is too large for a drawing (`layout.place`)."""
+    circuit = circuit_of(source)
+    if len(circuit) > MOST:
+        return None
+    plan = sketch(circuit)
+    kinds = circuit.arrays().kind
+    placed = place(plan, [b.start for b in plan.bundles if any(kinds[k] == VOLTAGE for k in b.elements)])
+    if placed is None:
+        return None
     detailed = len(plan.node) <= ON_GRID
     where = placed.positions * (CELL if detailed else 0.55)
-    shades = SHADES if elements is None else 2
-    return _Draughtsman(what, plan, where, placed.share, detailed, shades).drawing()
+    return _Draughtsman(shown(source, strength), plan, where, placed.share, detailed).drawing()
 
 
 class _Draughtsman:
     """Collects lines, outlines and labels while the circuit is walked through."""
 
-    def __init__(
-        self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool, shades: int
-    ) -> None:
-        self.what, self.plan, self.where, self.detailed, self.shades = what, plan, where, detailed, shades
+    def __init__(self, what: Shown, plan: Sketch, where: np.ndarray, share: np.ndarray, detailed: bool) -> None:
+        self.what, self.plan, self.where, self.detailed = what, plan, where, detailed
         self.share = share.tolist()
         self.arrays = what.circuit.arrays()
         currents = np.zeros(len(what.circuit)) if what.currents is None else what.currents
@@ -222,6 +210,8 @@ class _Draughtsman:
             self.detailed,
             self.plan.loops,
             self.strongest,
+            self.what.voltages,
+            self.what.unique,
         )
 
     def _corners(self, labels: list[Label], controls: list[ControlArrow]) -> tuple[np.ndarray, np.ndarray]:
@@ -311,7 +301,7 @@ class _Draughtsman:
             self.strokes.append(Stroke(line, width, k))
             return
         begin, end = (float(self.what.voltages[node]) for node in nodes)
-        steps = min(self.shades, len(line) - 1)
+        steps = min(SHADES, len(line) - 1)
         marks = np.linspace(0, len(line) - 1, steps + 1).round().astype(int)
         for j, (p, q) in enumerate(pairwise(marks.tolist())):
             self.strokes.append(Stroke(line[p : q + 1], width, k, begin + (end - begin) * (j + 0.5) / steps))

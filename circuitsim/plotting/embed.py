@@ -1,15 +1,13 @@
 """Initial positions: distances in the plane approximate the number of elements between nodes.
 
-Deterministic: no random start. Pivot MDS (Brandes & Pich 2007), then stress majorisation where that is affordable.
+Deterministic, without a random start: classical scaling, then stress majorisation.
 """
 
 from __future__ import annotations
 
 import numpy as np
-
-PIVOTS = 60
-DENSE = 300
-"""Up to this many vertices stress is minimised over all pairs."""
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import shortest_path
 
 
 def embed(n: int, edges: np.ndarray) -> np.ndarray:
@@ -27,51 +25,21 @@ def embed(n: int, edges: np.ndarray) -> np.ndarray:
     """
     if n == 1:
         return np.zeros((1, 2))
-    distance = _distances(n, edges, min(n, PIVOTS if n > DENSE else n))
-    positions = _pivot_mds(distance)
-    if n <= DENSE:
-        positions = _majorise(positions, distance)
-    return _turned(positions, edges)
+    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
+    distance = shortest_path(graph, directed=False, unweighted=True)
+    return _turned(_majorise(_scaled(distance), distance), edges)
 
 
-def _distances(n: int, edges: np.ndarray, pivots: int) -> np.ndarray:
-    """Hops from ``pivots`` far-apart vertices to all, (pivots, n)."""
-    neighbours: list[list[int]] = [[] for _ in range(n)]
-    for u, v in edges.tolist():
-        neighbours[u].append(v)
-        neighbours[v].append(u)
-    rows = np.zeros((pivots, n))
-    nearest = np.full(n, np.inf)
-    start = 0
-    for k in range(pivots):
-        if pivots == n:
-            start = k
-        seen = {start: 0}
-        frontier = [start]
-        while frontier:
-            following = []
-            for u in frontier:
-                for v in neighbours[u]:
-                    if v not in seen:
-                        seen[v] = seen[u] + 1
-                        following.append(v)
-            frontier = following
-        rows[k, list(seen)] = list(seen.values())
-        nearest = np.minimum(nearest, rows[k])
-        start = int(np.argmax(nearest))
-    return rows
-
-
-def _pivot_mds(distance: np.ndarray) -> np.ndarray:
+def _scaled(distance: np.ndarray) -> np.ndarray:
+    """Classical scaling (Torgerson 1952) of distances (n, n)."""
     square = distance**2
     centred = -0.5 * (square - square.mean(0) - square.mean(1)[:, None] + square.mean())
     vectors = np.linalg.svd(centred @ centred.T)[0][:, :2]
-    positions = np.zeros((distance.shape[1], 2))
-    positions[:, : vectors.shape[1]] = centred.T @ vectors
+    positions = centred.T @ vectors
     # The sign of a singular vector is the library's choice; the first vertex decides it.
     sign = np.where(positions[0] < 0, 1.0, -1.0)
     spread = np.abs(positions).max(initial=1e-12)
-    # Vertices of equal distances to all pivots must differ in position: a spiral separates them.
+    # Vertices of equal distances to all others must differ in position: a spiral separates them.
     turn = np.arange(len(positions)) * 2.399963
     return positions * sign / spread * distance.max() / 2 + 0.01 * np.column_stack([np.cos(turn), np.sin(turn)])
 

@@ -55,10 +55,8 @@ class Grid:
         parent: np.ndarray,
         weight: np.ndarray,
         shapes: Sequence[Shape] = (),
-        budget: int = BUDGET,
     ) -> None:
         n = len(start)
-        self.budget = budget
         self.shapes = [vertices.tolist() for vertices, _ in shapes]
         self.fixed = {v for shape in self.shapes for v in shape}
         self.slanted = np.zeros(len(edges), dtype=bool)
@@ -164,7 +162,7 @@ class Grid:
         """Move vertices, with their ground symbols, and whole branches, as long as that helps and the budget lasts."""
         branches = self._branches()
         better = len(self.cells) > 1
-        while better and self.tries < self.budget:
+        while better and self.tries < BUDGET:
             better = False
             for shape in self.shapes:
                 group = [*shape, *(child for v in shape for child in self.children[v])]
@@ -248,7 +246,7 @@ class Grid:
                 rated.append((self._lengths(edges, places, moves) - before, order, moves))
         conflicts: dict[tuple[int, ...], tuple[np.ndarray, float]] = {}
         for cheap, _, moves in sorted(rated, key=lambda item: item[:2]):
-            if self.tries >= self.budget:
+            if self.tries >= BUDGET:
                 break
             moved = tuple(moves)
             if moved not in conflicts:

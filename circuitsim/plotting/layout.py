@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.plotting.embed import embed
-from circuitsim.plotting.grid import BUDGET, Grid, Shape
+from circuitsim.plotting.grid import Grid, Shape
 from circuitsim.plotting.layers import PlacedLayers, layered
 from circuitsim.plotting.sketch import Diamond, Sketch
 from circuitsim.program.components import component_labels
 
 ON_GRID = 160
-"""Up to this many vertices a connected part is drawn on a grid; beyond, the embedding is what can be shown."""
+"""Up to this many vertices a circuit is drawn with symbols; beyond, in layers or not at all."""
 
 SCALES = (1.0, 1.15, 1.3, 1.5, 2.0)
 """Cells an element is long at first. The search is local: several starts, and the best result of them."""
@@ -26,36 +25,18 @@ GAP = 1.6
 """Cells between two parts."""
 
 
-class Effort(NamedTuple):
-    """How long positions are searched for, and what was found before.
-
-    Attributes
-    ----------
-    budget : int
-        Moves to weigh for one part from one start.
-    starts : tuple of float
-        Cells an element is long at first, for each start.
-    seen : dict
-        Parts that were placed; equal ones get equal drawings.
-    """
-
-    budget: int
-    starts: tuple[float, ...]
-    seen: dict[tuple[bytes, ...], PlacedLayers]
-
-
-def place(sketch: Sketch, sources: Sequence[int] = (), effort: Effort | None = None) -> PlacedLayers:
+def place(sketch: Sketch, sources: Sequence[int] = ()) -> PlacedLayers | None:
     """Positions of the vertices, in cells, x to the right and y up, and of the symbols on the bundles.
+
+    None of a circuit with more than `ON_GRID` vertices that is not in layers: no picture of it would be readable.
 
     Parameters
     ----------
     sketch : Sketch
     sources : sequence of int
         Vertices that would rather be on the left.
-    effort : Effort, optional
-        Of one of many drawings; without it that of a single one.
     """
-    effort = effort or Effort(BUDGET, SCALES, {})
+    seen: dict[tuple[bytes, ...], PlacedLayers] = {}  # equal parts get equal drawings
     n = len(sketch.node)
     ends = np.array([(b.start, b.end) for b in sketch.bundles], dtype=np.int64).reshape(-1, 2)
     part = component_labels(n, ends[:, 0], ends[:, 1])
@@ -72,9 +53,10 @@ def place(sketch: Sketch, sources: Sequence[int] = (), effort: Effort | None = N
         left = np.array([local[v] for v in sources if local[v] >= 0], dtype=np.int64)
         diamonds = [shaped(d, local) for d in sketch.diamonds if part[d.left] == root]
         key = tuple(a.tobytes() for a in (local[ends[own]], own_parent, weight[own], left, *(v for v, _ in diamonds)))
-        if key not in effort.seen:
-            effort.seen[key] = _component(local[ends[own]], own_parent, weight[own], left, diamonds, effort)
-        placed = effort.seen[key]
+        placed = seen.get(key) or _component(local[ends[own]], own_parent, weight[own], left, diamonds, n <= ON_GRID)
+        if placed is None:
+            return None
+        seen[key] = placed
         share[own] = placed.share
         pieces.append((members, placed.positions))
     return PlacedLayers(_packed(n, pieces), share)
@@ -95,24 +77,19 @@ def _component(
     weight: np.ndarray,
     left: np.ndarray,
     diamonds: Sequence[Shape],
-    effort: Effort,
-) -> PlacedLayers:
-    middle = np.full(len(edges), 0.5)
-    found = None if diamonds else layered(edges, parent, left, parent.size <= ON_GRID)
-    if found is not None:
+    small: bool,
+) -> PlacedLayers | None:
+    found = None if diamonds else layered(edges, parent, left, small)
+    if found is not None or not small:
         return found
     core = np.flatnonzero(parent < 0)
     number = np.cumsum(parent < 0) - 1
     inner = edges[parent[edges[:, 1]] < 0]
     wish = np.zeros((parent.size, 2))
     wish[core] = _upright(embed(core.size, number[inner]), number, parent, left)
-    if parent.size > ON_GRID:
-        hangs = np.flatnonzero(parent >= 0)
-        wish[hangs] = wish[parent[hangs]] + np.array([0.0, -0.6])
-        return PlacedLayers(wish, middle)
-    scales = effort.starts if core.size <= MANY_STARTS else effort.starts[:2][-1:]
-    starts = (Grid(wish * scale, edges, parent, weight, diamonds, effort.budget) for scale in scales)
-    return PlacedLayers(_best_grid(starts), middle)
+    scales = SCALES if core.size <= MANY_STARTS else SCALES[1:2]
+    starts = (Grid(wish * scale, edges, parent, weight, diamonds) for scale in scales)
+    return PlacedLayers(_best_grid(starts), np.full(len(edges), 0.5))
 
 
 def _best_grid(grids: Iterable[Grid]) -> np.ndarray:

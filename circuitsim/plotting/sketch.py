@@ -6,10 +6,7 @@ The many wires to ground then cross no other wires.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.plotting.bridges import bridges
@@ -60,17 +57,14 @@ class Diamond(NamedTuple):
     middle: tuple[int, ...]
 
 
-def sketch(circuit: Circuit, elements: Sequence[int] | None = None) -> Sketch:
-    """The vertices and bundles of a circuit, or of some of its elements, in their order.
+def sketch(circuit: Circuit) -> Sketch:
+    """The vertices and bundles of a circuit, in the order of its elements.
 
     Parameters
     ----------
     circuit : Circuit
-    elements : sequence of int, optional
-        Positions of the elements to draw; all by default.
     """
-    own = np.arange(len(circuit)) if elements is None else np.asarray(elements, dtype=np.int64)
-    kind, first, second = (column[own].tolist() for column in circuit.arrays()[:3])
+    kind, first, second = (column.tolist() for column in circuit.arrays()[:3])
     found = bridges(first, second, kind) if len({*first, *second}) <= MOST else []
     grounded = {k: number for number, bridge in enumerate(found) if bridge.bottom == GROUND for k in bridge.arms}
     corner: dict[int, int] = {}
@@ -88,18 +82,18 @@ def sketch(circuit: Circuit, elements: Sequence[int] | None = None) -> Sketch:
             parent.append(-1)
         return vertex[key]
 
-    for j, (k, a, b) in enumerate(zip(own.tolist(), first, second)):
+    for k, (a, b) in enumerate(zip(first, second)):
         if a == b:
             loops.append(k)
             continue
         if GROUND in (a, b):
             end = place(max(a, b))
-            if j in grounded:
-                if grounded[j] not in corner:
-                    corner[grounded[j]] = len(node)
+            if k in grounded:
+                if grounded[k] not in corner:
+                    corner[grounded[k]] = len(node)
                     node.append(GROUND)
                     parent.append(-1)
-                bundles.setdefault((end, corner[grounded[j]]), []).append(k)
+                bundles.setdefault((end, corner[grounded[k]]), []).append(k)
                 continue
             if end not in symbol:
                 symbol[end] = len(node)

@@ -15,7 +15,7 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.plotting.circuit import potential_colours
-from circuitsim.plotting.drawing import NOTHING, Drawing, Label, Stroke, arrange, shown
+from circuitsim.plotting.drawing import NOTHING, Drawing, Label, Stroke, arrange
 from circuitsim.plotting.figure import MARGIN
 from circuitsim.plotting.labels import Text
 from circuitsim.units import format_quantity
@@ -44,8 +44,6 @@ STYLE = """\
 .cs-drawing .marked .wire { stroke: #d22 !important; stroke-width: 5px; }
 .cs-drawing .marked .body { stroke: #d22; }
 .cs-drawing .marked text { fill: #d22; }
-.cs-drawing .block { cursor: pointer; }
-.cs-drawing .block.marked .body { stroke-width: 5px; }
 """
 
 
@@ -65,63 +63,33 @@ def circuit_svg(source: OperatingPoint | Circuit, marked: Collection[str] = (), 
     -------
     str
         Each element is ``<g class="element" data-element="index">``, each node ``<g class="node" data-node="index">``.
-
-    Raises
-    ------
-    UsageError
-        A circuit with more elements than a picture can show.
+        Empty for a circuit that is too large for a drawing.
     """
-    what = shown(source)
-    drawing = arrange(what)
-    writer = Writer(drawing, what.voltages, frozenset(name.lower() for name in marked))
-    return writer.text(source, STYLE if style else "")
+    drawing = arrange(source)
+    if drawing is None:
+        return ""
+    return _Writer(drawing, frozenset(name.lower() for name in marked)).text(source, STYLE if style else "")
 
 
-class Writer:
-    """Groups the pieces of a drawing by element and node.
+class _Writer:
+    """Groups the pieces of a drawing by element and node; ``marked`` names are in small letters."""
 
-    Parameters
-    ----------
-    drawing : Drawing
-    voltages : (n_nodes,) float array or None
-        V.
-    marked : frozenset of str
-        Elements to draw in red, in small letters.
-    colours : ScalarMappable, optional
-        From potential to colour; by default over the potentials of the drawing.
-    """
-
-    def __init__(
-        self,
-        drawing: Drawing,
-        voltages: np.ndarray | None,
-        marked: frozenset[str],
-        colours: ScalarMappable | None = None,
-    ) -> None:
-        self.drawing, self.voltages, self.marked = drawing, voltages, marked
-        self.colours = colours
-        if colours is None and voltages is not None:
-            self.colours = potential_colours(drawing, voltages)
+    def __init__(self, drawing: Drawing, marked: frozenset[str]) -> None:
+        self.drawing, self.voltages, self.marked = drawing, drawing.voltages, marked
+        self.colours: ScalarMappable | None = None
+        if drawing.voltages is not None:
+            self.colours = potential_colours(drawing, drawing.voltages)
         self.left, self.top = drawing.low[0] - MARGIN, drawing.high[1] + MARGIN
 
-    def text(self, source: OperatingPoint | Circuit, style: str = "", attributes: str = "") -> str:
-        """The whole picture.
-
-        Parameters
-        ----------
-        source : OperatingPoint or Circuit
-        style : str
-            A style sheet for the picture alone.
-        attributes : str
-            Further attributes of the element ``<svg>``.
-        """
+    def text(self, source: OperatingPoint | Circuit, style: str) -> str:
+        """The whole picture with its own style sheet."""
         size = (self.drawing.high - self.drawing.low + 2 * MARGIN) * SCALE
         kind = "with its voltages and currents" if self.voltages is not None else "without an operating point"
         title = f"Circuit {self.drawing.circuit.title!r}, {kind}"
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="cs-drawing" role="group" '
             f'aria-label="{escape(title)}" viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" width="{size[0]:.0f}" '
-            f'{attributes}style="max-width:100%;height:auto">'
+            'style="max-width:100%;height:auto">'
         ]
         if style:
             parts.append(f"<style>{style}</style>")
@@ -206,10 +174,10 @@ class Writer:
         return f'<polyline class="wire{volts}" stroke-width="{width:.1f}" points="{self._points(stroke.points)}"/>'
 
     def _words(self, label: Label) -> list[str]:
-        return [words(text, self._x(text.x), self._y(text.y)) for text in label.texts]
+        return [_words(text, self._x(text.x), self._y(text.y)) for text in label.texts]
 
 
-def words(text: Text, x: float, y: float) -> str:
+def _words(text: Text, x: float, y: float) -> str:
     """A text at a point of the picture; the baseline of a line lies a fifth of the size above its bottom."""
     size, count = text.size * SCALE / 72.0, text.words.count("\n") + 1
     bottom = {"bottom": 0.0, "center": 0.5, "top": 1.0}[text.va] * 1.22 * size * count

@@ -111,7 +111,7 @@ def failure(circuit: Circuit, message: str, elements: Collection[str]) -> str:
 
 
 def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> str:
-    """The drawing with its tools; of circuits too large to draw a line that says so.
+    """The drawing with its tools; of circuits too large to draw the worst nodes and elements, and a grid's map.
 
     Parameters
     ----------
@@ -120,31 +120,35 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
         Names of elements to draw in red.
     """
     from circuitsim.circuit import Circuit
-    from circuitsim.errors import UsageError
-    from circuitsim.plotting.block_svg import block_svgs
-    from circuitsim.plotting.division import division
     from circuitsim.plotting.svg import circuit_svg
 
+    picture = circuit_svg(source, marked, style=False)
+    if not picture:
+        return _worst(source)
     solved = not isinstance(source, Circuit)
     path = '<button type="button" id="path" aria-pressed="false">conducting path</button>\n' if solved else ""
-    try:
-        circuit = source if isinstance(source, Circuit) else source.circuit
-        whole = division(circuit)
-        if whole is None:
-            picture = circuit_svg(source, marked, style=False)
-        else:
-            picture = "\n".join(block_svgs(source, whole, marked))
-    except UsageError as error:
-        return f"<p>No drawing: {escape(str(error))}.</p>"
     legend = "Colour: potential. Width and arrows: current. Filled diodes conduct." if solved else ""
-    if whole is not None:
-        legend += " Boxes open with a press or Enter; Escape closes. Lines between boxes: nodes they have in common."
-    trail = "" if whole is None else '<nav id="trail" aria-label="Open blocks"></nav>'
     return (
-        f'<h2>Circuit</h2>{_TOOLS.format(path=path)}{trail}<div id="drawing" tabindex="0" role="group" '
+        f'<h2>Circuit</h2>{_TOOLS.format(path=path)}<div id="drawing" tabindex="0" role="group" '
         f'aria-label="Drawing of the circuit: arrow keys move it, plus and minus zoom">{picture}</div>'
         f'<p id="said" role="status" aria-live="polite"></p><p class="faint">{legend}</p>'
     )
+
+
+def _worst(source: OperatingPoint | Circuit) -> str:
+    """What is shown in place of a drawing."""
+    from base64 import b64encode
+
+    from circuitsim.plotting import draw_circuit, rendered
+    from circuitsim.plotting.worst import drops_of, worst
+
+    parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
+    if drops_of(source) is not None:
+        data = b64encode(rendered(draw_circuit(source), "png")).decode()
+        parts.append(
+            f'<img alt="Voltage drops over the plane" style="max-width:100%" src="data:image/png;base64,{data}">'
+        )
+    return "".join([*parts, *(html.table(header, rows) for header, rows in worst(source))])
 
 
 def sweep(found: Sweep) -> str:

@@ -37,19 +37,13 @@
   });
 
   const frame = document.getElementById("drawing");
-  const pictures = frame ? [...frame.querySelectorAll("svg")] : [];
-  if (!pictures.length) return;
+  if (!frame) return;
   const said = document.getElementById("said");
-  const parts = [...frame.querySelectorAll(".element, .node, .block, .link")];
-  let svg, whole, view;
-  pictures.forEach((picture) => picture.removeAttribute("style"));
-  const enter = (picture) => {
-    pictures.forEach((other) => other.toggleAttribute("hidden", other !== picture));
-    svg = picture;
-    whole = svg.getAttribute("viewBox").split(" ").map(Number);
-    view = [...whole];
-  };
-  enter(pictures[0]);
+  const parts = [...frame.querySelectorAll(".element, .node")];
+  const svg = frame.querySelector("svg");
+  svg.removeAttribute("style");
+  const whole = svg.getAttribute("viewBox").split(" ").map(Number);
+  let view = [...whole];
   const show = () => svg.setAttribute("viewBox", view.map((number) => number.toFixed(2)).join(" "));
   const zoom = (factor, x = view[0] + view[2] / 2, y = view[1] + view[3] / 2) => {
     const width = Math.min(Math.max(view[2] * factor, whole[2] / 200), whole[2] * 4);
@@ -88,46 +82,15 @@
   });
   for (const [id, act] of [["in", keys["+"]], ["out", keys["-"]], ["fit", fit]]) document.getElementById(id).addEventListener("click", act);
 
-  // Blocks: a press or Enter opens one, Escape the block it is in; the trail leads back.
-  const trail = document.getElementById("trail");
-  const open = (picture) => {
-    enter(picture);
-    show();
-    trail.textContent = "";
-    for (let at = picture; at; at = at.dataset.up && pictures[at.dataset.up]) {
-      const button = document.createElement("button");
-      const other = at;
-      button.type = "button";
-      button.textContent = at.dataset.name;
-      if (at === picture) button.setAttribute("aria-current", "true");
-      button.addEventListener("click", () => { open(other); frame.focus(); });
-      trail.prepend(button);
-    }
-    said.textContent = `${picture.dataset.name} is open`;
-  };
-  for (const box of frame.querySelectorAll(".block")) {
-    box.addEventListener("click", () => { open(pictures[box.dataset.block]); frame.focus(); });
-    box.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      open(pictures[box.dataset.block]);
-      frame.focus();
-    });
-  }
-  if (trail) frame.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && svg.dataset.up) open(pictures[svg.dataset.up]);
-  });
-
   // What lies under the pointer, or has the focus, in words. Few enough parts take part in the order of the tab key.
-  const few = new Map(pictures.map((picture) => [picture, picture.querySelectorAll(".element, .node, .block").length <= 500]));
   for (const part of parts) {
-    if (few.get(part.ownerSVGElement)) part.setAttribute("tabindex", "0");
+    if (parts.length <= 500) part.setAttribute("tabindex", "0");
     for (const name of ["pointerenter", "focus"]) part.addEventListener(name, () => { said.textContent = part.getAttribute("aria-label"); });
   }
   const path = document.getElementById("path");
   if (path) path.addEventListener("click", () => {
     const pressed = path.getAttribute("aria-pressed") !== "true";
-    pictures.forEach((picture) => picture.classList.toggle("path", pressed));
+    svg.classList.toggle("path", pressed);
     path.setAttribute("aria-pressed", String(pressed));
   });
 
@@ -145,7 +108,6 @@
     const exact = names.filter(([, name]) => name === wanted);
     const hits = (exact.length ? exact : names.filter(([, name]) => name.includes(wanted))).map(([part]) => part);
     hits.forEach((part) => part.classList.add("found"));
-    if (hits.length && trail) open(hits[0].ownerSVGElement);
     const one = new Set(hits.map((part) => part.getAttribute("aria-label"))).size === 1;
     said.textContent = one ? hits[0].getAttribute("aria-label") : `${hits.length} found`;
     if (!hits.length) return;

@@ -108,10 +108,6 @@ COMMAND_ROWS = {
     "worst-case": ("worst-case netlists/divider.cir --tol R*=5% --observe 'v(out) i(R1)' --plot a.png", 2),
     "optimise": ("optimise netlists/divider.cir --adjust R*=100:10k --target v(out)=2 --plot a.png", 2),
     "tran": ("tran own.cir --plot a.png", 3),
-    "energy": (
-        "energy netlists/learn-divider.cir --data netlists/learn-divider.csv --capacitance 1p --plot a.png",
-        2,
-    ),
     "ac": ("ac own.cir --plot a.png", 2),
 }
 """A command line of each command with --plot, and its number of axes."""

@@ -1,0 +1,79 @@
+"""Circuits too large for a drawing: the map of a power grid's voltage drops, else tables of the worst."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.circuit.source import circuit_of
+from circuitsim.errors import TopologyError
+from circuitsim.formats.columns import quantity, table
+from circuitsim.plotting.figure import INK, new_figure, plain, title
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from circuitsim.analysis import OperatingPoint
+    from circuitsim.analysis.ir_drop import IrDrop
+
+SHOWN = 12
+"""Rows of a table."""
+
+Rows = tuple[list[str], list[list[str]]]
+
+
+def drops_of(source: OperatingPoint | Circuit) -> IrDrop | None:
+    """The voltage drops of a solved power grid whose nodes' names have coordinates; None for other circuits."""
+    from circuitsim.analysis.ir_drop import ir_drop
+
+    if isinstance(source, Circuit):
+        return None
+    try:
+        found = ir_drop(source)
+    except TopologyError:
+        return None
+    return found if np.isfinite(found.places).any() else None
+
+
+def worst(source: OperatingPoint | Circuit) -> list[Rows]:
+    """Tables (header, rows): the nodes with the largest drops of a power grid, else with the largest voltages by
+    size, and the elements with the largest powers; of a circuit alone, how many elements of each kind it has."""
+    circuit = circuit_of(source)
+    if isinstance(source, Circuit):
+        kinds = Counter(circuit.arrays().kind.tolist())
+        return [(["elements", "number"], [[ELEMENTS[kind].name, f"{n:,}"] for kind, n in kinds.most_common()])]
+    grid = drops_of(source)
+    if grid is not None:
+        nodes = [[name, quantity(volts, "V"), quantity(drop, "V")] for name, _, volts, drop in grid.worst(SHOWN)]
+        first: Rows = ["worst node", "voltage", "drop"], nodes
+    else:
+        order = np.argsort(-np.abs(source.voltages), kind="stable")[:SHOWN].tolist()
+        nodes = [[circuit.node_names[k], quantity(float(source.voltages[k]), "V")] for k in order]
+        first = ["largest node voltages", "voltage"], nodes
+    order = np.argsort(-np.abs(source.powers), kind="stable")[:SHOWN].tolist()
+    numbers = ((source.powers, "W"), (source.drops, "V"), (source.currents, "A"))
+    elements = [[circuit.names[k], *(quantity(float(x[k]), unit) for x, unit in numbers)] for k in order]
+    return [first, (["largest powers", "power", "voltage", "current"], elements)]
+
+
+def draw_worst(source: OperatingPoint | Circuit) -> Figure:
+    """The map of the drops where there is one, else the tables of `worst` as a figure."""
+    grid = drops_of(source)
+    if grid is not None:
+        from circuitsim.plotting.ir_drop import plot_drops
+
+        return plot_drops(grid)
+    circuit = circuit_of(source)
+    lines = [f"{len(circuit.node_names):,} nodes, {len(circuit):,} elements: too many for a drawing"]
+    for header, rows in worst(source):
+        lines += ["", *table(header, [[short(row[0], 40), *row[1:]] for row in rows])]
+    figure = new_figure(5.5, 0.8 + 0.145 * len(lines))
+    axes = figure.add_axes((0.03, 0.02, 0.94, 0.9))
+    axes.set_axis_off()
+    title(axes, circuit.title)
+    axes.text(0.0, 1.0, plain("\n".join(lines)), va="top", family="monospace", fontsize=8, color=INK)
+    return figure
