@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 Small signals about the operating point: capacitors, inductors and their couplings act, ideal diodes stay as they
 conduct there, smooth devices are their tangents, controlled sources keep their gains. Each frequency is one linear
-circuit, certified equation by equation.
+circuit, certified voltage by voltage and current by current.
 
 frequencies: --from, --to and --points (a decade; --linear: in all), else the deck's .ac card, else 20 a decade from
 1 Hz to 1 MHz. amplitudes: --source, else AC magnitude phase on the sources' cards.
@@ -89,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
     found = run_deck(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table = response_table(found, probes, over)  # type: ignore[arg-type]
-    deliver(table_text(table, args.format, {"worst_residual": float(found.residuals.max())}), args.output)
+    proof = {"worst_residual": float(found.residuals.max()), "worst_error": float(found.errors.max())}
+    deliver(table_text(table, args.format, proof), args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_bode
 

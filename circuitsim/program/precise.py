@@ -1,8 +1,17 @@
-"""Sums with their rounding errors: an error-free transformation (Knuth, TAOCP 2, 4.2.2)."""
+"""Sums and products with their rounding errors (Knuth, TAOCP 2, 4.2.2; Dekker 1971), and pairs of doubles.
+
+A pair is an unevaluated sum of two arrays, the second at most half a unit in the last place of the first: about 32
+digits.
+"""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+
+SPLIT = 134217729.0
+"""2²⁷ + 1 cuts a double into two halves whose products are exact (Dekker 1971)."""
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -10,3 +19,97 @@ def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a b as a rounded product and its exact rounding error."""
+    product = a * b
+    a_whole, b_whole = SPLIT * a, SPLIT * b
+    a_high, b_high = a_whole - (a_whole - a), b_whole - (b_whole - b)
+    a_rest, b_rest = a - a_high, b - b_high
+    return product, ((a_high * b_high - product) + a_high * b_rest + a_rest * b_high) + a_rest * b_rest
+
+
+class Pairs(NamedTuple):
+    """Arrays high + low."""
+
+    high: np.ndarray
+    low: np.ndarray
+
+    @classmethod
+    def of(cls, high: np.ndarray) -> Pairs:
+        """Doubles as they are."""
+        return cls(high, np.zeros_like(high))
+
+    def plus(self, other: Pairs) -> Pairs:
+        """The sum."""
+        high, error = two_sum(self.high, other.high)
+        return Pairs(*two_sum(high, error + self.low + other.low))
+
+    def minus(self, other: Pairs) -> Pairs:
+        """The difference."""
+        return self.plus(Pairs(-other.high, -other.low))
+
+    def times(self, other: Pairs) -> Pairs:
+        """The product."""
+        high, error = two_product(self.high, other.high)
+        return Pairs(*two_sum(high, error + self.high * other.low + self.low * other.high))
+
+    def over(self, other: Pairs) -> Pairs:
+        """The quotient."""
+        high = self.high / other.high
+        left = self.minus(Pairs.of(high).times(other))
+        return Pairs(*two_sum(high, left.high / other.high))
+
+    def root(self) -> Pairs:
+        """The square root."""
+        high = np.sqrt(self.high)
+        left = self.minus(Pairs(*two_product(high, high)))
+        return Pairs(*two_sum(high, np.divide(left.high, 2.0 * high, out=np.zeros_like(high), where=high > 0.0)))
+
+    def at(self, places: Any) -> Pairs:
+        """Some of them."""
+        return Pairs(self.high[places], self.low[places])
+
+
+class PairFactor:
+    """Factors of a dense matrix of pairs, by elimination with partial pivoting.
+
+    Parameters
+    ----------
+    matrix : Pairs
+        (n, n); overwritten.
+
+    Raises
+    ------
+    ArithmeticError
+        A pivot is zero.
+    """
+
+    def __init__(self, matrix: Pairs) -> None:
+        high, low = matrix
+        n = high.shape[0]
+        self.order, self.matrix = np.arange(n), matrix
+        for k in range(n):
+            p = k + int(np.abs(high[k:, k]).argmax())
+            if not np.abs(high[p, k]) > 0.0:
+                raise ArithmeticError("singular")
+            if p != k:
+                for rows in (high, low, self.order):
+                    rows[[k, p]] = rows[[p, k]]
+            below, right = slice(k + 1, n), (k, slice(k + 1, n))
+            high[below, k], low[below, k] = matrix.at((below, k)).over(matrix.at((k, k)))
+            inner = (below, below)
+            product = matrix.at((below, slice(k, k + 1))).times(matrix.at(right))
+            high[inner], low[inner] = matrix.at(inner).minus(product)
+
+    def solve(self, right: Pairs) -> Pairs:
+        """The solution for a right-hand side (n,)."""
+        n, x = self.order.size, Pairs(right.high[self.order], right.low[self.order])
+        for k in range(n):
+            rest = slice(k + 1, n)
+            x.high[rest], x.low[rest] = x.at(rest).minus(self.matrix.at((rest, k)).times(x.at(k)))
+        for k in reversed(range(n)):
+            x.high[k], x.low[k] = x.at(k).over(self.matrix.at((k, k)))
+            x.high[:k], x.low[:k] = x.at(slice(k)).minus(self.matrix.at((slice(k), k)).times(x.at(k)))
+        return x

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.circuit import GROUND, CircuitArrays
-from circuitsim.circuit.couplings import windings_of
+from circuitsim.circuit.couplings import Windings, windings_of
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR
 from circuitsim.controlled.equations import Equations, equations, references, right_side
 from circuitsim.controlled.law_arrays import law_arrays
@@ -40,6 +40,10 @@ class SmallSignalEquations(NamedTuple):
         Their places.
     ideal : bool
         Whether some coupled inductors store no energy of their own.
+    couplings : mapping of (str, str) to float
+        Coupling factors of pairs of inductors.
+    windings : Windings or None
+        Where some couplings are ideal.
     """
 
     linear: Linearized
@@ -50,6 +54,8 @@ class SmallSignalEquations(NamedTuple):
     storages: np.ndarray
     elements: np.ndarray
     ideal: bool
+    couplings: Mapping[tuple[str, str], float]
+    windings: Windings | None
 
     def right_side(self, amplitudes: np.ndarray) -> np.ndarray:
         """b for complex amplitudes (m,) of the sources, V or A; zero for all other elements."""
@@ -61,18 +67,12 @@ class SmallSignalEquations(NamedTuple):
         parts = [right_side(own._replace(value=value), laws, eq) for value in (real, imaginary)]
         return np.asarray(parts[0] + 1j * parts[1])
 
-    def currents(self, x: np.ndarray, s: complex, amplitudes: np.ndarray) -> np.ndarray:
-        """Branch currents (m,) of the elementary elements, A."""
-        kind, first, second, value, n = self.linear.arrays
-        v = np.concatenate([[0.0], x[: n - 1]])
-        drop = v[first] - v[second]
-        found = np.where(kind == CURRENT, amplitudes, 0.0).astype(complex)
+    def admittances(self, s: complex) -> np.ndarray:
+        """Of resistors and capacitors (m,), S; 0 of elements whose currents are unknowns, and of current sources."""
+        kind, _, _, value, _ = self.linear.arrays
+        found = np.where(kind == CAPACITOR, s * value, 0.0)
         ohmic = (kind == RESISTOR) & (self.unknowns.own < 0)
-        found[ohmic] = drop[ohmic] / value[ohmic]
-        place = kind == CAPACITOR
-        found[place] = s * value[place] * drop[place]
-        held = self.unknowns.own >= 0
-        found[held] = x[self.unknowns.own[held]]
+        found[ohmic] = 1.0 / value[ohmic]
         return found
 
 
@@ -109,7 +109,9 @@ def small_signal_equations(linear: Linearized, couplings: Mapping[tuple[str, str
     constant = csc_matrix((eq.value, (eq.row, eq.column)), shape=(eq.size, eq.size))
     storage = (memory @ diags(storages) @ memory.T).tocsc()
     ideal = windings is not None and windings.independent < windings.coils.size
-    return SmallSignalEquations(linear, eq, constant, storage, memory, storages, elements, ideal)
+    return SmallSignalEquations(
+        linear, eq, constant, storage, memory, storages, elements, ideal, couplings, windings if ideal else None
+    )
 
 
 def _direct_current(arrays: CircuitArrays) -> CircuitArrays:

@@ -1,11 +1,10 @@
-"""Responses over frequency: one sparse complex system a frequency, refined and certified row by row."""
+"""Responses over frequency: one sparse complex system a frequency, whose error is estimated node by node."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,23 +12,36 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
+from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
+from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
 from circuitsim.small_signal.linearized import linearized
-
-if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix, csr_matrix
-    from scipy.sparse.linalg import SuperLU
+from circuitsim.small_signal.solution import DENSE, Solution
 
 TOLERANCE = 1e-9
-REFINEMENTS = 3
-"""Most corrections of one solution."""
 SHARE = 1e-6
-"""Of the largest voltage or current: smaller ones are rounding where others cancel."""
-EPS, ROUNDINGS = 2.0**-52, 1000.0
-GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Of a turn: the cosines of its multiples are scattered."""
+"""Of the largest voltage or current: smaller ones count with it in residuals."""
+SAFETY = 10.0
+"""Errors against their estimates: these are corrections that miss at most `CONTRACTION` of them, and rounding of the
+residuals, which adds up."""
+FLOOR = 2.0**-80
+"""Of a voltage or current below this share of the largest no digit is promised: it may be 0 but for rounding. Of the
+2⁻¹⁰⁶ of pairs of doubles 26 bits are left for the condition of the equations."""
+MOST_TERMS = 1_000_000
+"""Most branches on the paths of all nodes in a tree: the terms of its equations take some hundred MB."""
 LARGEST = 200_000_000
 """Most complex numbers of a result."""
+
+
+class _Answer(NamedTuple):
+    """Potentials (n_nodes,) and what they miss by rounding, V; currents (m,) of elementary elements, A; the worst
+    residual and the worst error."""
+
+    potentials: np.ndarray
+    low: np.ndarray
+    currents: np.ndarray
+    residual: float
+    error: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +60,13 @@ class AcResult:
     residuals : (f,) float array
         Worst equation of each frequency: its residual relative to the sum of its terms' magnitudes, in which voltages
         and currents count with at least 1e-6 of the largest.
+    errors : (f,) float array
+        Largest error of a node voltage or a current of each frequency, relative to the largest of the voltages across,
+        or of the currents in, the elements that meet there.
     kinks : tuple of str
         Diodes without current and voltage at the operating point: the result is that of one of their two states.
+    low : (f, n_nodes) complex array
+        What ``voltages`` miss by rounding, V: `voltage` between two nodes has all digits.
     """
 
     circuit: Circuit
@@ -57,11 +74,18 @@ class AcResult:
     voltages: np.ndarray
     currents: np.ndarray
     residuals: np.ndarray
+    errors: np.ndarray
     kinks: tuple[str, ...]
+    low: np.ndarray
 
     def __getitem__(self, node: str) -> np.ndarray:
         """Potentials of a node (f,), V."""
         return self.voltages[:, self.circuit.node_index(node)]
+
+    def voltage(self, first: str, second: str = "0") -> np.ndarray:
+        """Voltages between two nodes (f,), V, with all digits where they are small against both potentials."""
+        a, b = self.circuit.node_index(first), self.circuit.node_index(second)
+        return (self.voltages[:, a] - self.voltages[:, b]) + (self.low[:, a] - self.low[:, b])
 
     def current(self, name: str) -> np.ndarray:
         """Currents of an element (f,), A."""
@@ -73,7 +97,7 @@ class AcResult:
     def __repr__(self) -> str:
         return (
             f"AcResult of {self.circuit.title!r}: {len(self)} frequencies, {self.frequencies[0]:g} to "
-            f"{self.frequencies[-1]:g} Hz, worst residual {self.residuals.max():.1e}"
+            f"{self.frequencies[-1]:g} Hz, largest error {self.errors.max():.1e}"
         )
 
 
@@ -96,7 +120,8 @@ def ac(
     sources : mapping of str to complex
         Amplitudes by source, V or A; all others are zero.
     tolerance : float
-        What the residual of each equation is held to, relative to the sum of its terms' magnitudes.
+        What the error of each node voltage and each current is held to, relative to the largest voltage across, or
+        current in, an element that meets there.
     progress : callable, optional
         Called with the frequencies that are done, and their number.
     couplings : mapping of (str, str) to float, optional
@@ -120,21 +145,22 @@ def ac(
         raise UsageError(f"{hertz.size:,} frequencies of {len(circuit):,} elements exceed the memory limit: take fewer")
     system = small_signal_equations(linearized(circuit), couplings)
     amplitudes = _amplitudes(circuit, system, sources)
-    right = system.right_side(amplitudes)
+    whole = nodal(system)
+    right = whole.right_side(amplitudes)
     voltages = np.zeros((hertz.size, len(circuit.node_names)), dtype=complex)
     currents = np.zeros((hertz.size, len(circuit)), dtype=complex)
-    residuals = np.zeros(hertz.size)
-    n_nodes = system.linear.arrays.n_nodes
+    low = np.zeros_like(voltages)
+    residuals, errors = np.zeros(hertz.size), np.zeros(hertz.size)
     for k, f in enumerate(hertz.tolist()):
-        s = 2j * np.pi * f
-        x, residuals[k] = _solved(system.constant + s * system.storage, right, n_nodes, f, tolerance)
-        inner = system.currents(x, s, amplitudes)
-        _check_parts(system, inner, f, tolerance)
-        voltages[k, 1:] = x[: voltages.shape[1] - 1]
-        currents[k] = _outside(system, inner)
+        found = _certified(whole, right, amplitudes, f, tolerance)
+        _check_parts(system, found.currents, f, tolerance)
+        nodes = slice(voltages.shape[1])
+        voltages[k], low[k] = found.potentials[nodes], found.low[nodes]
+        currents[k] = _outside(system, found.currents)
+        residuals[k], errors[k] = found.residual, found.error
         if progress is not None:
             progress(k + 1, hertz.size)
-    return AcResult(circuit, hertz, voltages, currents, residuals, system.linear.kinks)
+    return AcResult(circuit, hertz, voltages, currents, residuals, errors, system.linear.kinks, low)
 
 
 def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping[str, complex]) -> np.ndarray:
@@ -153,79 +179,98 @@ def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping
     return found
 
 
-def _solved(
-    matrix: csc_matrix, right: np.ndarray, n_nodes: int, hertz: float, tolerance: float
-) -> tuple[np.ndarray, float]:
-    """The solution and its worst row-wise residual (the componentwise backward error of Oettli & Prager, 1964).
+def _certified(whole: Formulation, b: Pairs, amplitudes: np.ndarray, hertz: float, tolerance: float) -> _Answer:
+    """Voltages and currents at one frequency, from node potentials, else from voltages of tree branches.
 
-    Potentials and currents count with at least `SHARE` of the largest of their kind.
+    Raises
+    ------
+    ConvergenceError
+        The equations are singular, or an error is larger than the tolerance allows.
     """
-    from scipy.sparse.linalg import MatrixRankWarning, splu
-
-    size = abs(matrix).tocsr()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", MatrixRankWarning)
-            factor = splu(matrix.tocsc())
-    except (RuntimeError, MatrixRankWarning):
-        raise ConvergenceError(_singular(hertz)) from None
-    with np.errstate(all="ignore"):
-        x, worst = factor.solve(right), np.inf
-        for attempt in range(REFINEMENTS + 1):
-            residual = right - matrix @ x
-            scale = size @ _sizes(x, n_nodes) + np.abs(right)
-            relative = np.divide(np.abs(residual), scale, out=np.zeros(scale.size), where=scale > 0.0)
-            worst = float(relative.max(initial=0.0))
-            if worst <= 1e-15 or attempt == REFINEMENTS:
-                break
-            x = x + factor.solve(residual)
-        regular = determined(factor, size, x, n_nodes)
-    if worst <= tolerance and not regular:
-        raise ConvergenceError(_singular(hertz))
-    if not worst <= tolerance:
-        raise ConvergenceError(
-            _singular(hertz)
-            if not np.isfinite(worst)
-            else (
-                f"at {hertz:g} Hz an equation is off by {worst:.1e} of its terms, tolerance {tolerance:.0e}: "
-                "the equations are singular but for rounding (ideally coupled windings in parallel, a resonance "
-                "without resistance)"
-            )
-        )
-    return x, worst
-
-
-def determined(factor: SuperLU, sizes: csr_matrix, x: np.ndarray, n_nodes: int) -> bool:
-    """Whether rounding of the terms of all equations leaves a solution as it is.
-
-    Rounding of scattered signs and sizes (componentwise condition, Skeel, 1979) may change potentials and currents by
-    `SHARE` of the largest of their kind, and by a rounding of what the terms of one equation give in one element alone:
-    currents may all be zero.
-
-    Parameters
-    ----------
-    factor : SuperLU
-        Of the equations.
-    sizes : csr_matrix (size, size)
-        Magnitudes of their coefficients.
-    x : (size,) array
-        A solution.
-    n_nodes : int
-        Its first n_nodes - 1 entries are potentials.
-    """
-    terms = sizes @ np.abs(x)
-    scattered = np.cos(2.0 * np.pi * GOLDEN * np.arange(x.size))
-    change = np.abs(factor.solve((EPS * scattered * terms).astype(x.dtype)))
-    of_nodes, others = slice(n_nodes - 1), slice(n_nodes - 1, None)
-    for kind, rows in ((of_nodes, others), (others, of_nodes)):
-        if not x[kind].size:
+    failure: Exception | None = None
+    for by_tree, strict in ((False, whole.size <= DENSE), (True, False), (False, False)):
+        made = of_tree(whole.system, 2j * np.pi * hertz, MOST_TERMS) if by_tree else whole
+        if made is None:
             continue
-        most = max(np.abs(x[kind]).max(initial=0.0), terms[rows].max(initial=0.0))
-        below = sizes[kind, kind].max(axis=1).toarray().ravel()
-        alone = np.divide(terms[kind], below, out=np.zeros(below.size), where=below > 0.0)
-        if not change[kind].max(initial=0.0) <= max(SHARE * most, ROUNDINGS * EPS * alone.max(initial=0.0)):
-            return False
-    return True
+        try:
+            solution = Solution(made.coefficients(hertz), dense=by_tree)
+            own = made.right_side(amplitudes) if by_tree else b
+            return _answer(made, solution, own, amplitudes, hertz, tolerance, strict)
+        except ArithmeticError:
+            failure = failure or ConvergenceError(_singular(hertz))
+        except ConvergenceError as error:
+            failure = error
+    assert failure is not None
+    raise failure from None
+
+
+def _answer(
+    made: Formulation,
+    solution: Solution,
+    b: Pairs,
+    amplitudes: np.ndarray,
+    hertz: float,
+    tolerance: float,
+    strict: bool,
+) -> _Answer:
+    """Voltages and currents whose errors are within the tolerance, where ``strict`` those below `FLOOR` too.
+
+    Errors: `_certified`.
+    """
+    s, (kind, first, second, _, n) = 2j * np.pi * hertz, made.system.linear.arrays
+    x, left = solution.of(b)
+    ends = np.stack([first, second])
+    floor = FLOOR * solution.scale * float((np.abs(x.high) / solution.scale).max(initial=0.0))
+    potentials, low = made.potentials(x)
+    drops = made.drops(x)
+    currents = made.currents(drops, x.high, s, amplitudes)
+    wrong, off, none = np.zeros(n), np.zeros(kind.size), np.zeros(kind.size)
+    for own in left:
+        part = own.high[: made.voltages]
+        np.maximum(wrong, np.abs(made.paths @ part), out=wrong)
+        np.maximum(off, np.abs(made.currents(made.drop @ part, own.high, s, none)), out=off)
+    # What meets at a node: the voltages of its elements, and their currents.
+    at_node, through = np.abs(potentials), np.zeros(n)
+    for nodes in ends:
+        np.maximum.at(at_node, nodes, np.abs(drops))
+        np.maximum.at(through, nodes, np.abs(currents))
+    below, below_drop = (reach @ floor[: made.voltages] for reach in made.reach)
+    held = made.own >= 0
+    below_current = np.abs(made.system.admittances(s)) * below_drop
+    below_current[held] = floor[made.own[held]]
+    worst = 0.0
+    for value, error, meets, least in (
+        (potentials, wrong, at_node, below),
+        (currents, off, through[ends].max(axis=0), below_current),
+    ):
+        share = np.divide(SAFETY * error, meets, out=np.where(error > 0.0, np.inf, 0.0), where=meets > 0.0)
+        if not strict:
+            share[(share > tolerance) & (SAFETY * error <= least)] = 0.0
+        value[np.abs(value) <= SAFETY * error] = 0.0  # as right as any other digit
+        worst = max(worst, float(share.max(initial=0.0)))
+        if worst > tolerance:
+            inner, k = made.system.linear.expansion.circuit, int(share.argmax())
+            name = f"v({inner.node_names[k]})" if value is potentials else f"i({inner.names[k]})"
+            raise ConvergenceError(
+                f"at {hertz:g} Hz {name} is known to {worst:.1e} of what meets there, tolerance {tolerance:.0e}: the "
+                "equations are nearly singular (a resonance without resistance, or ideally coupled windings in "
+                "parallel); add a resistance"
+            )
+    return _Answer(potentials, low, currents, _residual(made, solution, x, b), worst)
+
+
+def _residual(made: Formulation, solution: Solution, x: Pairs, b: Pairs) -> float:
+    """The worst row-wise residual (the componentwise backward error of Oettli & Prager, 1964).
+
+    Voltages and currents count with at least `SHARE` of the largest of their kind.
+    """
+    sizes, n = np.abs(x.high), made.size
+    for part in (sizes[: made.voltages], sizes[made.voltages :]):
+        np.maximum(part, SHARE * part.max(initial=0.0), out=part)
+    matrix, right = solution.coefficients.matrix, b.high[:n] + 1j * b.high[n:]
+    scale = abs(matrix) @ sizes + np.abs(right)
+    residual = np.abs(right - matrix @ x.high)
+    return float(np.divide(residual, scale, out=np.zeros(scale.size), where=scale > 0.0).max(initial=0.0))
 
 
 def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, tolerance: float) -> None:
@@ -241,14 +286,6 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
                 [],
                 [name],
             )
-
-
-def _sizes(x: np.ndarray, n_nodes: int) -> np.ndarray:
-    """Magnitudes of the unknowns, at least a share of the largest of their kind."""
-    found = np.abs(x)
-    for part in (found[: n_nodes - 1], found[n_nodes - 1 :]):
-        np.maximum(part, SHARE * part.max(initial=0.0), out=part)
-    return np.asarray(found)
 
 
 def _singular(hertz: float) -> str:

@@ -20,9 +20,12 @@ from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program.flow import spanning_forest
+from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
-from circuitsim.small_signal.frequency import determined
+from circuitsim.small_signal.formulation import nodal, of_tree
+from circuitsim.small_signal.frequency import MOST_TERMS
 from circuitsim.small_signal.linearized import linearized
+from circuitsim.small_signal.solution import Solution
 
 LARGEST = 3000
 """Most elements that store energy."""
@@ -93,18 +96,10 @@ def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPL
     if not live.size:
         return Poles(np.zeros(0, dtype=complex), system.linear.kinks)
     shift = _shift(system, live)
-    from scipy.sparse.linalg import splu
-
-    matrix, memory = (system.constant + shift * system.storage).tocsc(), system.memory[:, live].toarray()
-    try:
-        factor = splu(matrix)
-    except RuntimeError:
-        raise ConvergenceError(SINGULAR) from None
-    if not determined(factor, abs(matrix).tocsr(), factor.solve(memory.sum(axis=1)), system.linear.arrays.n_nodes):
-        raise ConvergenceError(SINGULAR)
+    inner = _inner(system, shift, live)
     # Symmetric scaling by |D|^½ balances capacitances and inductances.
     root = np.sqrt(np.abs(system.storages[live]))
-    response = np.sign(system.storages[live])[:, None] * (root[:, None] * (memory.T @ factor.solve(memory)) * root)
+    response = np.sign(system.storages[live])[:, None] * (root[:, None] * (inner) * root)
     mu = np.linalg.eigvals(response)
     mu = mu[np.argsort(-np.abs(mu), kind="stable")]
     states = _states(system, live)
@@ -112,6 +107,24 @@ def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPL
     found = shift - 1.0 / mu
     order = np.lexsort((found.imag, np.round(np.log(np.abs(found) + 1e-300), 9)))
     return Poles(found[order], system.linear.kinks)
+
+
+def _inner(system: SmallSignalEquations, shift: float, live: np.ndarray) -> np.ndarray:
+    """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P."""
+    n = system.linear.arrays.n_nodes
+    for turn in range(2):
+        made = nodal(system) if turn == 0 else of_tree(system, shift, MOST_TERMS)
+        if made is None:
+            break
+        try:
+            solution = Solution(made.coefficients(0.0, shift), dense=turn > 0)
+        except ArithmeticError:
+            continue
+        memory = system.memory[:, live].toarray()
+        own = np.vstack([made.paths[1:].T @ memory[: n - 1], memory[n - 1 :]])
+        columns = [solution.of(Pairs.of(np.append(column, np.zeros(column.size))))[0] for column in own.T]
+        return np.asarray(own.T @ np.column_stack([column.high.real for column in columns]))
+    raise ConvergenceError(SINGULAR)
 
 
 def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:

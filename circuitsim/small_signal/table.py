@@ -25,7 +25,7 @@ def response(result: AcResult, probe: Probe | Formula) -> np.ndarray:
         raise UsageError(f"{probe} has no amplitude: name voltages and currents, v(a), v(a,b) or i(R1)")
     if probe.kind == "i":
         return result.current(probe.first)
-    return result[probe.first] if probe.second is None else result[probe.first] - result[probe.second]
+    return result[probe.first] if probe.second is None else result.voltage(probe.first, probe.second)
 
 
 def response_table(result: AcResult, probes: Sequence[Probe | Formula], relative_to: Probe | None = None) -> Table:
