@@ -40,7 +40,15 @@ def svg_of(source: OperatingPoint | Circuit) -> str:
 
 
 def save(source: OperatingPoint | Circuit, path: str | os.PathLike[str]) -> None:
-    """Write the drawing of a circuit; see `Picture.save`."""
+    """Write the drawing of a circuit; see `Picture.save`.
+
+    Parameters
+    ----------
+    source : OperatingPoint or Circuit
+        What to draw.
+    path : str or path-like
+        The file; its name ends in ``.png``, ``.svg`` or ``.pdf``.
+    """
     from circuitsim._files import write_file
     from circuitsim.errors import UsageError
     from circuitsim.plotting import draw_circuit, rendered

@@ -232,6 +232,8 @@ class CircuitBlock:
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> CircuitState:
         """Operating points for the rows of ``x`` (batch, inputs), V or A.
 
+        The arguments are those of `EnergyBlock.relax`.
+
         Raises
         ------
         UsageError
@@ -255,9 +257,18 @@ class CircuitBlock:
         return self._state(found)
 
     def clamp(self, x: np.ndarray, output: np.ndarray, start: State | None = None) -> CircuitState:
-        """Operating points with the outputs held at given voltages, (batch, outputs), by sources across the pairs.
+        """Operating points with the outputs held at given voltages by sources across the pairs.
 
         Where diodes or sources do not let an output take its voltage, ``certified`` is false.
+
+        Parameters
+        ----------
+        x : ndarray
+            Inputs, (batch, inputs), V or A.
+        output : ndarray
+            Voltages of the outputs, (batch, outputs), V.
+        start : CircuitState or None
+            A state to start from.
         """
         held = np.concatenate([x, output], axis=1)
         before = None if start is None else start.solution  # type: ignore[attr-defined]
@@ -300,7 +311,10 @@ class CircuitBlock:
 
     # ------------------------------------------------------------------ energy and its derivatives
     def energy(self, state: State, x: np.ndarray) -> np.ndarray:
-        """(batch,) E(v) of Theorem 1 at a state, W."""
+        """(batch,) E(v) of Theorem 1 at a state, W.
+
+        The arguments are those of `EnergyBlock.energy`.
+        """
         v = state.voltages  # type: ignore[attr-defined]
         value = self.values()
         ohmic = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
@@ -320,6 +334,7 @@ class CircuitBlock:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus): ½ Δv² for a conductance, Δv for a current source.
 
         ½ (Δv₊² − Δv₋²) is computed as (Δv₊ − Δv₋) · ½ (Δv₊ + Δv₋), which does not cancel.
+        The arguments are those of `EnergyBlock.parameter_difference`.
         """
         above, below = plus.voltages, minus.voltages  # type: ignore[attr-defined]
         return self._derivatives(above - below, 0.5 * (above + below), weight)
@@ -339,6 +354,7 @@ class CircuitBlock:
 
         For a voltage source the current it delivers out of its + terminal (minus its SPICE current); for a current
         source v(first) − v(second).
+        The arguments are those of `EnergyBlock.input_difference`.
         """
         voltage = self._kind[self._inputs] == VOLTAGE
         found = np.empty((len(plus.output), self.n_inputs))
@@ -355,6 +371,7 @@ class CircuitBlock:
         """Exact derivatives of cotangent · output by the adjoint H λ = −Bᵀ cotangent on the active set.
 
         ∂ℓ/∂g = Δv Δλ, ∂ℓ/∂I = λ(first) − λ(second), ∂ℓ/∂V = the current that V delivers in the adjoint circuit.
+        The arguments are those of `EnergyBlock.implicit`.
         """
         solution = state.solution  # type: ignore[attr-defined]
         adjoint, currents = self._current().adjoint(solution, cotangent)

@@ -27,6 +27,14 @@ from circuitsim.models import (
     voltage_source,
 )
 from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
+from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.models.limiter import Limiter
+from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
+from circuitsim.models.rounded_diode import RoundedDiode
+from circuitsim.models.sinh_cell import SinhCell
+from circuitsim.models.smooth import SmoothDevice
+from circuitsim.models.table import Table
+from circuitsim.models.varistor import Varistor
 
 MODELS: tuple[ElementModel, ...] = (
     resistor.MODEL,
@@ -57,8 +65,16 @@ __all__ = [
     "Collapsed",
     "Device",
     "ElementModel",
+    "JunctionDiode",
+    "Limiter",
     "Multiplier",
     "Parameter",
     "Part",
+    "PiecewiseLinearDiode",
     "Region",
+    "RoundedDiode",
+    "SinhCell",
+    "SmoothDevice",
+    "Table",
+    "Varistor",
 ]

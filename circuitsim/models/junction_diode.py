@@ -29,7 +29,10 @@ FORWARD, OFF, BREAKDOWN = Region("forward", True), Region("off", False), Region(
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv."""
+    """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv.
+
+    The arguments are those of `SmoothDevice.junction`.
+    """
     saturation, vt = p[1], p[2]
     if u >= -3.0 * vt:
         x = u / vt
@@ -49,7 +52,10 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p."""
+    """Derivatives of the current by the entries of p.
+
+    The arguments are those of `SmoothDevice.by_parameters`.
+    """
     saturation, vt = p[1], p[2]
     out[0] = out[3] = out[4] = out[5] = 0.0
     if u >= -3.0 * vt:

@@ -22,7 +22,10 @@ OFF, FORWARD, BREAKDOWN = Region("off", False), Region("forward", True), Region(
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: 0, goff, then forward and reverse: knee, extra slope, rounding, limit; m, n."""
+    """Current (A) and slope (S); p: 0, goff, then forward and reverse: knee, extra slope, rounding, limit; m, n.
+
+    The arguments are those of `SmoothDevice.junction`.
+    """
     side = 2 if u >= 0.0 else 6
     v = abs(u) / p[11]
     current, slope = v * p[1], p[1]
@@ -44,7 +47,10 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p but the numbers of cells."""
+    """Derivatives of the current by the entries of p but the numbers of cells.
+
+    The arguments are those of `SmoothDevice.by_parameters`.
+    """
     for k in range(12):
         out[k] = 0.0
     side = 2 if u >= 0.0 else 6

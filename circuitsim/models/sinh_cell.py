@@ -14,7 +14,10 @@ LINEAR, STEEP = Region("linear", False), Region("exponential", True)
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: resistance, conductance at zero, scale of voltages."""
+    """Current (A) and slope (S); p: resistance, conductance at zero, scale of voltages.
+
+    The arguments are those of `SmoothDevice.junction`.
+    """
     x = u / p[2]
     if abs(x) > 700.0:
         return (math.inf if u > 0.0 else -math.inf), math.inf
@@ -22,7 +25,10 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p."""
+    """Derivatives of the current by the entries of p.
+
+    The arguments are those of `SmoothDevice.by_parameters`.
+    """
     x = u / p[2]
     out[0] = 0.0
     if abs(x) > 700.0:

@@ -34,14 +34,30 @@ class SmoothDevice(Device):
     @staticmethod
     @abstractmethod
     def junction(p: Any, u: Any) -> tuple[Any, Any]:
-        """Current (A) and slope (S) of the junction with parameters ``p`` at its voltage ``u``, V; infinite beyond the
-        range of doubles."""
+        """Current (A) and slope (S) of the junction; infinite beyond the range of doubles.
+
+        Parameters
+        ----------
+        p : sequence of float
+            The law's parameters, as `row` gives them.
+        u : float
+            Voltage of the junction, V.
+        """
 
     @staticmethod
     @abstractmethod
     def by_parameters(p: Any, u: Any, out: Any) -> None:
-        """Fill in the derivatives of the junction's current by the entries of ``p`` at its voltage ``u``, V; zero by
-        ``p[0]``, the resistance in series."""
+        """Fill in the derivatives of the junction's current by its parameters.
+
+        Parameters
+        ----------
+        p : sequence of float
+            The law's parameters, as `row` gives them; ``p[0]`` is the resistance in series, whose derivative is zero.
+        u : float
+            Voltage of the junction, V.
+        out : ndarray
+            What is filled in, one value for each entry of ``p``.
+        """
 
     @abstractmethod
     def row(self) -> tuple[float, ...]:

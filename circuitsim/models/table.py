@@ -16,7 +16,10 @@ POINTS = 64
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: 0, number of points, then their voltages and currents by turns."""
+    """Current (A) and slope (S); p: 0, number of points, then their voltages and currents by turns.
+
+    The arguments are those of `SmoothDevice.junction`.
+    """
     count = int(p[1])
     k = 0
     while k < count - 2 and u >= p[2 * k + 4]:
@@ -28,7 +31,10 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p."""
+    """Derivatives of the current by the entries of p.
+
+    The arguments are those of `SmoothDevice.by_parameters`.
+    """
     count = int(p[1])
     for k in range(2 * POINTS + 4):
         out[k] = 0.0

@@ -14,7 +14,10 @@ CONDUCTING, OFF = Region("conducting", True), Region("off", False)
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: resistance, current at the nominal voltage, that voltage, exponent."""
+    """Current (A) and slope (S); p: resistance, current at the nominal voltage, that voltage, exponent.
+
+    The arguments are those of `SmoothDevice.junction`.
+    """
     size = abs(u) / p[2]
     if size == 0.0:
         return 0.0, (p[1] / p[2] if p[3] == 1.0 else 0.0)
@@ -25,7 +28,10 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p."""
+    """Derivatives of the current by the entries of p.
+
+    The arguments are those of `SmoothDevice.by_parameters`.
+    """
     current = junction(p, u)[0]
     size = abs(u) / p[2]
     out[0], out[1], out[2] = 0.0, current / p[1], -p[3] * current / p[2]

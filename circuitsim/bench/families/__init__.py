@@ -71,9 +71,18 @@ FAMILIES: dict[str, Family] = {family.name: family for family in _ROWS}
 def make(name: str, unknowns: int, seed: int) -> Circuit:
     """The circuit of a family; the same arguments give the same bits.
 
+    Parameters
+    ----------
+    name : str
+        A name in `FAMILIES`.
+    unknowns : int
+        How many unknown voltages it has, about; at least 4.
+    seed : int
+        Of its random values.
+
     Examples
     --------
-    >>> from circuitsim.bench.families import make
+    >>> from circuitsim.families import make
     >>> make("grid", 100, 0)
     Circuit('grid, 101 unknowns, seed 0': 102 nodes, 261 elements: 200 R, 55 D, 1 V, 5 I)
 
