@@ -16,39 +16,49 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
-from circuitsim.time_domain.implicit_step import ORDER, Moving, Point, Step, euler_step, third_order_step
+from circuitsim.time_domain.implicit_step import ERROR, NODES, ORDER, Moving, Point, Step, euler_step, third_order_step
 from circuitsim.time_domain.result import Event
 from circuitsim.time_domain.source_switches import SourceSwitches
 from circuitsim.time_domain.source_values import SourceValues
-from circuitsim.time_domain.waveforms import Waveform
+from circuitsim.time_domain.waveforms import LINE, Waveform
 
-INSTANT = 1e-9
-"""Length of the first steps after a discontinuity, of the time to the next output time or corner."""
-BRIEF, LONGEST = 1e-11, 1e-6
-"""Least length of these steps, of the distance of output times, where that is within a share of the time left: still
-shorter ones span more resistances than pairs of doubles hold."""
+INSTANT, LONGEST = 1e-12, 1e-6
+"""Length of each of the first steps after a discontinuity, of the run, and the most, of the time to the next corner:
+shorter ones span more resistances than pairs of doubles hold, longer ones more of the waveform than the accuracy."""
+ULPS = 4.0
+"""Least length of any step, in distances of doubles at its time: below that the length is rounding."""
 SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
-SHORTEST = 1e-15
-"""Shortest step, of the time that is reached and of the distance of the output times."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
-AT_ONCE, CLOSE = 60, 1e-5
-"""Events in succession, each within this share of the time to the next output time or corner, that end the run."""
+AT_ONCE, CLOSE = 60, 1e-8
+"""Events in succession, each within this share of the run after the one before, that end it."""
 FLOOR = 1e-3
 """Least scale of a state's error, of the largest voltage or current of all branches."""
 ROUGH = 10.0
 """Error of a step over an event, of the accuracy, above which a shorter one is tried before the event is located."""
 SHARP = 0.01
 """Error of an event's time, of the accuracy, in steps."""
-ROUNDING = 1e-9
-"""Share of the distance of output times below which two times are one."""
+ROUNDING = 1e-14
+"""Share of a time within which another one is the same: corners are sums of a few numbers."""
+BEGIN = 1e-3
+"""First step that is tried, of the run."""
 SAMPLES = 64
-"""Most output times at which sources are looked at ahead."""
+"""Times of the run, and corners of each source, at which sources are looked at ahead."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""Their distance, of the run, modulo the run: in no ratio to any period."""
 BATCH = 4096
 """Corners of a source that are asked for at a time."""
 KEPT = 2**24
 """Most voltages and currents of stages that a run keeps for measurements; later steps are taken again for these."""
+
+
+BENT = 3.0 * float(ERROR @ NODES**2) / np.array([np.prod(own - NODES[own != NODES]) for own in NODES])
+"""Weights of a waveform at the times of stages: for its third derivative as `ERROR` for that of a state."""
+SHARES = np.linspace(0.0, 1.0, 18)[1:-1]
+"""Times within a step at which cubics are looked at."""
+LOOKS = np.vander(SHARES, 4) @ np.linalg.inv(np.vander(NODES, 4))
+"""Their weights of the stages."""
 
 
 class Stretch(NamedTuple):
@@ -70,7 +80,10 @@ class Stretch(NamedTuple):
     jumps : tuple of ((q,) float array, (s,) bool array)
         States and switches before each pair of first steps, where something changes.
     instant : float
-        Length of these steps, s.
+        Length of each of these two steps, s.
+    near : OperatingPoint or None
+        What its stages begin with, where the circuit may have several operating points: the step taken again is on the
+        same branch.
     """
 
     time: float
@@ -82,6 +95,7 @@ class Stretch(NamedTuple):
     late: float = 0.0
     jumps: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     instant: float = 0.0
+    near: OperatingPoint | None = None
 
 
 class Implicit:
@@ -131,6 +145,7 @@ class Implicit:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
         self._moved, self._levels = np.array([*self.waves], dtype=np.int64), SourceValues([*self.waves.values()])
+        self._curved = {k: wave for k, wave in self.waves.items() if wave.system is not LINE}
         self._turning = SourceSwitches(circuit, self.switching, self.waves)
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
@@ -150,28 +165,37 @@ class Implicit:
 
         return values
 
-    def _largest_sources(self, times: np.ndarray) -> tuple[float, float]:
-        """Largest voltage and current that sources have at some of the output times, V, A; without current sources the
-        current that this voltage drives through the largest resistance."""
+    def _largest_sources(self, end: float) -> tuple[float, float]:
+        """Largest voltage and current that sources have at some times, V, A; without current sources the current that
+        this voltage drives through the largest resistance."""
         kind, level = self.circuit.arrays().kind, np.abs(self.circuit.arrays().value)
-        some = times[:: -(-times.size // SAMPLES)]
         for k, wave in self.waves.items():
-            level[k] = np.abs(wave.states(some)[0] @ wave.row).max()
+            spread = end * np.modf(GOLDEN * np.arange(SAMPLES + 1))[0]
+            times = np.concatenate([spread, wave.corners(0.0, end, SAMPLES), [end]])
+            level[k] = np.abs(wave.states(times)[0] @ wave.row).max()
+        self._size_of_curved = np.maximum(level[[*self._curved]], 1e-300)
         volts, amperes, ohms = (float(level[kind == own].max(initial=0.0)) for own in (VOLTAGE, CURRENT, RESISTOR))
         return volts, amperes or (volts / ohms if ohms else 0.0)
 
-    def _corners(self, after: float, end: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _corners(self, after: float, end: float) -> tuple[np.ndarray, np.ndarray]:
         """Corners of all sources up to a time, which is the last of these: the first and the last of those that
-        rounding alone separates; output times that it separates from one become equal to the first."""
+        rounding alone separates."""
         found = [wave.corners(after, end, BATCH) for wave in self.waves.values()]
         until = min([end, *(float(times[-1]) for times in found if times.size >= BATCH)])
         marks = np.unique(np.concatenate([*found, [until]]))
-        marks = marks[(marks <= until) & ((marks == end) | (marks < end - ROUNDING * self._grain))]
-        near = np.minimum(np.searchsorted(times, marks - ROUNDING * self._grain), times.size - 1)
-        close = np.abs(times[near] - marks) <= ROUNDING * self._grain
-        times[near[close]] = marks[close]
-        apart = np.diff(marks) > ROUNDING * self._grain
+        marks = marks[(marks <= until) & ((marks == end) | (marks < end * (1.0 - ROUNDING)))]
+        apart = np.diff(marks) > ROUNDING * marks[1:]
         return marks[np.append(True, apart)], marks[np.append(apart, True)]
+
+    def _off_sources(self, begin: float, step: Step) -> float:
+        """What a quadratic misses of the sources that are no straight lines, as the states' error is estimated, over
+        what a cubic then may miss: between its stages a step sees no more of them."""
+        if not self._curved:
+            return 0.0
+        times = np.array([begin, *(point.time for point in step.stages)])
+        levels = np.array([wave.states(times)[0] @ wave.row for wave in self._curved.values()])
+        off = float((np.abs(levels @ BENT) / self._size_of_curved).max())
+        return off / self.accuracy**0.75
 
     # ------------------------------------------------------------------ the run
     def run(
@@ -202,26 +226,29 @@ class Implicit:
         float
             The time that is reached, s.
         """
-        end, self._grain, times = float(times[-1]), float(times[-1] - times[0]) / (times.size - 1), times.copy()
+        end = self._end = float(times[-1])
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
-        (marks, passed), m, k, want, at = self._corners(0.0, end, times), 0, 0, self._grain, None
+        (marks, passed), m, k, want, at = self._corners(0.0, end), 0, 0, BEGIN * end, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
         near: OperatingPoint | None = None
         self.ledger.begin(x)
         self.watch.see_states(x)
-        self.watch.see_sources(*self._largest_sources(times))
+        self.watch.see_sources(*self._largest_sources(end))
         while True:
-            if at is not None and times[k] <= time:
+            while at is not None and times[k] <= at.time + ULPS * math.ulp(at.time):
                 keep(k, at)
                 k += 1
                 if k == times.size or (progress is not None and progress(time, end)):
                     return time
             if m == marks.size:
-                (marks, passed), m = self._corners(float(passed[-1]), end, times), 0
-            target = min(float(times[k]) if times[k] > time else float(times[k + 1]), float(marks[m]))
+                (marks, passed), m = self._corners(float(passed[-1]), end), 0
             if at is None:
-                at, now = self._begin(time, x, now, self._instant(target - time), (aim, error), near)
+                at, now = self._begin(time, x, now, self._instant(time, float(marks[m])), (aim, error), near)
                 continue
+            # An output time that rounding alone separates from a corner is the corner.
+            target = float(marks[m])
+            if times[k] < target * (1.0 - ROUNDING):
+                target = float(times[k])
             corner = marks[m] == target and target < end
             began, aim = time, target
             step, after, error, want = self._step(at, now, target, want)
@@ -232,20 +259,26 @@ class Implicit:
             at, x, time = step.end, step.end.x, step.end.time
             self.reached = at
             self.ledger.take(step)
-            m += time >= marks[m]
-            busy = busy + 1 if after is not None and time - began <= CLOSE * (target - began) else 0
+            m += time >= marks[m] * (1.0 - ROUNDING)
+            busy = busy + 1 if after is not None and time - began <= CLOSE * end else 0
             if busy > AT_ONCE:
                 self._chatter(now, after, time)
             fresh = after is not None or (corner and time >= target)
             if fresh and time < end:
                 now, near, at = after or now, at.solved if self.companion.follows else None, None
             else:
-                self.stretches.append(Stretch(time, x, at.slope, now, False, aim))
+                self.stretches.append(Stretch(time, x, at.slope, now, False, aim, near=self._near(at)))
                 error = 0.0
 
-    def _instant(self, left: float) -> float:
-        """Length of the first steps after a discontinuity, s, where so much time is left."""
-        return max(INSTANT * left, min(BRIEF * self._grain, LONGEST * left))
+    def _near(self, at: Point) -> OperatingPoint | None:
+        """What a step from a point that is taken again begins with: nothing where any operating point is the only one,
+        or where all of them would take too much memory."""
+        kept = self.companion.circuit.laws and len(self.stretches) <= KEPT // (8 * len(self.circuit))
+        return at.solved if kept else None
+
+    def _instant(self, time: float, corner: float) -> float:
+        """Length of each of the first steps after a discontinuity, s, with the next corner."""
+        return max(min(INSTANT * self._end, LONGEST * (corner - time)), ULPS * math.ulp(time))
 
     def _begin(
         self,
@@ -262,9 +295,7 @@ class Implicit:
         (aim, error), jumps = ended, list[tuple[np.ndarray, np.ndarray]]()
         for _ in range(AT_ONCE):
             jumps.append((x, now.switches))
-            moving = self.moving(now.switches)
-            jump = euler_step(self.companion, moving, time, x, instant, near)
-            step = euler_step(self.companion, moving, time + instant, jump.end.x, instant, jump.end.solved)
+            jump, step, instant = self._first(time, x, self.moving(now.switches), instant, near)
             self.watch.see(step.end)
             self.ledger.take(jump, step)
             lost += self.companion.energy(jump.error)
@@ -276,11 +307,28 @@ class Implicit:
                 break
         else:
             self._chatter(now, after, time)
-        if before is not None and not (before.same(now) and lost <= INSTANT * self.ledger.turned_over()):
+        if before is not None and not (before.same(now) and lost <= NOISE * self.ledger.turned_over()):
             self.events.append(Event(time, error, self._names(before, now), lost))
         self._scale(x)
-        self.stretches.append(Stretch(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant))
+        self.stretches.append(
+            Stretch(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant, self._near(step.end))
+        )
         return step.end, now
+
+    def _first(
+        self, time: float, x: np.ndarray, moving: Moving, instant: float, near: OperatingPoint | None
+    ) -> tuple[Step, Step, float]:
+        """Both steps, and their length, s: so short that they miss no more than the accuracy, but where states jump
+        however short they are."""
+        missed = math.inf
+        while True:
+            # With the sources as late as the states: else these move away from them, and diodes conduct or not by that.
+            jump = euler_step(self.companion, moving, time + instant, x, instant, near)
+            step = euler_step(self.companion, moving, time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
+            off = self._off(step._replace(error=step.error - jump.error))
+            if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
+                return jump, step, instant
+            missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
 
     def _step(
         self, at: Point, now: Conduction, target: float, want: float
@@ -301,23 +349,39 @@ class Implicit:
                 left = turn + beyond - at.time
             count = max(math.ceil(left / want - 1e-9), 1)
             length = whole = self._like_last(left / count, target)
-            if length < SHORTEST * (at.time + self._grain):
-                raise ConvergenceError(f"steps of {length:.1e} s at {at.time:g} s are too short; accept less accuracy")
+            if length < ULPS * math.ulp(at.time):
+                raise ConvergenceError(
+                    f"after {at.time:.9g} s the waveforms need steps of {length:.1e} s, shorter than double precision "
+                    "tells times apart there; look for a resistance, capacitance or inductance much smaller than the "
+                    "others, or accept less accuracy"
+                )
             last = count == 1 and not turns
             end = math.nextafter(target, 0.0) if last else None
             step, late = attempt(length, end), 0.0
-            off, far = self._off(step), self.watch.distances(now, *step.stages)
-            after = self.watch.after(now, far[-1])
+            far = self.watch.distances(now, at, *step.stages)
+            after, dip = self.watch.after(now, far[-1]), self._dip(far)
+            if after is None and dip:
+                shorter = attempt(dip * length)
+                there = self.watch.distances(now, at, *shorter.stages)
+                if (there[-1] < -self.accuracy).any():
+                    step, far, after, length, last = (
+                        shorter,
+                        there,
+                        self.watch.after(now, there[-1]),
+                        dip * length,
+                        False,
+                    )
+            off = max(self._off(step), self._off_sources(at.time, step))
             if after is not None and turns and count == 1 and (after.diodes == now.diodes).all():
                 late = beyond
             elif after is not None and off <= ROUGH:
                 length, late, step = self._located(attempt, at, now, step, target)
-                off, far = self._off(step), self.watch.distances(now, *step.stages)
+                off, far = self._off(step), self.watch.distances(now, at, *step.stages)
                 after = self.watch.after(now, far[-1])
                 last = last and length == whole
             # A stage before the end beyond an event by more than the accuracy: two events, or too long a step over a
             # transient. An event at the beginning, to what its time is known, leaves one in a step of any length.
-            inside = off <= 1.0 and late < length and bool((far[:-1] < -self.accuracy).any())
+            inside = off <= 1.0 and late < length and bool((far[1:-1] < -self.accuracy).any())
             if off <= 1.0 and not inside:
                 break
             want = length * (0.5 if inside else max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
@@ -332,6 +396,15 @@ class Implicit:
         elif after is None:
             want = length * min(grown, 1.0)
         return step, after, late, want
+
+    def _dip(self, far: np.ndarray) -> float:
+        """Where a diode or switch may have changed and changed back between the stages of a step, in steps: where the
+        cubic through its distances (4, d + s) is least; 0 where none is beyond."""
+        if (far < -self.accuracy).any():
+            return 0.0
+        between = LOOKS @ far
+        k, _ = np.unravel_index(int(between.argmin()), between.shape) if between.size else (0, 0)
+        return float(SHARES[k]) if between.size and between.min() < -self.accuracy else 0.0
 
     def _like_last(self, length: float, time: float) -> float:
         """The length of the step before where rounding of times alone separates this one from it: factors depend on

@@ -56,27 +56,48 @@ class StepsAgain:
         if self.stretches[-1].time < result.stop:  # an error ended the run
             self.stretches.append(self.stretches[-1]._replace(time=result.stop, late=0.0))
         self.last = len(self.stretches) - 2
-        self._near: OperatingPoint | None = None
+        self._latest: tuple[int, OperatingPoint | None] = 0, None
         self._before: tuple[int, Step] | None = None
 
     def begins(self, n: int) -> float:
         """Where step ``n`` begins, s."""
         own = self.stretches[n]
-        return own.time + own.instant
+        return own.time + 2.0 * own.instant
 
     def at_event(self, n: int) -> bool:
         """Whether an event ends step ``n``."""
         return self.stretches[n + 1].late > 0.0 and n < self.last
 
+    def near(self, n: int) -> OperatingPoint | None:
+        """An operating point that step ``n`` begins with: where there may be several, the one that the run had; where
+        that is not kept, by the steps from the last one that is."""
+        own, circuit = self.stretches[n], self.run.companion.circuit
+        if own.near is not None or not circuit.laws:
+            return own.near or self._latest[1]
+        k, point = self._latest
+        if k > n or point is None:
+            k = max((j for j in range(n) if self.stretches[j].near is not None), default=0)
+            point = self.stretches[k].near
+        while k < n:
+            self._latest = k, point
+            point = self.whole(k).end.solved
+            if first := self.first(k + 1, point):
+                point = first[-1][1].end.solved
+            k += 1
+        self._latest = k, point
+        return point
+
     def up_to(self, n: int, time: float) -> Step:
         """Step ``n`` up to a time, s."""
         own, begin = self.stretches[n], self.begins(n)
-        moving, companion = self.run.moving(own.conduction.switches), self.run.companion
+        if own.fresh and time <= begin:
+            return self.first(n)[-1][1]
+        moving, companion, near = self.run.moving(own.conduction.switches), self.run.companion, self.near(n)
         if self.result.beside(n, time):
             short = self.result.short(n, time)
-            return self._kept(euler_step(companion, moving, own.time + short, own.x, short, self._near))
-        beginning = begin, own.x, own.slope, self._near
-        return self._kept(third_order_step(companion, moving, beginning, time - begin, time))
+            return self._kept(n, euler_step(companion, moving, own.time + short, own.x, short, near))
+        beginning = begin, own.x, own.slope, near
+        return self._kept(n, third_order_step(companion, moving, beginning, time - begin, time))
 
     def whole(self, n: int) -> Step:
         """Step ``n``; before an event, if one ends it."""
@@ -86,25 +107,27 @@ class StepsAgain:
             length -= after.late
             end = begin + length
         moving = self.run.moving(own.conduction.switches)
-        beginning = begin, own.x, own.slope, self._near
-        return self._kept(third_order_step(self.run.companion, moving, beginning, length, end))
+        beginning = begin, own.x, own.slope, self.near(n)
+        step = self._kept(n, third_order_step(self.run.companion, moving, beginning, length, end))
+        if self.run.companion.circuit.laws and not after.fresh:
+            self._latest = n + 1, step.end.solved
+        return step
 
-    def first(self, n: int) -> list[tuple[Step, Step, np.ndarray]]:
-        """The short steps at the beginning of step ``n``, where something changes, and the switches there."""
-        own, found = self.stretches[n], []
+    def first(self, n: int, near: OperatingPoint | None = None) -> list[tuple[Step, Step, np.ndarray]]:
+        """The short steps at the beginning of step ``n``, where something changes, and the switches there; ``near``: an
+        operating point before them, else the one after them."""
+        own, found, companion = self.stretches[n], [], self.run.companion
         for x, switches in own.jumps:
-            moving = self.run.moving(switches)
-            jump = self._kept(euler_step(self.run.companion, moving, own.time, x, own.instant, self._near))
-            step = euler_step(
-                self.run.companion, moving, own.time + own.instant, jump.end.x, own.instant, jump.end.solved
-            )
+            moving, instant, start = self.run.moving(switches), own.instant, near or self.near(n)
+            jump = euler_step(companion, moving, own.time + instant, x, instant, start)
+            step = euler_step(companion, moving, own.time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
             found.append((jump, step, switches))
         return found
 
-    def _kept(self, step: Step) -> Step:
+    def _kept(self, n: int, step: Step) -> Step:
         """A step, of which the next one finds a stage nearby."""
-        if self.run.companion.follows:
-            self._near = step.stages[0].solved
+        if self.run.companion.follows and not self.run.companion.circuit.laws:
+            self._latest = n, step.stages[0].solved
         return step
 
     # ------------------------------------------------------------------ stages
@@ -133,7 +156,7 @@ class StepsAgain:
             middle = _waves(self.up_to(n, 0.5 * (own.time + last)).end)
             points, weights = np.concatenate([points[:1], middle, points[-1:]]), SIMPSON * (last - own.time)
         elif last > self.begins(n):
-            weights[0] += own.instant
+            weights[0] += 2.0 * own.instant
         else:
             weights = np.eye(WEIGHTS.size)[-1] * (last - own.time)
         return Sums(weights, *np.moveaxis(points, 1, 0))

@@ -15,7 +15,6 @@ import numpy as np
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
 from circuitsim.time_domain.implicit import Stretch
-from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_events import Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step
@@ -51,7 +50,7 @@ class ImplicitSweep:
         self.result, self.run, self.functionals, self.weights = result, result.run, functionals, weights
         self.stages, self.values = StageGradients(result.run), np.zeros(len(functionals))
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
-        self.again = StepsAgain(result)
+        self.again = result.again
         none = self.stages.none()
         self.of = [
             (none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, VOLTAGE
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.time_domain.beginning import from_held, holding, operating_point_of
-from circuitsim.time_domain.implicit import INSTANT, Implicit
+from circuitsim.time_domain.implicit import Implicit
+from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
-from circuitsim.time_domain.implicit_step import Point, euler_step, third_order_step
+from circuitsim.time_domain.implicit_step import Point
 from circuitsim.time_domain.result import Beginning, Segments, TransientResult
 from circuitsim.time_domain.waveforms import value
 
@@ -23,8 +25,8 @@ TRIES, FINER = 3, 4.0
 """Runs until the energy balance is held, each with an accuracy so many times finer."""
 KEPT = 2
 """Sets of times whose waveforms are kept: several measurements ask for the same."""
-BESIDE = 1e-6
-"""Share of a step after which the circuit is taken to be at its beginning."""
+BESIDE, SHORT = 1e-6, 1e-9
+"""Share of a step up to which the circuit is taken to be at its beginning, and the least step there."""
 
 
 class ImplicitOrigin(NamedTuple):
@@ -177,6 +179,11 @@ class ImplicitResult(TransientResult):
         self._kept: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self._starts = np.array([stretch.time for stretch in run.stretches])
 
+    @cached_property
+    def again(self) -> StepsAgain:
+        """The steps, taken again."""
+        return StepsAgain(self)
+
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run: each ends a step from the one
         before it, so the laws hold there too.
@@ -199,19 +206,10 @@ class ImplicitResult(TransientResult):
     def _evaluated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`at` for times (n,) within the run."""
         voltage, current = np.zeros((2, times.size, len(self.circuit)))
-        near, stretches, companion = None, self.run.stretches, self.run.companion
         for k in np.argsort(times, kind="stable").tolist():
-            place, time = self.stretch_at(float(times[k])), float(times[k])
-            start = stretches[place]
-            moving = self.run.moving(start.conduction.switches)
-            if self.beside(place, time):
-                short = self.short(place, time)
-                point = euler_step(companion, moving, start.time + short, start.x, short, near).end
-            else:
-                begin = start.time + start.instant
-                begun = begin, start.x, start.slope, near
-                point = third_order_step(companion, moving, begun, time - begin, time).end
-            voltage[k], current[k], near = point.voltage, point.current, point.solved
+            time = float(times[k])
+            point = self.again.up_to(self.stretch_at(time), time).end
+            voltage[k], current[k] = point.voltage, point.current
         voltage.setflags(write=False)
         current.setflags(write=False)
         return voltage, current
@@ -232,7 +230,7 @@ class ImplicitResult(TransientResult):
         time : float
             s.
         """
-        start, instant = float(self._starts[place]), self.run.stretches[place].instant
+        start, instant = float(self._starts[place]), 2.0 * self.run.stretches[place].instant
         return time - start <= max(BESIDE * (self._ends(place) - start), instant)
 
     def short(self, place: int, time: float) -> float:
@@ -246,7 +244,7 @@ class ImplicitResult(TransientResult):
             s.
         """
         start = float(self._starts[place])
-        return max(time - start, INSTANT * (self._ends(place) - start))
+        return max(time - start, SHORT * (self._ends(place) - start))
 
     def moves_at(self, time: float) -> bool:
         """Whether an event that moves with the circuit's numbers is at a time, s."""

@@ -16,7 +16,6 @@ from numpy.polynomial import chebyshev
 
 from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.time_domain.decision_changes import changes
-from circuitsim.time_domain.implicit_again import StepsAgain
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import NODES
 from circuitsim.time_domain.result import TransientResult
@@ -127,7 +126,7 @@ class Signal:
         if not isinstance(self.result, ImplicitResult) or not self._by_stages:
             ends, c = self.pieces(begin, end)
             return _Rough(ends, c[:, 0], np.abs(c[:, 1:]).sum(axis=1), lambda k: c[k])
-        outline = StepsAgain(self.result).outline(begin, end)
+        outline = self.result.again.outline(begin, end)
         m, last = len(self.result.circuit), NODES.size - 1
         values = [self._of(own.voltage.reshape(-1, m), own.current.reshape(-1, m)) for own in outline]
         to_coefficients = np.linalg.inv(chebyshev.chebvander(2.0 * NODES - 1.0, last))
@@ -216,7 +215,7 @@ class Signal:
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """∫ of the signal or its square."""
         if isinstance(self.result, ImplicitResult) and self._by_stages:
-            sums = StepsAgain(self.result).sums(begin, end, power == 1 and self.linear())
+            sums = self.result.again.sums(begin, end, power == 1 and self.linear())
             return float(sum(own.weights @ self._of(own.voltage, own.current) ** power for own in sums))
         ends, c = self.pieces(begin, end)
         if power == 2:
