@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MOVED = {
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
+    "circuitsim energy": "use `circuitsim report RUN --capacitance 1p`; in Python `settling_energy`",
     "circuitsim evaluate": "use `circuitsim predict RUN --data FILE`, which reports errors where the data have targets",
     "circuitsim forms": "see the table in docs/netlist.md",
     "circuitsim gradient": "use `circuitsim train circuit DECK --data FILE --compare`",

@@ -30,7 +30,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
     "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
     "tran": ("circuitsim.cli.tran", "waveforms over time, or one period of the periodic steady state"),
-    "energy": ("circuitsim.cli.energy", "settling time and energy after steps of the inputs, worst over samples"),
     "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),

@@ -106,7 +106,6 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
 
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
-    deck.following.check_dynamic()
     found = poles(circuit_at_operating_point(deck, changed=None), deck.following.couplings)
     _warn(found.kinks)
     deliver(table_text(poles_table(found), args.format, {"stable": found.stable}), args.output)

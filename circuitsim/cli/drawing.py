@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from circuitsim.analysis.sensitivity import Sensitivity
     from circuitsim.formats.table import Table
     from circuitsim.time_domain import TransientResult
-    from circuitsim.time_domain.settling import SettlingResult
     from circuitsim.tolerance import MonteCarlo, WorstCase
     from circuitsim.tolerance.design import Design
 
@@ -94,13 +93,6 @@ def draw_waveforms(result: TransientResult, table: Table, path: str) -> None:
     from circuitsim.plotting.transient import plot_waveforms
 
     _save(plot_waveforms(result, table), path)
-
-
-def draw_settling(found: SettlingResult, slowest: TransientResult, path: str) -> None:
-    """Draw settling times and energies into a file."""
-    from circuitsim.plotting.settling import plot_settling
-
-    _save(plot_settling(found, slowest), path)
 
 
 def draw_bode(name: str, table: Table, path: str) -> None:

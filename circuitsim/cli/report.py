@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import check_target, save
@@ -20,9 +21,13 @@ The drawing can be moved, zoomed and searched; a click on a heading sorts a tabl
 A deck with .dc, .step, .temp or .tran has its curves too. A deck without a steady state shows in red what prevents
 it (exit code 3).
 
+--capacitance is for runs of train circuit: how long the outputs take to settle within 1 % after a step of the inputs
+from 0 to each sample of the training data, and the energy that the sources deliver until then.
+
 examples:
   circuitsim report netlists/rectifier-bridge.cir
   circuitsim report run --output run.html
+  circuitsim report run --capacitance 1p
 """
 
 MOST_POINTS = 5000
@@ -35,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_deck(parser)
     parser.add_argument("--output", "-o", metavar="FILE", help="the report (DECK's or RUN's name with .html)")
     add_solving(parser)
+    parser.add_argument(
+        "--capacitance",
+        metavar="F",
+        help="of a run: settling times and energies with this capacitance from every node to ground, for instance 1p; "
+        "0: the deck's own capacitors alone",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +56,11 @@ def run(args: argparse.Namespace) -> int:
     check_target(path, [args.deck])
     code = 0
     if os.path.isdir(args.deck):
-        text = _of_run(args.deck)
+        text = _of_run(args.deck, args.capacitance)
+    elif args.capacitance is not None:
+        raise UsageError(
+            "--capacitance is for the folder of a run; in Python: settling_energy(StepCircuit.of_deck(…), x)"
+        )
     else:
         text, code = _of_deck(args, read(args))
     save(text.encode(), path)
@@ -112,7 +127,7 @@ def _plain(error: CircuitError) -> str:
     return escape(str(error))
 
 
-def _of_run(path: str) -> str:
+def _of_run(path: str, capacitance: str | None) -> str:
     """The report of a training run."""
     import json
 
@@ -135,7 +150,25 @@ def _of_run(path: str) -> str:
     body = [parts.history(history, options)]
     if (directory.path / "trained.cir").is_file():
         from circuitsim.analysis import solve
-        from circuitsim.netlist import load
+        from circuitsim.netlist import read_deck
 
-        body.append(parts.operating_point(solve(load(directory.path / "trained.cir"))))
+        deck = read_deck(directory.path / "trained.cir")
+        body.append(parts.operating_point(solve(deck)))
+        if capacitance is not None:
+            body.append(_settling(deck, options, capacitance))
+    elif capacitance is not None:
+        raise UsageError(f"{path} has no trained.cir: --capacitance is for finished runs of train circuit")
     return parts.page(f"Run {os.path.normpath(path)}: {options.get('model')}", body)
+
+
+def _settling(deck: Deck, options: Mapping[str, Any], capacitance: str) -> str:
+    """Settling times and energies over the samples that a deck was trained with."""
+    from circuitsim import report as parts
+    from circuitsim.cli.options import spice_number
+    from circuitsim.datasets.samples import read_samples
+    from circuitsim.netlist.roles import read_roles
+    from circuitsim.time_domain import StepCircuit, settling_energy
+
+    step = StepCircuit.of_deck(deck, spice_number("--capacitance", capacitance))
+    samples = read_samples(options["data"], read_roles(deck)[0].require(), options["classes"], targets=False)
+    return parts.settling(settling_energy(step, float(options["gain"]) * samples.x))

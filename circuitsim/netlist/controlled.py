@@ -25,7 +25,7 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.netlist.affine import Behaviour, behaviour
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.expression import CALL, LOCAL, PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.scope import Special
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, delimited, fields, tokens
 from circuitsim.netlist.values import constant, expression, value_of, whole_formula
@@ -42,10 +42,10 @@ _LIMITS = "its output is not affine in its control: use the sub-circuit limited_
 _FORM = "Bname first second V={formula}, Ename and Gname first second VALUE={formula}"
 _NO_EXPRESSION = "a TABLE without an expression", "write TABLE {v(a,b)} = (x1,y1) (x2,y2) …"
 _REFUSED = {
-    "laplace": ("a LAPLACE transfer function", "circuits are solved at DC: write its gain at s = 0"),
+    "laplace": ("a LAPLACE transfer function", "write it as R, C and controlled sources, or its gain at s = 0"),
     "freq": ("a table over frequency (FREQ)", "circuits are solved at DC: write its gain at zero frequency"),
-    "foster": ("a FOSTER transfer function", "circuits are solved at DC: write its gain at s = 0"),
-    "pole": ("a POLE transfer function", "circuits are solved at DC: write its gain at s = 0"),
+    "foster": ("a FOSTER transfer function", "write it as R, C and controlled sources, or its gain at s = 0"),
+    "pole": ("a POLE transfer function", "write it as R, C and controlled sources, or its gain at s = 0"),
     "chebyshev": ("a CHEBYSHEV filter", "circuits are solved at DC: write its gain at zero frequency"),
     "delay": ("a DELAY element", "circuits are solved at DC: write its gain"),
     "vcr": ("a voltage-controlled resistor (VCR)", "its current is a product of two voltages"),
@@ -232,18 +232,14 @@ def _formula(
     word = section.word
     if word not in _FORMULAS[letter]:
         raise CardError("syntax", f"{short(name.text)} has no {short(word)}=", section.name.offset)
-    if word == "laplace" and len(words) != 2:
+    if word == "laplace":
         raise _pair_refused(name, section.name)
-    if words and word != "laplace":
+    if words:
         raise CardError(
             "syntax", f"{short(name.text)}: {short(words[0].text)!r} does not belong here", words[0].offset, _FORM
         )
     multiplier = details.pop("m", 1.0)
-    if word == "laplace":
-        for token in words:
-            parts.node(scope, token)
-        code = _times(_gain_at_dc(scope, card, section), [token.text for token in words])
-    elif word == "table":
+    if word == "table":
         code = _polygon(scope, card, name, section)
     else:
         code = whole_formula(card, section.start, len(card.text[: section.stop].rstrip()), scope)
@@ -259,9 +255,6 @@ def _formula(
             scope.specials[place] = Special(card, code.start, constant(code), multiplier if current else 1.0)
             return
         scope.formulas[place] = code
-    if word == "laplace":
-        scope.steady[place] = "a LAPLACE transfer function"
-        return
     law = behaviour(code)
     for control in law.controls:
         if not control.current:
@@ -290,13 +283,6 @@ def _resistor(
         )
     position = scope.element(RESISTOR, name.text, *nodes, 0.0, card)
     scope.specials[position] = Special(card, code.start, constant(code), multiplier)
-
-
-def _gain_at_dc(scope: Scope, card: Card, section: Section) -> Code:
-    """The transfer function of ``LAPLACE=`` at s = 0."""
-    code = whole_formula(card, section.start, section.stop, scope, ("s",))
-    code.program = [(PUSH, 0.0, o) if i == LOCAL else (i, argument, o) for i, argument, o in code.program]
-    return code
 
 
 def _gain_times(scope: Scope, card: Card, spec: Controlled, nodes: list[str]) -> Code:

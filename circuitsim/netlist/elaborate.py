@@ -119,7 +119,6 @@ class Elaborator:
             self.followers.phasors,
             self.followers.switches,
             self.followers.couplings,
-            self.followers.steady,
         )
 
     def names(self) -> dict[str, float]:
@@ -154,7 +153,7 @@ class Elaborator:
         self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
     ) -> Frame:
         devices = sorted(self.linker.devices.get(scope, ()))
-        marked = scope.waves, scope.formulas, scope.initials, scope.phasors, scope.switches, scope.steady
+        marked = scope.waves, scope.formulas, scope.initials, scope.phasors, scope.switches
         following = sorted(set().union(*marked))
         frame = Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
         self.followers.couple(frame)

@@ -177,7 +177,6 @@ class ElementValues:
         if details is None:
             assert stated is not None
             return stated, 1.0
-        self.check_references(frame, special, details, name)
         own = {word: self.elaborator.number(count.value, frame) for word, count in details.numbers.items()}
         if "temp" in own:
             checked_temperature(own["temp"], details.numbers["temp"].offset)
@@ -193,18 +192,6 @@ class ElementValues:
         except ValueError as error:
             raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
         return value, physical.factor_of(own, values, temperatures) if details.letter in ("R", "C", "L") else 1.0
-
-    @staticmethod
-    def check_references(frame: Frame, special: Special, details: Details, name: str) -> None:
-        """Refuse a line whose ports have different reference nodes in this call."""
-        nodes = {node if frame.nodes is None else frame.nodes[node] for node in details.references}
-        if len(nodes) > 1:
-            raise CardError(
-                "unsupported",
-                f"{short(name)}: the ports of a lossy line have different reference nodes",
-                special.offset,
-                "give both ports one reference node",
-            )
 
     def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
         """Programs differ on a resistor whose card and model both state a resistance."""

@@ -31,8 +31,6 @@ class Followers:
         Values of ``ic=``, V and A, by position in the circuit.
     switches : dict of int to SwitchLaw
         By position.
-    steady : dict of int to str
-        See `circuitsim.netlist.scope.Scope`; by position.
     couplings : dict of (str, str) to float
         Coupling factors of pairs of inductors.
     phasors : dict of int to complex
@@ -47,7 +45,6 @@ class Followers:
         self.phasors: dict[int, complex] = {}
         self.switches: dict[int, switches.SwitchLaw] = {}
         self.couplings: dict[tuple[str, str], float] = {}
-        self.steady: dict[int, str] = {}
 
     def take(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
@@ -58,8 +55,6 @@ class Followers:
             self.switches[position] = law
         if k in scope.phasors:
             self.phasor(frame, k, position)
-        if k in scope.steady:
-            self.steady[position] = scope.steady[k]
         if k in scope.waves:
             self.wave(frame, k, position)
         if k in scope.formulas:

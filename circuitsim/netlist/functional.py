@@ -62,8 +62,6 @@ class FollowingSources:
         Resistors that are switches over time, by position.
     couplings : dict of (str, str) to float, optional
         Coupling factors of pairs of inductors.
-    steady : dict of int to str, optional
-        What elements are that only the behaviour at DC is known of, by position.
     """
 
     def __init__(
@@ -78,9 +76,8 @@ class FollowingSources:
         phasors: Mapping[int, complex] = MappingProxyType({}),
         switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
         couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
-        steady: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
-        self.names, self.switches, self.couplings, self.steady = names, switches, couplings, steady
+        self.names, self.switches, self.couplings = names, switches, couplings
         self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
         self.factors, self.initials, self.phasors = factors, initials, phasors
         self.joining = frozenset((VOLTAGE, INDUCTOR))
@@ -126,20 +123,6 @@ class FollowingSources:
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
-
-    def check_dynamic(self) -> None:
-        """Refuse elements of which only the behaviour at DC is known.
-
-        Raises
-        ------
-        UsageError
-        """
-        if self.steady:
-            k, what = next(iter(self.steady.items()))
-            raise UsageError(
-                f"{self.circuit.names[k]} is {what}: it is solved at DC, but not over time or frequency; "
-                "write it as R, L, C and controlled sources"
-            )
 
     def over_time(self) -> FollowingSources:
         """The same sources where inductors are no shorts, and controlled sources fix nothing."""

@@ -26,10 +26,6 @@ TYPES = {
     "R": ("R", "RES"),
     "C": ("C", "CAP"),
     "L": ("L", "IND"),
-    "O": ("LTRA",),
-    "Y": ("TXL",),
-    "U": ("URC",),
-    "T": (),
     "S": ("SW",),
     "W": ("CSW",),
 }
@@ -44,9 +40,6 @@ ACTING = {
     ),
     "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl", *COEFFICIENTS)),
     "L": frozenset(("ind", "l", *COEFFICIENTS)),
-    "O": frozenset(("r", "g", "len")),
-    "Y": frozenset(("r", "g", "length")),
-    "U": frozenset(("rperl", "isperl")),
     "S": frozenset(("vt", "vh", "ron", "roff")),
     "W": frozenset(("it", "ih", "ron", "roff")),
 }
@@ -54,18 +47,6 @@ ACTING = {
 
 IDLE = frozenset(("kf", "af", "lf", "wf", "ef", "bv_max", "noise", "level", "temp"))
 """Parameters of these models without effect on any steady state."""
-
-IDLE_OF = {
-    "O": frozenset(
-        (
-            *("l", "c", "rel", "abs", "compactrel", "compactabs", "nocontrol", "steplimit", "nosteplimit"),
-            *("lininterp", "quadinterp", "mixedinterp", "truncnr", "truncdontcut"),
-        )
-    ),
-    "Y": frozenset(("l", "c")),
-    "U": frozenset(("k", "fmax", "cperl", "rsperl")),
-}
-"""Those of models of lines."""
 
 TOLERANCES = frozenset(("dev", "lot"))
 """Words of a passive element's model that state tolerances."""
@@ -81,10 +62,9 @@ def unread(letter: str, stated: Iterable[str], bare: Iterable[str]) -> list[str]
     stated, bare : iterable of str
         Its parameters with and without a value.
     """
-    idle = IDLE | IDLE_OF.get(letter, frozenset())
-    known = idle | ACTING[letter]
+    known = IDLE | ACTING[letter]
     wrong = [word for word in stated if word.lower() not in known and word.lower().partition("/")[0] not in TOLERANCES]
-    return wrong + [word for word in bare if word.lower() not in idle]
+    return wrong + [word for word in bare if word.lower() not in IDLE]
 
 
 Numbers = Mapping[str, float]
@@ -171,39 +151,6 @@ def inductance(stated: float | None, own: Numbers, model: Numbers, temperatures:
     return _at_temperature(base, own, model, temperatures, "inductance", "H")
 
 
-def lossless_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The resistance between the ends of a ``T`` line: none."""
-    return 0.0
-
-
-def lossy_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The resistance between the ends of an ``O`` line, Ω: R · LEN."""
-    if model.get("g", 0.0) != 0.0:
-        raise ValueError("the conductance G of a lossy line is not supported")
-    if "len" not in model:
-        raise ValueError("its model states no LEN")
-    return model.get("r", 0.0) * model["len"]
-
-
-def single_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The resistance between the ends of a ``Y`` line, Ω: R · length; its card's LEN before the model's."""
-    length = own.get("len", own.get("length", model.get("length")))
-    if length is None:
-        raise ValueError("neither its card nor its model states a length")
-    if model.get("g", 0.0) != 0.0:
-        raise ValueError("the conductance G of a line is not supported")
-    return model.get("r", 0.0) * length
-
-
-def uniform_line(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The resistance between the ends of a ``U`` line, Ω: RPERL (1 kΩ/m) · L."""
-    if "isperl" in model:
-        raise ValueError("a line of diodes (ISPERL) is not supported")
-    if "l" not in own:
-        raise ValueError("its card states no length L")
-    return model.get("rperl", 1000.0) * own["l"]
-
-
 SWITCH: Numbers = MappingProxyType({"vt": 0.0, "vh": 0.0, "ron": 1.0, "roff": 1e12})
 """What a model of a switch leaves out; of one that a current controls, ``it`` and ``ih`` are ``vt`` and ``vh``."""
 
@@ -218,10 +165,6 @@ LAWS: dict[str, Callable[[float | None, Numbers, Numbers, Temperatures], float]]
     "R": resistance,
     "C": capacitance,
     "L": inductance,
-    "O": lossy_line,
-    "Y": single_line,
-    "U": uniform_line,
-    "T": lossless_line,
     "S": switch,
     "W": switch,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import conditions, controlled, definitions, includes, lines, refused, switches
+from circuitsim.netlist import conditions, controlled, couplings, definitions, includes, refused, switches
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import Card, cards, joined
 from circuitsim.netlist.control import Script
@@ -132,8 +132,8 @@ class DeckReader:
                 raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
             elif head == "x":
                 self.parts.call(self.scope, card)
-            elif head in lines.LETTERS:
-                self.line(card, head)
+            elif head == "k":
+                couplings.coupling(self, card)
             elif head in switches.LETTERS:
                 switches.element(self, self.parts, self.scope, card)
             elif head in controlled.LETTERS:
@@ -151,13 +151,6 @@ class DeckReader:
             self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
         except ExpressionError as error:
             self.reporter.expression(error, card, (), ())
-
-    def line(self, card: Card, head: str) -> None:
-        """A transmission line, or a coupling of inductors."""
-        if head == "k":
-            lines.coupling(self, card)
-        else:
-            lines.line(self.parts, self.scope, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
@@ -229,9 +222,9 @@ class DeckReader:
                 self.request(card)
         elif word in refused.OTHER_ANALYSES:
             what = refused.OTHER_ANALYSES[word]
-            hint = refused.ADVICE.get(word, "only operating points are computed")
+            hint = refused.ADVICE.get(word, "")
             self.reporter.warning(
-                "analysis", f"{word}: a {what} analysis is not done; the operating point is solved", card, start, hint
+                "analysis", f"{word} is left out: there is no {what} analysis here", card, start, hint
             )
             card.done()
         elif word in refused.CARDS:
@@ -273,7 +266,7 @@ class DeckReader:
             self.close_table()
         self.conditions.close(self)
         self.script.alter(self.top)
-        lines.check_couplings(self)
+        couplings.check_couplings(self)
         self.refuse_foreign()
         here: Scope | None = self.scope
         while here is not None and here.card is not None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+LINE_HINT = "write sections of R, L and C; for the operating point alone a resistor between its ends (0 Ω without loss)"
+"""What to write for a line."""
+
 ELEMENTS: dict[str, tuple[str, str]] = {
-    "p": ("a coupled transmission line", "at DC its conductors are resistors: write them"),
+    "o": ("a lossy transmission line", LINE_HINT),
+    "p": ("a coupled transmission line", LINE_HINT),
+    "t": ("a transmission line", LINE_HINT),
+    "u": ("a distributed RC line", LINE_HINT),
+    "y": ("a lossy transmission line", LINE_HINT),
 }
 """First letter → (what it is, reason or hint)."""
 

@@ -63,7 +63,7 @@ class ModelUse(NamedTuple):
 
 
 class Details(NamedTuple):
-    """What a resistor, capacitor, inductor or line states beside its value.
+    """What a resistor, capacitor, inductor or switch states beside its value.
 
     Attributes
     ----------
@@ -74,15 +74,12 @@ class Details(NamedTuple):
     model : ModelUse or None
     bare : bool
         Whether the model's name is all that is stated: without such a model it is a parameter's.
-    references : tuple of int
-        Local nodes that have to be one: the reference nodes of a line's ports.
     """
 
     letter: str
     numbers: dict[str, Count]
     model: ModelUse | None
     bare: bool = False
-    references: tuple[int, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -177,8 +174,6 @@ class Scope:
         Position → time function of a source.
     initials : dict of int to Value
         Position → ``ic=`` of a capacitor or inductor.
-    steady : dict of int to str
-        Position → what an element is that only its behaviour at DC is known of.
     phasors : dict of int to (Value, Value)
         Position → magnitude (V or A) and phase (degrees) of a source (``AC``).
     formulas : dict of int to Code
@@ -228,7 +223,6 @@ class Scope:
         "second",
         "spans",
         "specials",
-        "steady",
         "subcircuits",
         "switches",
         "tolerances",
@@ -253,7 +247,6 @@ class Scope:
         self.waves: dict[int, Wave] = {}
         self.initials: dict[int, Value] = {}
         self.phasors: dict[int, Phasor] = {}
-        self.steady: dict[int, str] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
         self.formulas: dict[int, Code] = {}

@@ -10,7 +10,16 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Phasor, Scope, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, Words
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.netlist.waveform import ALIASES, EXTERNAL, FUNCTIONS, MAY_BE_EMPTY, MOST, Waveform, checked_waveform
+from circuitsim.netlist.waveform import (
+    ALIASES,
+    EXTERNAL,
+    FUNCTIONS,
+    MAY_BE_EMPTY,
+    MOST,
+    RANDOM,
+    Waveform,
+    checked_waveform,
+)
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -20,7 +29,7 @@ POINTS = "file"
 OF_PWL = ("r", "td", POINTS)
 """Of PWL: where it repeats from, its delay, and the file of its points."""
 
-KEYWORDS = frozenset(
+KEYWORDS = RANDOM | frozenset(
     ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
 )
 """Words of a source's card that are no names of parameters."""
@@ -138,6 +147,13 @@ def _words(
             if forever:
                 wave = wave._replace(repeat=0.0)
                 k += k < len(words) and words[k].text.lower() == "endrepeat"
+        elif word in RANDOM:
+            raise CardError(
+                "unsupported",
+                f"{short(name.text)}: random waveforms ({word.upper()}) are not simulated",
+                token.offset,
+                "write its DC value; over time a PWL of values drawn beforehand",
+            )
         elif value is None and k == 1:
             offset, value = token.offset, _number(parts, scope, card, name, token)
         else:

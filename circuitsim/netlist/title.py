@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from circuitsim.errors import NetlistError, Problem
-from circuitsim.netlist import definitions, includes, lines, refused
+from circuitsim.netlist import definitions, includes, refused
 from circuitsim.netlist.cards import Card, uncommented
 from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.expression import ExpressionError
@@ -23,7 +23,7 @@ _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *includes.CARDS, *refused.OPTIONS, *_ANALYSES))
 """Dot cards that no title begins with."""
 
-_OTHERS = frozenset((*refused.ELEMENTS, *refused.FOREIGN, *lines.LETTERS, *LETTERS))
+_OTHERS = frozenset((*refused.ELEMENTS, *refused.FOREIGN, "k", *LETTERS))
 """First letters of elements that are read elsewhere or refused."""
 
 _NODE = re.compile(r"[0-9]+")

@@ -106,14 +106,7 @@ def _points(x: Sequence[float], t: float, grid: Grid) -> float:
     return values[k - 1] + (values[k] - values[k - 1]) * (t - times[k - 1]) / (times[k] - times[k - 1])
 
 
-def _mean(value: float, t: float) -> float:
-    """The value of noise at t = 0."""
-    if t > 0:
-        raise ValueError("noise has no values in a time sweep")
-    return value
-
-
-MOST = {"pulse": 8, "sin": 7, "exp": 6, "sffm": 7, "am": 7, "trnoise": 7, "trrandom": 5}
+MOST = {"pulse": 8, "sin": 7, "exp": 6, "sffm": 7, "am": 7}
 """Most numbers of a function; the last of PULSE and SIN are LTspice's numbers of cycles."""
 
 # Name → (fewest numbers, place of the delay among them or None, value at a time).
@@ -124,9 +117,6 @@ FUNCTIONS: dict[str, tuple[int, int | None, Callable[[Sequence[float], float, Gr
     "pwl": (2, None, _points),
     "sffm": (2, None, _fm),
     "am": (2, 4, _am),
-    # Noise begins after t = 0: there TRNOISE is 0, TRRANDOM(type, step, delay, p1, p2) its mean p2.
-    "trnoise": (1, None, lambda x, t, _: _mean(0.0, t)),
-    "trrandom": (2, None, lambda x, t, _: _mean(_get(x, 4), t)),
 }
 ALIASES = {"sine": "sin"}
 """Other names of functions; LTspice writes SINE."""
@@ -149,6 +139,8 @@ def spice_function(name: str) -> Callable[..., float]:
 
 
 EXTERNAL = frozenset(("external",))
+RANDOM = frozenset(("trnoise", "trrandom"))
+"""Time functions that are refused: each run would be another deck."""
 MAY_BE_EMPTY = frozenset(("sin", "pulse", "exp", "sffm", "am"))
 """Functions that old decks name without numbers beside AC: they are 0 at DC."""
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint, Sweep
     from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
-    from circuitsim.time_domain import TransientResult
+    from circuitsim.time_domain import SettlingResult, TransientResult
     from circuitsim.training.history import History
 
-__all__ = ["drawing", "failure", "history", "operating_point", "page", "sweep", "waveforms"]
+__all__ = ["drawing", "failure", "history", "operating_point", "page", "settling", "sweep", "waveforms"]
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """What the page may load: nothing."""
@@ -165,6 +165,27 @@ def waveforms(result: TransientResult) -> str:
     from circuitsim.notebook import waveform_charts
 
     return "".join(["<h2>Over time</h2>", f"<p>{escape(repr(result))}</p>", *waveform_charts(result)])
+
+
+def settling(found: SettlingResult) -> str:
+    """Settling time and energy after steps of the inputs: the worst sample and the mean, then every sample."""
+    rows, kinds = [], {"time": "s", "delivered": "J", "dissipated": "J", "lost": "J", "stored": "J"}
+    for name, unit in kinds.items():
+        own = found.column(name)
+        worst, mean = (format_quantity(float(value) + 0.0, unit, 4) for value in (own.max(), own.mean()))
+        rows.append([name, worst, str(own.argmax()), mean])
+    samples = [
+        [str(k), *(format_quantity(float(getattr(row, name)) + 0.0, unit, 4) for name, unit in kinds.items())]
+        for k, row in enumerate(found.rows)
+    ]
+    said = f"Steps of the inputs from 0; settled within {100 * found.share:g} % of the largest change of an output."
+    return "".join(
+        [
+            f"<h2>Settling time and energy</h2><p>{said}</p>",
+            html.table(["until settled", "worst", "sample", "mean"], rows),
+            _long(html.table(["sample", *kinds], samples, 2000)),
+        ]
+    )
 
 
 def history(found: History, options: dict[str, Any]) -> str:

@@ -66,7 +66,6 @@ def run_deck(
     cards = [card for card in deck.analyses if isinstance(card, SmallSignal)]
     if len(cards) > 1 and hertz is None:
         raise UsageError("the deck has more than one .ac card; leave one, or give the frequencies")
-    deck.following.check_dynamic()
     circuit = circuit_at_operating_point(deck, changed=None)
     if sources is None:
         sources = {circuit.names[k]: value for k, value in deck.following.phasors.items()}

@@ -158,7 +158,6 @@ def setting(
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
     circuit, following = deck.all_controlled() if elaborated is None else elaborated
-    following.check_dynamic()
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
     waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
@@ -195,7 +194,6 @@ def steady_deck(
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     grid = grid_of(cards[0]) if cards else _grid_of_waves(deck.following.waves.values(), period or 1.0)
-    deck.following.check_dynamic()
     if any(card.uic for card in cards):
         initial = _stated(deck.circuit, deck.following) | dict(initial or {})
     waves = _moving(deck.circuit, deck.following, grid, straight=False)

@@ -15,7 +15,7 @@ import numpy as np
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switching import Switch
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain.result import TransientResult
@@ -24,6 +24,8 @@ from circuitsim.time_domain.signals import Signal
 
 if TYPE_CHECKING:
     import pandas
+
+    from circuitsim.netlist.deck import Deck
 
 LONGER = 4.0
 """Factor to a longer run while the circuit still moves."""
@@ -88,7 +90,7 @@ class SettlingResult:
         return int(self.column("delivered").argmax())
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values: the JSON object of ``circuitsim energy --format json``."""
+        """As plain values, for JSON."""
         time, energy = self.column("time"), self.column("delivered")
         return {
             "schema": 2,
@@ -164,15 +166,47 @@ class StepCircuit:
                 raise UsageError(f"{name} is no voltage or current source: it is no input")
         self.storing = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR))
         if not self.storing.size:
-            raise UsageError("nothing stores energy: give capacitances, --capacitance 1p for all nodes")
+            raise UsageError("nothing stores energy: give capacitances, for instance 1e-12 from every node to ground")
         if not 0.0 < share < 1.0:
             raise UsageError(f"the share of a change that counts as settled lies between 0 and 1, not {share:g}")
         if not outputs:
-            raise UsageError("no outputs: write '*! output v(out)' into the deck, or --outputs 'v(out)'")
+            raise UsageError("no outputs: write '*! output v(out)' into the deck, or name them")
         self.probes = [_voltage(name, self.circuit) for name in outputs]
         self.outputs = [str(probe) for probe in self.probes]
         self.capacitor = kind[self.storing] == CAPACITOR
         self.switches, self.couplings, self.share, self.tolerance = switches, couplings, share, tolerance
+
+    @classmethod
+    def of_deck(cls, deck: Deck, capacitances: float | Mapping[str, float] = 0.0, **options: Any) -> StepCircuit:
+        """The circuit of a deck, with the inputs and outputs that its ``*!`` lines name.
+
+        Parameters
+        ----------
+        deck : Deck
+        capacitances : float or mapping of str to float
+            From every node, or from nodes by name, to ground, F; 0: the deck's own alone.
+        **options
+            ``share``, ``tolerance``, ``method`` and ``accuracy`` of `StepCircuit`.
+
+        Raises
+        ------
+        UsageError
+            The deck names no input or no output.
+        """
+        from circuitsim.analysis.switching import switches_of
+        from circuitsim.netlist.roles import read_roles
+
+        roles = read_roles(deck)[0]
+        for word in ("input", "output"):
+            if not getattr(roles, f"{word}s"):
+                raise UsageError(f"the deck names no {word}: write '*! {word} …' into it")
+        circuit, following = deck.where_change(roles.inputs)
+        if not isinstance(capacitances, Mapping):
+            capacitances = {str(name): capacitances for name in circuit.node_names[1:] if capacitances}
+        switches, couplings = switches_of(circuit, following), following.couplings
+        return cls(
+            circuit, roles.inputs, roles.output_names, capacitances, switches=switches, couplings=couplings, **options
+        )
 
     def run(self, before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> TransientResult:
         """Waveforms from a step of the inputs until nothing moves any more.
@@ -320,7 +354,7 @@ def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Ci
     Raises
     ------
     UsageError
-        A capacitance that is not positive.
+        A capacitance that is not positive, or at ground.
     """
     columns = circuit.columns()
     kind, first, second, value = columns[0][:], columns[1][:], columns[2][:], columns[3][:]
@@ -328,6 +362,8 @@ def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Ci
     for node, farads in capacitances.items():
         if not 0.0 < farads < np.inf:
             raise UsageError(f"the capacitance of {node} is {farads:g} F: it must be positive")
+        if circuit.node_index(node) == GROUND:
+            raise UsageError(f"{node} is ground: it has no capacitance to itself")
         kind.append(CAPACITOR)
         first.append(circuit.node_index(node))
         second.append(0)

@@ -106,10 +106,7 @@ WORST_CASE = ("worst-case", "--tol", "R*=1%", "--observe", "v(out)")
         (("solve", "--drops", "--top", "-1"), "--top must be at least 0, not -1"),
         (("tran", "--accuracy", "nan"), "argument --accuracy: "),
         (("sweep", "--vary", "V1=0:1:1", "--checkpoint", "my.cir"), "--checkpoint 'my.cir' is no folder"),
-        (
-            ("energy", "--data", ".", "--capacitance", "1p", "--inputs", "V1", "--outputs", "v(out)"),
-            "no data file '.': it is a folder",
-        ),
+        (("report", "--capacitance", "1p"), "--capacitance is for the folder of a run"),
     ],
 )
 def test_values_out_of_range(command: Command, deck, words: tuple[str, ...], message: str) -> None:

@@ -38,7 +38,7 @@ class Outcome(Enum):
 MEANING = {
     Outcome.READ: "acts as written",
     Outcome.NOTED: "accepted; a note says that it has no effect, or which value was taken",
-    Outcome.APPROXIMATED: "accepted; a warning says what is solved instead",
+    Outcome.APPROXIMATED: "accepted; a warning says what is assumed or left out",
     Outcome.REFUSED: "an error with its place and what to write instead",
 }
 

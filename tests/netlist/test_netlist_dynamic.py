@@ -1,4 +1,4 @@
-"""Elements of which only the behaviour at DC is known: solved there, refused over time and frequency."""
+"""Couplings, charges and temperature of what stores energy; what is refused as it would be another deck."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from circuitsim import solve
 from circuitsim.cli import main
+from circuitsim.errors import NetlistError
 from circuitsim.netlist import read_deck_text
 from circuitsim.time_domain import measure
 from circuitsim.time_domain.deck import run_deck
@@ -30,25 +31,26 @@ C1 b 0 1p
     ("card", "said"),
     [
         ("T1 a 0 b 0 Z0=50 TD=1n", "T1 is a transmission line"),
-        ("T1 a 0 b c Z0=50 TD=1n\nR3 c 0 1", "T1 is a transmission line"),
-        ("O1 a 0 b 0 loss\n.model loss LTRA(R=1 L=1u C=1n LEN=1)", "O1 is a transmission line"),
-        ("E1 b 0 in 0 LAPLACE={1/(1+1m*s)}", "E1 is a LAPLACE transfer function"),
-        ("X1 a b part\n.subckt part p q\nT1 p 0 q 0 Z0=50 TD=1n\n.ends", "X1.T1 is a transmission line"),
+        ("O1 a 0 b 0 loss\n.model loss LTRA(R=1 L=1u C=1n LEN=1)", "O1 is a lossy transmission line"),
+        ("Y1 a 0 b 0 loss LEN=1\n.model loss TXL(R=1 L=1u C=1n)", "Y1 is a lossy transmission line"),
+        ("U1 a b 0 loss L=1\n.model loss URC", "U1 is a distributed RC line"),
+        ("E1 b 0 in 0 LAPLACE={1/(1+1m*s)}", "E1 has a LAPLACE transfer function"),
+        ("I1 b 0 DC 1 TRNOISE(1m 1u 0 0)", r"I1: random waveforms \(TRNOISE\)"),
+        ("I1 b 0 TRRANDOM(1 1m 0 1 2)", r"I1: random waveforms \(TRRANDOM\)"),
+        ("X1 a b part\n.subckt part p q\nT1 p 0 q 0 Z0=50 TD=1n\n.ends", "T1 is a transmission line"),
     ],
 )
-def test_solved_at_dc_alone(card: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "deck.cir"
-    path.write_text(DECK.format(card=card))
-    assert solve(read_deck_text(path.read_text())).certificate.certified
-    for words in (
-        ["tran", str(path)],
-        ["ac", str(path)],
-        ["ac", str(path), "--poles"],
-        ["tran", str(path), "--steady"],
-    ):
-        assert main(words) == 2, words
-        error = capsys.readouterr().err
-        assert said in error and "not over time or frequency" in error
+def test_what_would_be_another_deck_is_refused_by_name(card: str, said: str) -> None:
+    with pytest.raises(NetlistError, match=said):
+        read_deck_text(DECK.format(card=card))
+
+
+@pytest.mark.parametrize("card", [".noise v(b) V1 dec 10 1 1k", ".disto dec 10 1 1k", ".pz a 0 b 0 vol pz"])
+def test_other_analyses_are_left_out_with_one_warning(card: str) -> None:
+    deck = read_deck_text(DECK.format(card=f"R9 a b 1\n{card}"))
+    (message,) = [problem.message for problem in deck.problems if problem.kind == "analysis"]
+    assert "is left out" in message
+    assert solve(deck).certificate.certified
 
 
 def test_charges_of_junctions_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,11 +80,3 @@ def test_capacitances_and_inductances_over_temperature(tmp_path: Path) -> None:
     run = run_deck(read_deck_text(cards + ".tran 10u 5m\n.end\n"))
     ours = [measure(run, text).value for text in ("x FIND v(b) AT=0.74m", "y FIND v(e) AT=4.3m")]
     assert ours == pytest.approx(theirs, rel=1e-4) and len(theirs) == 2
-
-
-def test_energy_refuses_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, data = tmp_path / "deck.cir", tmp_path / "data.csv"
-    path.write_text("t\n*! input V1\n*! output v(b)\n" + DECK.format(card="T1 a 0 b 0 Z0=50 TD=1n").split("\n", 1)[1])
-    data.write_text("V1\n1\n2\n")
-    assert main(["energy", str(path), "--data", str(data)]) == 2
-    assert "T1 is a transmission line" in capsys.readouterr().err

@@ -79,7 +79,6 @@ def test_one_resistor_in_many_ways(text):
         ("AM(3 5 1 1)", 0),
         ("DC {2+3} AC 1 SIN(0 1 1k)", 5),
         ("SIN({1+2} 1 1k)", 3),
-        ("TRNOISE(1 1) DC 5", 5),
         ("AC SIN(3 5)", 3),
         ("DC 2 AC SIN(3 5)", 2),
         ("AC 1 SIN(3 5)", 3),
@@ -88,10 +87,7 @@ def test_one_resistor_in_many_ways(text):
         ("AC 15 sin", 0),
         ("DC 3 sin", 3),
         ("pulse()", 0),
-        ("TRNOISE(20n 0.5n 0 0)", 0),
-        ("TRRANDOM(2 10m 0 1 0.5)", 0.5),
         ("SIN(0 1 1 -1) DC 5", 5),
-        ("5 TRNOISE(1 1)", 5),
         ("-5m", -0.005),
     ],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from pathlib import Path
 
@@ -16,7 +13,9 @@ from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.netlist import read_deck
 from circuitsim.time_domain import StepCircuit, Switch, settling_energy
+from circuitsim.units import format_quantity
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
 
@@ -117,38 +116,29 @@ def test_a_network_of_diodes_against_an_integrator() -> None:
         assert row.delivered == pytest.approx(float(run.sol(row.time)[3]), rel=1e-3)
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deck, data = str(NETLISTS / "learn-divider.cir"), str(NETLISTS / "learn-divider.csv")
-    run = str(tmp_path / "run")
+    run, page = str(tmp_path / "run"), tmp_path / "run.html"
     assert main(["train", "circuit", deck, "--data", data, "--epochs", "2", "--out", run, "--no-pictures"]) == 0
-    words = ["--data", data, "--capacitance", "1p", "--capacitance", "out=5p"]
-    capsys.readouterr()
-    picture = tmp_path / "energy.png"
-    assert main(["energy", run, *words, "--format", "json", "--plot", str(picture)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert picture.stat().st_size > 10_000
-    assert len(found["samples"]) == 4 and found["outputs"] == ["v(out)"]
-    times = [row["time"] for row in found["samples"]]
-    assert found["worst"]["time"] == {"sample": times.index(max(times)), "value": max(times)}
-    assert 1e-9 < max(times) < 1e-7
+    trained = read_deck(f"{run}/trained.cir")
+    step = StepCircuit.of_deck(trained, 1e-12)
+    x = np.loadtxt(data, delimiter=",", skiprows=1)[:, :1]
+    found = settling_energy(step, x)
+    assert found.to_dict()["worst"]["time"]["value"] == found.column("time").max()
+    assert 1e-9 < found.column("time").max() < 1e-7 and found.outputs == ("v(out)",)
     # The energy of a sample that is k times as large is k² times as large.
-    energies = [row["delivered"] for row in found["samples"]]
-    assert energies[0] == pytest.approx(4.0 * energies[1], rel=1e-9)
-    assert main(["energy", run, *words, "--format", "csv"]) == 0
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [float(row["time"]) for row in rows] == times
-    assert main(["energy", deck, *words, "--previous"]) == 0
-    assert "settling time" in capsys.readouterr().out
-    for extra, said in (
-        (["--capacitance", "0=1p"], "ground"),
-        (["--capacitance", "-1p"], "positive"),
-        (["--share", "2"], "between 0 and 1"),
-        (["--outputs", "i(R1)"], "i(R1)"),
-    ):
-        assert main(["energy", deck, *words, *extra]) == 2
-        assert said in capsys.readouterr().err
-    assert main(["energy", deck, "--data", data]) == 2
-    assert "nothing stores energy" in capsys.readouterr().err
+    assert found.rows[0].delivered == pytest.approx(4.0 * found.rows[1].delivered, rel=1e-9)
+    assert settling_energy(step, x, previous=True).rows[1].delivered != found.rows[1].delivered
+    assert main(["report", run, "--capacitance", "1p", "--output", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Settling time and energy" in text
+    assert format_quantity(float(found.column("time").max()), "s", 4) in text
+    for capacitances, said in (({"0": 1e-12}, "ground"), (-1e-12, "positive"), (0.0, "nothing stores energy")):
+        with pytest.raises(UsageError, match=said):
+            StepCircuit.of_deck(trained, capacitances)
+    with pytest.raises(UsageError, match="names no input"):
+        StepCircuit.of_deck(read_deck(NETLISTS / "divider.cir"), 1e-12)
+    assert main(["report", str(NETLISTS / "divider.cir"), "--capacitance", "1p", "--output", str(page)]) == 2
 
 
 def test_what_never_settles() -> None:
