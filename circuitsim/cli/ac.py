@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element)")
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
-    add_format(parser, "csv", "table", "json")
+    add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
     parser.add_argument("--plot", metavar="FILE", help="also draw a Bode plot (.png, .svg or .pdf)")
@@ -89,8 +89,15 @@ def run(args: argparse.Namespace) -> int:
     found = run_deck(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table = response_table(found, probes, over)  # type: ignore[arg-type]
-    proof = {"worst_residual": float(found.residuals.max()), "worst_error": float(found.errors.max())}
-    deliver(table_text(table, args.format, proof), args.output)
+    if args.format == "raw":
+        from circuitsim.formats.rawfile import swept
+        from circuitsim.small_signal.table import phasor_columns
+
+        text = swept(found.circuit.title, phasor_columns(found, probes, over), "AC Analysis")  # type: ignore[arg-type]
+    else:
+        proof = {"worst_residual": float(found.residuals.max()), "worst_error": float(found.errors.max())}
+        text = table_text(table, args.format, proof)
+    deliver(text, args.output)
     if args.plot:
         from circuitsim.cli.drawing import draw_bode
 
@@ -106,6 +113,8 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
 
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
+    if args.format == "raw":
+        raise UsageError("a rawfile holds responses: leave out --poles, or choose another --format")
     found = poles(circuit_at_operating_point(deck, changed=None), deck.following.couplings)
     _warn(found.kinks)
     deliver(table_text(poles_table(found), args.format, {"stable": found.stable}), args.output)

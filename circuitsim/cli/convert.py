@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from circuitsim.cli.deck import add_deck, read, report, roles_of
-from circuitsim.cli.output import add_output, check_target, deliver
+from circuitsim.cli.output import add_output, check_ending, check_target, deliver
 
 EPILOG = """\
 Sub-circuits, parameters and includes are worked out; what remains is one line an element. circuitsim reads it to the
@@ -17,6 +17,9 @@ examples:
   circuitsim convert my.cir
   circuitsim convert my.cir --ngspice --output flat.cir && ngspice -b flat.cir
 """
+
+ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
+"""Of decks."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the flattened deck."""
     from circuitsim.netlist import dumps
 
+    check_ending(args.output, ENDINGS)
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)

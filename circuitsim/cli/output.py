@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from circuitsim.errors import UsageError
@@ -17,6 +17,8 @@ FORMATS = {
     "raw": "a SPICE3 rawfile, for ngspice and readers of its waveforms",
 }
 """What ``--format`` may be, of all commands."""
+
+PICTURES = ("png", "svg", "pdf")
 
 
 def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -30,22 +32,53 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def choose_format(args: argparse.Namespace) -> None:
-    """Fill in a ``--format`` that is not given: by the ending of ``--output``, else the command's default."""
-    names = getattr(args, "formats", None)
-    if names and args.format is None:
-        ending = os.path.splitext(getattr(args, "output", None) or "")[1][1:].lower()
-        args.format = ending if ending in names else names[0]
+    """Fill in a ``--format`` that is not given: by the ending of ``--output``, else the command's default.
+
+    Raises
+    ------
+    UsageError
+        An ending that the command does not write, or that is another format than the one given.
+    """
+    names, path = getattr(args, "formats", None), getattr(args, "output", None)
+    if not names:
+        return
+    ending = ending_of(path)
+    named = "table" if ending == "txt" else ending
+    if args.format is None:
+        if ending and named not in names:
+            drawn = ", --plot for a picture" if ending in PICTURES and hasattr(args, "plot") else ""
+            written = [f".{'txt' if name == 'table' else name}" for name in names]
+            raise UsageError(f"--output {path!r}: {args.command} writes {', '.join(written)}; give --format{drawn}")
+        args.format = named if ending else names[0]
+    elif named in FORMATS and named != args.format:
+        raise UsageError(f"--output {path!r} and --format {args.format} disagree: leave out --format")
+
+
+def ending_of(path: str | None) -> str:
+    """The ending of a file's name in lower case, without its dot; empty for standard output, devices and pipes."""
+    if path is None or path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+        return ""
+    return os.path.splitext(path)[1][1:].lower()
+
+
+def check_ending(path: str | None, endings: Sequence[str]) -> None:
+    """Refuse an ``--output`` whose ending, if it has one, is none of these.
+
+    Raises
+    ------
+    UsageError
+        Another ending.
+    """
+    ending = ending_of(path)
+    if ending and ending not in endings:
+        raise UsageError(f"--output {path!r}: the name must end in {', '.join(f'.{own}' for own in endings)}")
 
 
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
-    """Add ``--output`` to a command."""
-    parser.add_argument(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help=f"write {what} to FILE instead of standard output; .json, .csv or .raw at its end is its --format, where "
-        "none is given",
-    )
+    """Add ``--output`` to a command; behind `add_format`, if it has one."""
+    names = [f".{'txt' if name == 'table' else name}" for name in parser.get_default("formats") or ()]
+    ends = f"; {', '.join(names)} at its end is its --format, where none is given" if names else ""
+    parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE instead of standard output{ends}")
 
 
 class Listed(argparse.Action):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import check_target, save
+from circuitsim.cli.output import check_ending, check_target, save
 from circuitsim.cli.solving import add_solving
 from circuitsim.errors import CircuitError, NoSteadyStateError, UsageError
 
@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     name = os.path.basename(os.path.normpath(args.deck))
     stem = "circuit" if args.deck == "-" else os.path.splitext(name)[0]
     path = args.output or f"{stem}.html"
+    check_ending(path, ("html", "htm"))
     check_target(path, [args.deck])
     code = 0
     if os.path.isdir(args.deck):

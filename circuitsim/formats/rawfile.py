@@ -14,20 +14,24 @@ class Variable(NamedTuple):
 
     name: str
     type: str
-    values: Sequence[float]
+    values: Sequence[float] | Sequence[complex]
 
 
 DATE = "Thu Jan  1 00:00:00  1970"
 COMMAND = f"* circuitsim {__version__}, in the form of ngspice"
 
-TYPES = {"s": "time", "°C": "temp-sweep", "Ω": "res-sweep"} | {own.unit: own.label for own in Quantity}
+TYPES = {"s": "time", "Hz": "frequency", "°C": "temp-sweep", "Ω": "res-sweep"} | {
+    own.unit: own.label for own in Quantity
+}
 """Types of columns by their units, as ngspice names them."""
 
 
 def swept(
-    title: str, columns: Iterable[tuple[str, str, Sequence[float]]], plot: str = "DC transfer characteristic"
+    title: str,
+    columns: Iterable[tuple[str, str, Sequence[float] | Sequence[complex]]],
+    plot: str = "DC transfer characteristic",
 ) -> str:
-    """A rawfile of a sweep, or of waveforms.
+    """A rawfile of a sweep, of waveforms, or of responses over frequency.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ def swept(
     columns : iterable of (str, str, sequence of float)
         Name, unit and values, the swept ones (or the time) first; nan where a row has no operating point.
     plot : str
-        ``"Transient Analysis"`` for waveforms.
+        ``"Transient Analysis"`` for waveforms, ``"AC Analysis"`` for responses.
     """
     variables = [Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), v) for name, unit, v in columns]
     return rawfile(title, plot, variables)
@@ -53,10 +57,10 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     title : str
         Title of the deck.
     plot : str
-        ``"Operating Point"``, ``"DC transfer characteristic"`` or ``"Transient Analysis"``; ngspice takes the kind
-        of plot from it.
+        ``"Operating Point"``, ``"DC transfer characteristic"``, ``"AC Analysis"`` or ``"Transient Analysis"``; ngspice
+        takes the kind of plot from it.
     variables : sequence of Variable
-        Equally long columns, the swept one first.
+        Equally long columns, the swept one first. With complex values all are written as real and imaginary part.
 
     Raises
     ------
@@ -67,11 +71,16 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     if len(lengths) != 1:
         raise ValueError("a rawfile needs columns, all of one length")
     (points,) = lengths
+    phasors = any(isinstance(value, complex) for variable in variables for value in variable.values)
+
+    def cell(value: complex) -> str:
+        return f"{float(value.real)!r},{float(value.imag)!r}" if phasors else repr(float(value.real))
+
     head = [
         f"Title: {' '.join(title.split())}",
         f"Date: {DATE}",
         f"Plotname: {plot}",
-        "Flags: real",
+        f"Flags: {'complex' if phasors else 'real'}",
         f"No. Variables: {len(variables)}",
         f"No. Points: {points}",
         f"Command: {COMMAND}",
@@ -81,5 +90,5 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     ]
     body = []
     for point in range(points):
-        body += [f"{point if k == 0 else ''}\t{float(v.values[point])!r}" for k, v in enumerate(variables)]
+        body += [f"{point if k == 0 else ''}\t{cell(v.values[point])}" for k, v in enumerate(variables)]
     return "\n".join([*head, *body]) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -30,8 +31,11 @@ class Table(NamedTuple):
         return zip(*(column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: each column by its name."""
-        return {name: list(column) for name, column in zip(self.header, self.columns)}
+        """For JSON: each column by its name; None where a number is not finite (the decibels of 0)."""
+        return {
+            name: [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in column]
+            for name, column in zip(self.header, self.columns)
+        }
 
 
 def table_text(table: Table, form: str, proof: Mapping[str, Any]) -> str:

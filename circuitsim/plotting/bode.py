@@ -21,8 +21,10 @@ def plot_bode(name: str, table: Table) -> Figure:
     magnitude, phase = figure.subplots(2, 1, sharex=True)
     frequency = np.asarray(table.columns[0])
     for k in range(1, len(table.header), 3):
-        magnitude.plot(frequency, table.columns[k + 1], linewidth=1.3, label=plain(table.header[k]))
-        phase.plot(frequency, table.columns[k + 2], linewidth=1.3)
+        decibels, drawn = np.asarray(table.columns[k + 1]), np.isfinite(table.columns[k + 1])
+        label = plain(table.header[k]) + ("" if drawn.any() else " = 0")
+        magnitude.plot(frequency, np.where(drawn, decibels, np.nan), linewidth=1.3, label=label)
+        phase.plot(frequency, np.where(drawn, table.columns[k + 2], np.nan), linewidth=1.3)
     if frequency[-1] >= 10.0 * frequency[0] > 0.0:
         phase.set_xscale("log")
     magnitude.set_ylabel("magnitude, dB", color=INK)

@@ -57,6 +57,22 @@ def response_table(result: AcResult, probes: Sequence[Probe | Formula], relative
     return Table(tuple(header), tuple(units), tuple(columns))
 
 
+def phasor_columns(
+    result: AcResult, probes: Sequence[Probe | Formula], relative_to: Probe | None = None
+) -> list[tuple[str, str, list[complex]]]:
+    """Names, units and complex amplitudes of quantities over frequency, the frequencies first; see `response_table`."""
+    found: list[tuple[str, str, list[complex]]] = [("frequency", "Hz", result.frequencies.tolist())]
+    below = None if relative_to is None else response(result, relative_to)
+    for probe in probes:
+        own = response(result, probe)
+        if below is None:
+            found.append((str(probe), probe.unit, own.tolist()))
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.append((f"{probe}/{relative_to}", "", (own / below).tolist()))
+    return found
+
+
 def poles_table(found: Poles) -> Table:
     """Real and imaginary part, frequency and damping of poles."""
     return Table(

@@ -180,7 +180,7 @@ def test_ngspice_loads_the_rawfile(command: Command, deck, tmp_path: Path) -> No
         (".raw", (), "raw"),
         (".txt", (), "table"),
         ("", (), "table"),
-        (".json", ("--format", "csv"), "csv"),
+        (".dat", ("--format", "csv"), "csv"),
     ],
 )
 def test_the_ending_of_the_output_chooses_the_format(

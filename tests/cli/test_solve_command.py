@@ -145,15 +145,27 @@ def test_output_through_a_link_keeps_the_link(command: Command, deck, tmp_path: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--output", "my.cir"), "error: --output 'my.cir' would overwrite the deck; choose another name\n"),
-        (("-o", "sub/../my.cir"), "error: --output 'sub/../my.cir' would overwrite the deck; choose another name\n"),
-        (("--output", "hard.cir"), "error: --output 'hard.cir' would overwrite the deck; choose another name\n"),
+        (
+            ("--output", "my.cir", "--format", "csv"),
+            "error: --output 'my.cir' would overwrite the deck; choose another name\n",
+        ),
+        (
+            ("-o", "sub/../my.cir", "--format", "csv"),
+            "error: --output 'sub/../my.cir' would overwrite the deck; choose another name\n",
+        ),
+        (
+            ("--output", "hard.cir", "--format", "csv"),
+            "error: --output 'hard.cir' would overwrite the deck; choose another name\n",
+        ),
         (("--output", "sub"), "error: --output 'sub' is a folder; name a file in it\n"),
         (("--output", "no/x"), "error: --output 'no/x': there is no folder 'no'; make it first\n"),
         (("--output", ""), "error: --output needs the name of a file\n"),
         (("--plot", "x.jpg"), "error: --plot 'x.jpg': the name must end in .png, .svg or .pdf\n"),
         (("--plot", "no/x.png"), "error: --plot 'no/x.png': there is no folder 'no'; make it first\n"),
-        (("--plot", "x.svg", "-o", "x.svg"), "error: --plot and --output name the same file 'x.svg'\n"),
+        (
+            ("--plot", "x.svg", "-o", "x.svg", "--format", "csv"),
+            "error: --plot and --output name the same file 'x.svg'\n",
+        ),
         (
             ("--solver", "magic"),
             "error: no solver is called 'magic'; choose among auto, active-set, coordinate-descent, cvxpy:NAME\n",

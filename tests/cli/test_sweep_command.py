@@ -133,7 +133,10 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
             "an expression of them in braces\n",
         ),
         (("--vary", "V1=1", "--columns", " "), "no columns: name at least one, for instance v(out)\n"),
-        (("--vary", "V1=1", "--output", "my.cir"), "--output 'my.cir' would overwrite the deck; choose another name\n"),
+        (
+            ("--vary", "V1=1", "--output", "my.cir", "--format", "csv"),
+            "--output 'my.cir' would overwrite the deck; choose another name\n",
+        ),
         (("--vary", "V1=1", "--plot", "my.gif"), "--plot 'my.gif': the name must end in .png, .svg or .pdf\n"),
         (
             ("--vary", "V1=0:1:2u", "--vary", "I1=0:1:2u"),

@@ -109,7 +109,9 @@ COMMAND_ROWS = {
     "optimise": ("optimise netlists/divider.cir --adjust R*=100:10k --target v(out)=2 --plot a.png", 2),
     "tran": ("tran own.cir --plot a.png", 3),
     "ac": ("ac own.cir --plot a.png", 2),
+    "energy": ("energy netlists/learn-divider.cir --data netlists/learn-divider.csv --capacitance 1p --plot a.png", 2),
 }
+COMMAND_ROWS = {name: row for name, row in COMMAND_ROWS.items() if name in COMMANDS}
 """A command line of each command with --plot, and its number of axes."""
 
 MORE_ROWS = [
@@ -168,10 +170,13 @@ def test_every_column_is_a_curve_with_its_name(drawn, line: str) -> None:
     for axes in figure.axes:
         names = names_of(axes)
         assert not names or len(names) == len(axes.lines)
-        curves |= {name: np.asarray(line.get_ydata(), float) for name, line in zip(names, axes.lines)}
+        curves |= {
+            name.removesuffix(" = 0"): np.asarray(line.get_ydata(), float) for name, line in zip(names, axes.lines)
+        }
     assert set(curves) == set(columns)
     for name, values in columns.items():
-        np.testing.assert_array_equal(curves[name], [float(value or "-inf") for value in values])
+        drawn_values = [float("nan") if value == "-inf" else float(value) for value in values]  # decibels of 0
+        np.testing.assert_array_equal(curves[name], drawn_values)
 
 
 def test_quantities_have_their_panels(drawn) -> None:

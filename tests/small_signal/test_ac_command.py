@@ -7,6 +7,8 @@ import csv
 import io
 import json
 import math
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -194,3 +196,59 @@ def test_steps_are_left_out_with_a_note(capsys: pytest.CaptureFixture[str], tmp_
     for command, *more in (("ac",), ("tran", "--steady")):
         code, _, err = run(capsys, command, deck(tmp_path, text), *more)
         assert code == 0 and f"note: {more[0] if more else command} is of the circuit as the cards have it" in err
+
+
+ZERO = "zero\nV1 a 0 DC 0 AC 1\nR1 a b 1k\nC1 b 0 1u\nR2 c 0 1k\nI1 c 0 0\n.ac dec 1 1 100\n"
+
+
+def test_an_amplitude_of_zero(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """JSON has no infinity: the decibels of 0 are null, the amplitude is 0."""
+    name = deck(tmp_path, ZERO)
+    code, out, _ = run(capsys, "ac", name, "--format", "json", "--columns", "v(c) v(b)")
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert code == 0 and found["v(c)"] == [0.0] * 3 and found["v(c) dB"] == [None] * 3
+    assert found["v(b)"][0] == pytest.approx(1.0, rel=1e-4) and found["worst_error"] < 1e-9
+    code, out, _ = run(capsys, "ac", name, "--format", "json", "--columns", "v(b)", "--over", "v(c)")
+    assert code == 0 and json.loads(out, parse_constant=pytest.fail)["v(b)/v(c)"] == [None] * 3
+    for form in ("csv", "table"):
+        code, out, _ = run(capsys, "ac", name, "--format", form, "--columns", "v(c)")
+        assert code == 0 and "-inf" in out
+
+
+def phasors(text: str) -> dict[str, list[complex]]:
+    """The variables of a complex ASCII rawfile."""
+    head, values = text.split("Values:\n")
+    assert "Flags: complex" in head and "Plotname: AC Analysis" in head
+    names = [line.split("\t")[2] for line in head.split("Variables:\n")[1].splitlines()]
+    numbers = [complex(*map(float, line.split("\t")[-1].split(","))) for line in values.splitlines()]
+    return {name: numbers[k :: len(names)] for k, name in enumerate(names)}
+
+
+def test_a_rawfile_holds_phasors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    name, target = deck(tmp_path, ZERO), tmp_path / "out.raw"
+    code, out, _ = run(capsys, "ac", name, "--columns", "v(b) i(C1) v(c)", "--output", str(target))
+    assert (code, out) == (0, "")
+    found = phasors(target.read_text())
+    assert list(found) == ["frequency", "v(b)", "i(c1)", "v(c)"]
+    for f, v, i in zip(found["frequency"], found["v(b)"], found["i(c1)"], strict=True):
+        s = 2j * math.pi * f.real
+        assert v == pytest.approx(1 / (1 + s * 1e-3), rel=1e-12) and i == pytest.approx(s * 1e-6 * v, rel=1e-12)
+    assert found["v(c)"] == [0.0] * 3
+    code, _, err = run(capsys, "ac", name, "--poles", "--output", str(target))
+    assert code == 2 and "--poles" in err
+
+
+def test_ngspice_reads_the_rawfile_of_phasors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    if shutil.which("ngspice") is None:
+        pytest.skip("ngspice is not installed")
+    target = tmp_path / "out.raw"
+    assert run(capsys, "ac", deck(tmp_path, ZERO), "--columns", "v(b)", "--output", str(target))[0] == 0
+    script = tmp_path / "load.cir"
+    script.write_text(
+        f"* load\n.control\nset numdgt=14\nload {target}\nprint real(v(b)) imag(v(b))\nquit\n.endc\n.end\n"
+    )
+    shown = subprocess.run(["ngspice", "-b", str(script)], capture_output=True, text=True, timeout=60).stdout
+    rows = [line.split() for line in shown.splitlines() if line[:1].isdigit()]
+    for f, row in zip((1.0, 10.0, 100.0), rows, strict=True):
+        got = complex(float(row[-2]), float(row[-1]))
+        assert got == pytest.approx(1 / (1 + 2j * math.pi * f * 1e-3), rel=1e-9)
