@@ -169,8 +169,8 @@ def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
         Its equations do not determine currents and voltages.
     """
     system = ControlledSystem(circuit, circuit.arrays(), law_arrays(circuit.laws))
-    terms, value = system.pattern.terms(None), system.arrays.value
-    return not system.arbitrary and all_regular(system.eq, terms, value, system.raw, system.dense, strict)
+    terms = system.pattern.terms(None)
+    return not system.arbitrary and all_regular(system.eq, terms, system.exact, system.raw, system.dense, strict)
 
 
 def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
@@ -217,6 +217,8 @@ def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | N
         right = system.sources.of(value)
         return Search(system.eq, system.order(), right, [], start, not system.arbitrary).run()
     found = _decided(system, value, start, binary)
+    if all(x != x or binary(x) == decimal(x) for x in value.tolist()):
+        return found
     if found.proven and len(found.choices) < 2:
         other = _decided(system, value, start, decimal)
         same = other.proven and len(other.choices) == len(found.choices)

@@ -16,7 +16,7 @@ from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
 from circuitsim.controlled.equations import Equations, RightSide, equations, floating_controls, of_resistances
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Factor, Pattern, Terms
-from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read
+from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read, binary, decimal
 from circuitsim.controlled.regular import all_monotone, all_regular
 from circuitsim.controlled.ties import OnePotential, Ties
 from circuitsim.errors import NoOperatingPointError
@@ -77,6 +77,7 @@ class ControlledSystem:
         self.one_potential: OnePotential = OnePotential(arrays) if before is None else before.one_potential
         self.sources: RightSide = RightSide(arrays, laws, self.eq) if same is None else same.sources
         self._raw: list[RawBlock] | None = None if same is None else same._raw
+        self._exact: dict[tuple[int, Read], RationalBlock] = {}
         self._orders: dict[tuple[Read | None, bool], list[Block]] = {}
         self.factors: dict[tuple[bytes, bool, bool], Factor] = {}
 
@@ -115,15 +116,36 @@ class ControlledSystem:
         block if ``whole``."""
         key = read, whole
         if key not in self._orders:
-            loaded, made, value = self.pattern.terms(None), [], self.arrays.value
-            for raw in [RawBlock(*map(np.concatenate, zip(*self.raw)))] if whole else self.raw:
+            loaded, made = self.pattern.terms(None), []
+            for k, raw in enumerate([self.everything] if whole else self.raw):
                 try:
-                    exact = None if read is None else RationalBlock(self.eq, loaded, value, raw, read)
+                    exact = None if read is None else self.exact(-1 if whole else k, read)
                     made.append(Block(self.eq, loaded, raw, exact))
                 except ArithmeticError:
                     raise self.singular(raw.rows) from None
             self._orders[key] = made
         return self._orders[key]
+
+    @property
+    def everything(self) -> RawBlock:
+        """All blocks as one."""
+        return RawBlock(*map(np.concatenate, zip(*self.raw)))
+
+    def exact(self, k: int, read: Read) -> RationalBlock:
+        """Block ``k``, or all as one for −1, in rational arithmetic.
+
+        Raises
+        ------
+        ArithmeticError
+            It is singular.
+        """
+        value = self.arrays.value
+        if all(x != x or binary(x) == decimal(x) for x in value.tolist()):
+            read = binary
+        if (k, read) not in self._exact:
+            raw = self.everything if k < 0 else self.raw[k]
+            self._exact[k, read] = RationalBlock(self.eq, self.pattern.terms(None), value, raw, read)
+        return self._exact[k, read]
 
     @cached_property
     def dense(self) -> DenseBlocks | None:
@@ -137,7 +159,7 @@ class ControlledSystem:
         """Whether it is proven that there is one operating point, whatever the sources are."""
         if self.arbitrary:
             return False
-        return all_regular(self.eq, self.pattern.terms(None), self.arrays.value, self.raw, self.dense)
+        return all_regular(self.eq, self.pattern.terms(None), self.exact, self.raw, self.dense)
 
     @cached_property
     def arbitrary(self) -> list[int]:

@@ -102,6 +102,7 @@ def hybrid(p: np.ndarray, q: np.ndarray) -> Hybrid:
     return Hybrid(base, zero, True, -sign[:, None] * (np.where(taken, q, p) @ inverse) * sign, inverse, zero)
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def matrix_of(
     base: np.ndarray, p: np.ndarray, q: np.ndarray, dp: np.ndarray, dq: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
+from math import gcd, lcm
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from circuitsim.controlled.blocks import RawBlock
 
 LARGEST = 80
-"""Most unknowns of a block: its inverse takes a second at most."""
+"""Most unknowns of a block: it is eliminated in a second at most."""
 
 PORTS, STRICT = 12, 6
 """Most ports whose principal minors are found, and of a pair of matrices of devices whose curves rise: 2^12
@@ -60,7 +61,7 @@ class Solutions(NamedTuple):
 
 
 class RationalBlock:
-    """One block, all ports loaded: its inverse, and P and Q of its ports.
+    """One block, all ports loaded: its factors, and P and Q of its ports.
 
     Parameters
     ----------
@@ -91,12 +92,13 @@ class RationalBlock:
                 part[column] = part.get(column, ZERO) + _entry(terms, at, value, read)
             own.append({c: x for c, x in near.items() if x})
             self.outside.append({c: x for c, x in far.items() if x})
-        self.inverse = _inverse(own, self.columns)
+        self._steps = _eliminated(own)
         self.ends = [(int(eq.plus[k]), int(eq.minus[k]), int(eq.own[eq.diode[k]])) for k in diodes.tolist()]
         self.loads = [Fraction(x) for x in eq.load[diodes].tolist()]
         place = {r: k for k, r in enumerate(self.rows)}
         self._port_rows = [place[own_row] for _, _, own_row in self.ends]
-        responses = [{c: self.inverse[c].get(r, ZERO) for c in self.columns} for r in self._port_rows]
+        unit = [[Fraction(int(k == r)) for k in range(len(self.rows))] for r in self._port_rows]
+        responses = [_solved(self._steps, wanted) for wanted in unit]
         pairs = [self.ports(response) for response in responses]
         self.p = [[pair[0][k] for pair in pairs] for k in range(len(self.ends))]
         self.q = [[pair[1][k] for pair in pairs] for k in range(len(self.ends))]
@@ -109,7 +111,7 @@ class RationalBlock:
         if z is not None:
             for r, x in zip(self._port_rows, z):
                 wanted[r] += x
-        return {c: sum((x * wanted[r] for r, x in row.items() if wanted[r]), ZERO) for c, row in self.inverse.items()}
+        return _solved(self._steps, wanted)
 
     def ports(self, known: Sequence[Fraction] | dict[int, Fraction]) -> tuple[Vector, Vector]:
         """Voltages of its diodes, and currents times ρ, from unknowns; of other blocks' ones in a mapping: zero."""
@@ -200,51 +202,84 @@ def _entry(terms: Terms, at: int, value: np.ndarray, read: Read) -> Fraction:
     return found / read(value[under]) if under >= 0 else found
 
 
-def _inverse(rows: list[Row], columns: list[int]) -> dict[int, Row]:
-    """By column of the matrix the entries of the inverse's row; shortest rows are eliminated first."""
-    mark = 1 + max(columns)  # columns of the identity stand behind all others
-    rows = [{**row, mark + k: ONE} for k, row in enumerate(rows)]
-    sizes = [len(row) - 1 for row in rows]
-    left, pivots = set(range(len(rows))), dict[int, int]()
+class _Step(NamedTuple):
+    """A pivot's row number, column and row, and the multiples of it that other rows lose."""
+
+    at: int
+    pivot: int
+    row: Row
+    less: list[tuple[int, Fraction]]
+
+
+def _eliminated(rows: list[Row]) -> list[_Step]:
+    """Gauss' elimination, shortest rows first."""
+    left, steps = set(range(len(rows))), list[_Step]()
     while left:
-        k = min(left, key=lambda k: sizes[k])
-        left.discard(k)
-        pivot = next((c for c in rows[k] if c < mark), None)
-        if pivot is None:
+        at = min(left, key=lambda k: len(rows[k]))
+        left.discard(at)
+        pivot, row, less = next(iter(rows[at]), -1), rows[at], list[tuple[int, Fraction]]()
+        if pivot < 0:
             raise ArithmeticError("singular")
-        pivots[pivot] = k
-        scale = ONE / rows[k][pivot]
-        rows[k] = {c: scale * x for c, x in rows[k].items()}
-        for other in range(len(rows)):
-            factor = rows[other].get(pivot) if other != k else None
-            if factor:
-                row = rows[other]
-                for c, x in rows[k].items():
-                    changed = row.get(c, ZERO) - factor * x
+        for k in left:
+            if pivot in rows[k]:
+                factor = rows[k].pop(pivot) / row[pivot]
+                less.append((k, factor))
+                for c, x in row.items():
+                    changed = rows[k].get(c, ZERO) - factor * x if c != pivot else ZERO
                     if changed:
-                        row[c] = changed
+                        rows[k][c] = changed
                     else:
-                        row.pop(c, None)
-                sizes[other] = sum(c < mark for c in row)
-    return {c: {at - mark: x for at, x in rows[k].items() if at >= mark} for c, k in pivots.items()}
+                        rows[k].pop(c, None)
+        steps.append(_Step(at, pivot, row, less))
+    return steps
+
+
+def _solved(steps: list[_Step], wanted: Vector) -> dict[int, Fraction]:
+    """The unknowns for a right-hand side, which is changed."""
+    for at, _, _, less in steps:
+        if wanted[at]:
+            for k, factor in less:
+                wanted[k] -= factor * wanted[at]
+    found = dict[int, Fraction]()
+    for at, pivot, row, _ in reversed(steps):
+        total = wanted[at]
+        for c, x in row.items():
+            if c != pivot and found[c]:
+                total -= x * found[c]
+        found[pivot] = total / row[pivot]
+    return found
 
 
 def _reduced(rows: Matrix, columns: int) -> list[int]:
-    """Gauss–Jordan elimination in place; the pivots' columns, whose rows come first."""
+    """Gauss–Jordan elimination in place, in integers without a common divisor; the pivots' columns, whose rows come
+    first."""
+    whole = []
+    for row in rows:
+        scale = lcm(*(x.denominator for x in row))
+        whole.append(_primitive([x.numerator * (scale // x.denominator) for x in row]))
     pivots = list[int]()
     for column in range(columns):
         at = len(pivots)
-        found = next((k for k in range(at, len(rows)) if rows[k][column]), None)
-        if found is None:
+        able = [k for k in range(at, len(whole)) if whole[k][column]]
+        if not able:
             continue
-        rows[at], rows[found] = rows[found], rows[at]
-        scale = ONE / rows[at][column]
-        rows[at] = [scale * x for x in rows[at]]
-        for k, row in enumerate(rows):
+        found = min(able, key=lambda k: sum(map(bool, whole[k])))
+        whole[at], whole[found] = whole[found], whole[at]
+        own = whole[at]
+        for k, row in enumerate(whole):
             if k != at and row[column]:
-                rows[k] = [a - row[column] * b if b else a for a, b in zip(row, rows[at])]
+                common = gcd(own[column], row[column])
+                keep, factor = own[column] // common, row[column] // common
+                whole[k] = _primitive([keep * a - factor * b if b else keep * a for a, b in zip(row, own)])
         pivots.append(column)
+    scales = [row[column] for row, column in zip(whole, pivots)] + [1] * (len(whole) - len(pivots))
+    rows[:] = [[Fraction(x, scale) if x else ZERO for x in row] for row, scale in zip(whole, scales)]
     return pivots
+
+
+def _primitive(row: list[int]) -> list[int]:
+    common = gcd(*row)
+    return [x // common for x in row] if common > 1 else row
 
 
 def _determinant(rows: Matrix) -> Fraction:

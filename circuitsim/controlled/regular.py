@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Terms
 from circuitsim.controlled.matrices import EPS, in_watts, is_p_matrix
 from circuitsim.controlled.ports import base_of, matrix_of
-from circuitsim.controlled.rational import LARGEST, RationalBlock, binary, decimal
+from circuitsim.controlled.rational import LARGEST, RationalBlock, Read, binary, decimal
 
 PASSIVE = 1e-10
 """Power, of what loads of ρ get from all ports, that rounding can make."""
@@ -27,7 +28,7 @@ POOR = 1e-3
 def all_regular(
     eq: Equations,
     terms: Terms,
-    value: np.ndarray,
+    exact: Callable[[int, Read], RationalBlock],
     blocks: Sequence[RawBlock],
     dense: DenseBlocks | None,
     strict: np.ndarray | None = None,
@@ -39,8 +40,8 @@ def all_regular(
     ----------
     terms : Terms
         Of the matrix with all ports loaded.
-    value : (m,) float array
-        Values of the elements.
+    exact : callable
+        A block, by its number, in rational arithmetic.
     dense : DenseBlocks or None
         At least those with diodes.
     strict : (d,) bool array, optional
@@ -59,7 +60,8 @@ def all_regular(
     left = [b for b in left if dense.inverse_at[b] >= 0]
     if len(left) > DECIDED or any(blocks[b].rows.size > LARGEST for b in left):
         return False
-    return all(_decided(eq, terms, value, blocks[b], _base(dense, b), strict) for b in left) and all(
+    rising = [None if strict is None else strict[blocks[b].diodes].tolist() for b in left]
+    return all(_decided(partial(exact, b), _base(dense, b), own) for b, own in zip(left, rising)) and all(
         _well_conditioned(terms, blocks[b]) for b in large
     )
 
@@ -68,13 +70,10 @@ def _base(dense: DenseBlocks, b: int) -> np.ndarray:
     return base_of(_square(dense, dense.p, b))
 
 
-def _decided(
-    eq: Equations, terms: Terms, value: np.ndarray, block: RawBlock, base: np.ndarray, strict: np.ndarray | None
-) -> bool:
+def _decided(exact: Callable[[Read], RationalBlock], base: np.ndarray, rising: list[bool] | None) -> bool:
     """Whether exact arithmetic proves a block to have one operating point."""
-    rising = None if strict is None else strict[block.diodes].tolist()
     try:
-        every = [RationalBlock(eq, terms, value, block, read) for read in (binary, decimal)]
+        every = [exact(read) for read in (binary, decimal)]
     except ArithmeticError:
         return False
     return all(one.p_matrix(base) or (rising is not None and one.one_of_rising(rising)) for one in every)
