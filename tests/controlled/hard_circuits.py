@@ -3,6 +3,8 @@ sources, op-amps between any nodes, values over nine decades, operating points a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from circuitsim import Circuit
@@ -13,11 +15,18 @@ from circuitsim.controlled.elements import (
     voltage_by_current,
     voltage_by_voltage,
 )
+from circuitsim.models import Device
 
 
-def hard_circuit(seed: int, most_nodes: int = 8, most_diodes: int = 5) -> Circuit:
-    """One circuit: small integers for even seeds, values over nine decades for odd ones."""
-    random = np.random.default_rng([seed, 45])
+def hard_circuit(
+    seed: int,
+    most_nodes: int = 8,
+    most_diodes: int = 5,
+    device: Callable[[np.random.Generator], Device] | None = None,
+) -> Circuit:
+    """One circuit: small integers for even seeds, values over nine decades for odd ones; with ``device`` four of five
+    diodes are devices that it makes."""
+    random, of_devices = np.random.default_rng([seed, 45]), np.random.default_rng([seed, 46])
     n, wide = int(random.integers(3, most_nodes + 1)), bool(seed % 2)
     circuit = Circuit(f"hard circuit {seed}")
     names = ["0", *(f"n{k}" for k in range(1, n))]
@@ -49,7 +58,10 @@ def hard_circuit(seed: int, most_nodes: int = 8, most_diodes: int = 5) -> Circui
     for k in range(int(random.integers(0, 2))):
         circuit.current_source(f"I{k}", *pair(), float(random.choice([-1.0, 1.0, 1e-3])))
     for k in range(int(random.integers(0, most_diodes + 1))):
-        circuit.diode(f"D{k}", *pair())
+        if device is None or of_devices.random() < 0.2:
+            circuit.diode(f"D{k}", *pair())
+        else:
+            circuit.device(f"D{k}", *pair(), device(of_devices))
     for k in range(int(random.integers(1, 4))):
         choice = int(random.integers(5))
         control = circuit.names[int(random.integers(len(circuit)))]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hard_circuits import hard_circuit
 from random_controlled import random_circuit
 from scipy.optimize import brentq, root
 
@@ -193,6 +194,51 @@ def others(circuit: circuitsim.Circuit, drops: np.ndarray, rng: np.random.Genera
         inside = answer.success and np.abs(answer.x).max() < 14.0 and np.abs(off(answer.x)).max() < 1e-13
         count += bool(inside and np.abs(answer.x - drops).max() > 1e-2)
     return count
+
+
+def test_each_point_is_polished_before_points_are_compared() -> None:
+    """A leakage current beside amperes has its own digits: without them, one point was listed twice."""
+    point = circuitsim.solve(
+        circuitsim.loads("""t
+V1 0 n1 1
+D2 n2 0 a area=8
+D4 0 n2 b
+E1 0 n2 n1 n2 -10
+.model a D(IS=4.22379e-13 N=2.2553717733599026 BV=5.1 IBV=1m)
+.model b PWL(-4.943 -.0813 -.977 .17895 3.271 .64057 3.659 .75559 5.594 .75559)
+""")
+    )
+    volts = -10.0 / 11.0
+    leakage = 8 * 4.22379e-13 * math.expm1(volts / (2.2553717733599026 * VT))
+    assert point.other is None and point["n2"] == pytest.approx(volts, rel=1e-15)
+    assert point.current("D2") == pytest.approx(leakage, rel=1e-4) and point.drops[1] == pytest.approx(volts)
+    device = point.circuit.devices[1]
+    assert isinstance(device, SmoothDevice)
+    assert point.current("D2") == pytest.approx(device.law(float(point.drops[1]))[0], rel=1e-12)
+
+
+def test_devices_lie_on_their_curves_in_scales_of_their_own() -> None:
+    """Circuits that nothing makes well posed; points that are listed as several differ in a device or a voltage."""
+    found = 0
+    for seed in range(80):
+        circuit = hard_circuit(seed, 6, 3, junction)
+        try:
+            point = circuitsim.solve(circuit)
+        except CircuitError:
+            continue
+        shown = [point] if point.other is None else [point, point.other]
+        for one in shown:
+            least = 1e-12 * np.abs(one.voltages).max()
+            for k, device in circuit.devices.items():
+                volts, amperes = float(one.drops[k]), float(one.currents[k])
+                assert isinstance(device, SmoothDevice)
+                low, high = (device.law(volts + sign * (1e-9 * abs(volts) + least))[0] for sign in (-1.0, 1.0))
+                assert low - 1e-9 * abs(amperes) <= amperes <= high + 1e-9 * abs(amperes), (seed, k)
+                found += 1
+        if point.other is not None:
+            pairs = (point.voltages, point.other.voltages), (point.currents, point.other.currents)
+            assert max(float((np.abs(a - b) - 1e-6 * np.abs(a)).max()) for a, b in pairs) > 0.0, seed
+    assert found >= 20
 
 
 @pytest.mark.parametrize("first", [0, 40, 80])
