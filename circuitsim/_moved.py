@@ -1,8 +1,9 @@
-"""Commands, options and public names that went or changed, and what to write now: one table, kept through 0.3.x."""
+"""Commands, options and public names that went or changed, and what to write now; the hints stay through 0.3.x."""
 
 from __future__ import annotations
 
 MOVED = {
+    "circuitsim COMMAND --diodes": "write `.options diodes=ideal` into the deck; in Python `ideal_diodes=True`",
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
     "circuitsim energy": "use `circuitsim report RUN --capacitance 1p`; in Python `settling_energy`",
     "circuitsim evaluate": "use `circuitsim predict RUN --data FILE`, which reports errors where the data have targets",
@@ -12,8 +13,23 @@ MOVED = {
     "circuitsim ir-drop": "use `circuitsim solve DECK --drops`; `--plot` in place of `--map`",
     "circuitsim man": "use `circuitsim --help` and `circuitsim COMMAND --help`",
     "circuitsim steady": "use `circuitsim tran DECK --steady`",
+    "circuitsim train --estimator": "use `--variant`",
+    "circuitsim train --model": "name the model first: `circuitsim train drn --preset drn-xs`",
+    "circuitsim train --resume": "use `circuitsim train resume --out DIR`",
+    "circuitsim train --tol": "use `--tolerance`",
+    "circuitsim tran --dask": "use `--workers N`; `circuitsim sweep` of the deck's .tran and .step takes --dask",
+    "circuitsim.batched": "kept",
+    "circuitsim.effective_matrix": "kept",
+    "circuitsim.ir_drop": "kept; also `circuitsim solve --drops`",
+    "circuitsim.load": "kept: it gives the circuit; `read_deck` gives all that a deck says",
+    "circuitsim.prepared": "kept",
+    "circuitsim.read_deck": "kept",
+    "circuitsim.steady_state_periodic": "kept; of a deck `circuitsim tran --steady`",
+    "circuitsim.transfer_function": "kept",
+    "circuitsim.waveform_gradient": "kept",
 }
-"""Old spelling → what to write now. Commands and options as they are typed, Python names with their module."""
+"""Old spelling → what to write now. Commands and options as they are typed, ``COMMAND`` for any command, Python names
+with their module; ``kept`` is still there."""
 
 
 def hint(old: str) -> str | None:

@@ -69,11 +69,9 @@ class Parser(argparse.ArgumentParser):
         self.helpful = self.prog
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error with a pointer to the help, or to what replaces a word of an earlier version."""
-        from circuitsim.cli.hints import meant, moved
+        """Raise the error with a pointer to the help."""
+        from circuitsim.cli.hints import meant
 
-        if (instead := moved(message, self.helpful)) is not None:
-            raise UsageError(instead)
         question = meant(message, self)
         hint = f"{question} {self.helpful} --help shows what is possible".strip()
         raise UsageError(f"{message}\n    hint: {hint}")
@@ -182,7 +180,7 @@ def _run(words: list[str]) -> int:
     """Run the command line; expected errors are printed, all others raised."""
     command = next((word for word in words if word in COMMANDS), None)
     try:
-        args = build_parser(command).parse_args(words)
+        args = _parsed(command, words)
         choose_format(args)
         code = _carried_out(args)
     except CircuitError as error:
@@ -198,6 +196,16 @@ def _run(words: list[str]) -> int:
         print(f"error: not enough memory{f': {error}' if str(error) else ''}; ask for less at a time", file=sys.stderr)
         code = 2
     return _flushed(code)
+
+
+def _parsed(command: str | None, words: list[str]) -> argparse.Namespace:
+    """The options; an error of a word of an earlier version says what to write now."""
+    try:
+        return build_parser(command).parse_args(words)
+    except UsageError as error:
+        from circuitsim.cli.hints import moved
+
+        raise UsageError(moved(words, f"circuitsim {command}" if command else "circuitsim") or str(error)) from None
 
 
 def _carried_out(args: argparse.Namespace) -> int:

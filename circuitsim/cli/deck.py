@@ -20,10 +20,6 @@ READING: dict[str, dict[str, Any]] = {
         "action": "append",
         "help": "let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
     },
-    "--diodes": {
-        "choices": ("models", "ideal"),
-        "help": "the law of diodes whose model has IS, N, RS or BV: the model's (default), or ideal",
-    },
     "--lib": {
         "metavar": "FILE",
         "action": "append",
@@ -42,7 +38,6 @@ READING: dict[str, dict[str, Any]] = {
 
 DEFAULTS: dict[str, Any] = {
     "allow_include": [],
-    "diodes": "models",
     "lib": [],
     "search": [],
     "rkm": False,
@@ -90,8 +85,7 @@ def read(args: argparse.Namespace) -> Deck:
         raise UsageError(f"{args.deck} is a pipe or a device; - reads a deck from standard input")
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
-    ideal = args.diodes == "ideal"
-    return read_deck(args.deck, tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm, ideal)
+    return read_deck(args.deck, tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm)
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:

@@ -26,11 +26,12 @@ def meant(message: str, parser: argparse.ArgumentParser) -> str:
     return _question(name, known) if wrong else ""
 
 
-def moved(message: str, command: str) -> str | None:
-    """What to write now, for a message of `argparse` about a command or an option of an earlier version."""
-    words = [found[1] for found in (_CHOICE.search(message),) if found]
-    words += [word.partition("=")[0] for found in (_UNKNOWN.match(message),) if found for word in found[1].split()]
-    return next((text for word in words if (text := hint(f"{command} {word}")) is not None), None)
+def moved(words: Iterable[str], command: str) -> str | None:
+    """What to write now, for the words of a command line that has a command or an option of an earlier version."""
+    for word in (word.partition("=")[0] for word in words):
+        if (text := hint(f"{command} {word}") or hint(f"circuitsim COMMAND {word}")) is not None:
+            return text
+    return None
 
 
 def options_of(parser: argparse.ArgumentParser) -> list[str]:

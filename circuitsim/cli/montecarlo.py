@@ -13,7 +13,7 @@ from circuitsim.cli.options import whole
 from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_tolerance
-from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
+from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random numbers (%(default)s)")
     parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals (%(default)s)")
-    add_workers(parser, "a thread for each processor, in this one")
-    add_checkpoint(parser)
+    add_workers(parser, "a thread for each processor, in this one", checkpoint=True)
     add_tolerance(parser)
     add_format(parser, "table", "csv", "json")
     add_output(parser)

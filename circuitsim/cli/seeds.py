@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.options import OptionGroup
-from circuitsim.cli.workers import workers_of
+from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,15 +47,9 @@ def add_seeds(group: OptionGroup, none: object) -> None:
         type=int,
         metavar="N",
         default=none,
-        help="train with N seeds from --seed on, into folders of --out; show the spread",
+        help="train with N seeds from --seed on, into folders of --out (on a cluster a shared one); show the spread",
     )
-    group.add_argument("--workers", type=int, metavar="N", default=none, help="processes for --seeds (1)")
-    group.add_argument(
-        "--dask",
-        metavar="ADDRESS",
-        default=none,
-        help="run --seeds on a Dask cluster, whose machines share the folder of --out",
-    )
+    add_workers(group, "this one", default=none)
 
 
 def run_seeds(

@@ -50,7 +50,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     line, wanted = LateProgress("tran"), [*requested(deck), *shown.measure]
     with Interrupt() as interrupt:
         try:
-            with workers_of(args.workers, args.dask) as (workers, executor):
+            with workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
                 found = transient_sweep(
                     deck,
                     vary,

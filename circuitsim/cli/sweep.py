@@ -11,7 +11,7 @@ from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
-from circuitsim.cli.workers import add_checkpoint, add_workers, workers_of
+from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)
-    add_workers(parser, "this one")
-    add_checkpoint(parser)
+    add_workers(parser, "this one", checkpoint=True)
     parser.add_argument("--plot", metavar="FILE", help="also plot the columns (.png, .svg or .pdf)")
 
 

@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.options import Kind, OptionGroup, Reading, check_values
 from circuitsim.cli.seeds import add_seeds, run_seeds
@@ -61,14 +61,6 @@ COMMON_OPTIONS: dict[str, tuple[type, str, str]] = {
 # All else would give another run.
 _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
-_RENAMED = {
-    "--model": "the model stands first: circuitsim train {models}; drn-xs is circuitsim train drn --preset drn-xs",
-    "--resume": "a run is continued by circuitsim train resume --out DIR",
-    "--estimator": "--estimator is called --variant",
-    "--tol": "--tol is called --tolerance",
-}
-"""Options of earlier versions, and what to write instead."""
-
 EPILOG = """\
 examples:
   circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
@@ -86,7 +78,6 @@ NOT_OPTIONS = ("command", "debug", "quiet", "verbose", "color", "run", "readings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-parser for each model; options have no defaults: an absent one is None."""
     parser.epilog = EPILOG
-    _add_renamed(parser)
     models = parser.add_subparsers(
         dest="model", metavar="MODEL", required=True, action=_Models, title="models", parser_class=type(parser)
     )
@@ -128,7 +119,6 @@ def _add_family(parser: Any, family: ModuleType) -> None:
     _add_output(run)
     add_seeds(run, argparse.SUPPRESS)
     readings.update(getattr(family, "FILE_OPTIONS", {}))
-    _add_renamed(parser, readings)
     parser.set_defaults(readings=readings)
 
 
@@ -187,19 +177,6 @@ def _no_model(word: str) -> str:
     if Path(word).suffix or Path(word).is_file():
         return f"a deck is trained by circuitsim train circuit {word}"
     return f"there is no model '{word}'; there are {', '.join(MODELS)}"
-
-
-class _Renamed(argparse.Action):
-    """An option of an earlier version: refused with what to write now."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> NoReturn:
-        raise UsageError(_RENAMED[str(option)].format(models="|".join(MODELS)))
-
-
-def _add_renamed(parser: argparse.ArgumentParser, readings: Mapping[str, Reading] | None = None) -> None:
-    names = _RENAMED if readings is None else [n for n in _RENAMED if n.lstrip("-").replace("-", "_") not in readings]
-    for name in names:
-        parser.add_argument(name, nargs="?", action=_Renamed, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_vary(parser, "in place of the deck's .step: an element, a parameter or temp (°C)")
     add_method(parser)
     add_shown(parser)
-    add_workers(parser, "this one")
+    add_workers(parser, "this one", cluster=False)
 
 
 def run(args: argparse.Namespace) -> int:

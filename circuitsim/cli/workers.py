@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.errors import UsageError
 
@@ -13,21 +12,28 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 
-def add_workers(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add ``--workers`` and ``--dask`` to a command; ``default`` says where its tasks run without them."""
-    parser.add_argument(
-        "--workers", metavar="N", type=int, help=f"processes ({default}); the results do not depend on it"
-    )
-    parser.add_argument(
-        "--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786"
-    )
+def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool = False, **settings: Any) -> None:
+    """Add the options of a command that computes many points.
 
-
-def add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    """Add ``--checkpoint`` to a command."""
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser or OptionGroup
+    where : str
+        Where the points are computed without ``--workers`` and ``--dask``.
+    cluster, checkpoint : bool
+        Whether there are ``--dask`` and ``--checkpoint``.
+    **settings
+        Of each option, for instance its default.
+    """
     parser.add_argument(
-        "--checkpoint", metavar="DIR", help="keep finished blocks in DIR: the same command goes on after them"
+        "--workers", metavar="N", type=int, help=f"processes ({where}); the results do not depend on it", **settings
     )
+    if cluster:
+        help = "run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786"
+        parser.add_argument("--dask", metavar="ADDRESS", help=help, **settings)
+    if checkpoint:
+        help = "keep finished blocks in DIR: the same command goes on after them"
+        parser.add_argument("--checkpoint", metavar="DIR", help=help, **settings)
 
 
 @contextmanager
@@ -52,4 +58,4 @@ def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | No
         yield count, executor
 
 
-__all__ = ["add_checkpoint", "add_workers", "workers_of"]
+__all__ = ["add_workers", "workers_of"]

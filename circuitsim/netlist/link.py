@@ -358,7 +358,7 @@ class Linker:
             card,
             card.start(),
             new[0].model.name,
-            "--diodes ideal (.options diodes=ideal) takes junction diodes for ideal ones",
+            ".options diodes=ideal takes junction diodes for ideal ones",
         )
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:

@@ -247,7 +247,7 @@ def _expansion(circuit: Circuit) -> Expansion:
         raise UsageError(
             f"{circuit.names[min(other)]} has no exact waveforms: only R, C, L, V, I, switches, ideal and "
             "piecewise-linear diodes have (circuitsim tran --method implicit takes other devices, not periodic steady "
-            "states; --diodes ideal makes junction diodes ideal)"
+            "states; .options diodes=ideal makes junction diodes ideal)"
         )
     return expanded(circuit)
 

@@ -85,13 +85,15 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
     [
         (
             ["train", "--model", "rbm"],
-            f"the model stands first: circuitsim train {'|'.join(MODELS)}; "
-            "drn-xs is circuitsim train drn --preset drn-xs",
+            "circuitsim train --model was removed: name the model first: `circuitsim train drn --preset drn-xs`",
         ),
         (["train", "drn-1h"], "drn-1h is a preset: circuitsim train drn --preset drn-1h"),
         (["train", "my.cir", "--data", "x"], "a deck is trained by circuitsim train circuit my.cir"),
-        (["train", "drn", "--tol", "1"], "--tol is called --tolerance"),
-        (["train", "circuit", "my.cir", "--estimator", "centred"], "--estimator is called --variant"),
+        (["train", "drn", "--tol", "1"], "circuitsim train --tol was removed: use `--tolerance`"),
+        (
+            ["train", "circuit", "my.cir", "--estimator", "centred"],
+            "circuitsim train --estimator was removed: use `--variant`",
+        ),
         (["train", "gpt"], f"there is no model 'gpt'; there are {', '.join(MODELS)}"),
         ([*SMALL, "--k", "0"], "k, the number of Gibbs steps, must be at least 1, not 0"),
         ([*SMALL, "--k", "5", "--k-max", "4"], "k_max must be at least k = 5, not 4"),
@@ -106,7 +108,7 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
         ([*SMALL, "--spread", "-1"], "the spread of the initial weights must not be negative, not -1.0"),
         ([*SMALL, "--persistent", "-1"], "the number of persistent chains must not be negative, not -1"),
         ([*SMALL, "--seed", "-1"], "--seed must be at least 0, not -1"),
-        ([*SMALL, "--resume"], "a run is continued by circuitsim train resume --out DIR"),
+        ([*SMALL, "--resume"], "circuitsim train --resume was removed: use `circuitsim train resume --out DIR`"),
         (
             ["train", "rbm", "--dataset", "cats"],
             "there is no data set 'cats' for rbm; there are digits, mnist, diag, 1dball",

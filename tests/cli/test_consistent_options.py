@@ -57,8 +57,8 @@ def test_defaults_stand_in_brackets() -> None:
 
 @pytest.mark.parametrize("name", ["--tolerance", "--format", "--dask", "--data-dir", "--checkpoint", "--lib", "-I"])
 def test_an_option_has_one_help(name: str) -> None:
-    """But ``--tolerance`` of sweeps over layers, and ``--dask`` of ``--seeds``."""
-    own = ("drn", "dhn", "table3") if name == "--tolerance" else ("train",) if name == "--dask" else ("data",)
+    """But ``--tolerance`` of sweeps over layers."""
+    own = ("drn", "dhn", "table3") if name == "--tolerance" else ("data",)
     found = {
         (action.help or "").replace("%(default)g", "1e-09")
         for command, action in options()[name]

@@ -81,18 +81,21 @@ C1 out 0 1n
 """
 
 
+IDEAL = DECK.replace(".tran", ".options diodes=ideal\n.tran")
+
+
 def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = tmp_path / "deck.cir", tmp_path / "out.json"
-    path.write_text(DECK)
-    assert main(["tran", str(path), "--diodes", "ideal", "--output", str(out)]) == 0
+    path.write_text(IDEAL)
+    assert main(["tran", str(path), "--output", str(out)]) == 0
     said = capsys.readouterr().err
     assert "v(out) at 1000 Hz: mean" in said and "total harmonic distortion" in said
     assert ".four" not in said
     stored = json.loads(out.read_text())["fourier"]
     assert [own["quantity"] for own in stored] == ["v(out)", "i(V1)"]
-    exact = fourier(run_deck(read_deck_text(DECK, ideal_diodes=True)), "v(out)", 1e3)
+    exact = fourier(run_deck(read_deck_text(IDEAL, ideal_diodes=True)), "v(out)", 1e3)
     assert stored[0]["amplitude"] == exact.amplitude.tolist() and stored[0]["distortion"] == exact.distortion
-    words = ["tran", str(path), "--diodes", "ideal", "--fourier", "1k 3 2 v(out)", "--format", "csv"]
+    words = ["tran", str(path), "--fourier", "1k 3 2 v(out)", "--format", "csv"]
     assert main(words) == 0
     rows = capsys.readouterr().out.splitlines()
     assert rows[0] == "quantity,harmonic,frequency,amplitude,phase,of the first" and len(rows) == 5
@@ -103,15 +106,15 @@ def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["--fourier", "1k v(out)", "--measure", "a MAX v(out)"], "one of them"),
         (["--fourier", "1k v(out)", "--vary", "R1=1k,2k"], "one run"),
     ):
-        assert main(["tran", str(path), "--diodes", "ideal", *more]) == 2
+        assert main(["tran", str(path), *more]) == 2
         assert text in capsys.readouterr().err
-    path.write_text(DECK.replace("{f}", "10"))
-    assert main(["tran", str(path), "--diodes", "ideal"]) == 0
+    path.write_text(IDEAL.replace("{f}", "10"))
+    assert main(["tran", str(path)]) == 0
     assert "warning: .four is left out: the run of 0.005 s has 0 periods" in capsys.readouterr().err
-    path.write_text(DECK)
-    assert main(["tran", str(path), "--diodes", "ideal", "--vary", "R1=1k,2k"]) == 0
+    path.write_text(IDEAL)
+    assert main(["tran", str(path), "--vary", "R1=1k,2k"]) == 0
     assert "left out of runs at several values" in capsys.readouterr().err
-    steady = ["tran", str(path), "--steady", "--diodes", "ideal", "--fourier", "1k 9 v(out)", "--format", "csv"]
+    steady = ["tran", str(path), "--steady", "--fourier", "1k 9 v(out)", "--format", "csv"]
     assert main(steady) == 0
     periodic = [float(row.split(",")[3]) for row in capsys.readouterr().out.splitlines()[2:]]
     assert periodic == pytest.approx(exact.amplitude.tolist(), abs=1e-9)
