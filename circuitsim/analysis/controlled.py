@@ -14,6 +14,7 @@ from circuitsim.analysis.controlled_point import measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
+from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
@@ -396,6 +397,10 @@ def _judged(
         point.uniqueness = Uniqueness.UNIQUE
     else:
         point.uniqueness = Uniqueness.UNKNOWN
+    if point.uniqueness is not Uniqueness.UNIQUE:
+        point.unique = system.ties.unique(point.currents, point.drops)
+        if not point.unique.all():
+            point.warnings = (*point.warnings, nonunique_currents(circuit, point.unique))
     if system.arbitrary:
         point.warnings = (*point.warnings, floating_control([circuit.names[k] for k in system.arbitrary]))
     if outcome.choices[0].jumped and points[0] is not None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.solution_warnings import nonunique_currents, nonunique_potential
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Law, Quantity
@@ -85,6 +86,15 @@ class _Whole:
             made.voltage_source(f"v({nodes[node]}) of another section", nodes[node], "0", float(self.voltages[node]))
         return made
 
+    def warnings(self) -> list[Problem]:
+        """What the sections leave open."""
+        found = list(self.floating)
+        if self.intervals:
+            found.append(nonunique_potential(list(self.intervals)))
+        if not self.unique.all():
+            found.append(nonunique_currents(self.circuit, self.unique))
+        return found
+
     def held_currents(self) -> None:
         """Currents of the elements that hold nodes, from the outermost nodes to ground, by Kirchhoff's current law."""
         kind, first, second, value, _ = self.arrays
@@ -156,7 +166,7 @@ def sectioned(
         whole.unique,
         certificate,
         info,
-        (*circuit.notes, *whole.floating),
+        (*circuit.notes, *whole.warnings()),
         whole.drops,
     )
     # The potential of a part that nothing ties to ground is a matter of reference; that of one that controlled currents

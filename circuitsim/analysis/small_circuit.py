@@ -176,7 +176,7 @@ class SmallCircuitSolver:
             largest = np.zeros(arrays.n_nodes)
             np.maximum.at(largest, arrays.first, size)
             np.maximum.at(largest, arrays.second, size)
-            ends = np.maximum(largest[arrays.first[diodes]], largest[arrays.second[diodes]])
+            ends = np.minimum(largest[arrays.first[diodes]], largest[arrays.second[diodes]])
             carry |= size[diodes] > self.tolerance * ends
         return diodes, carry
 

@@ -60,6 +60,9 @@ class Ties:
         controls = np.zeros(kind.size, dtype=bool)
         controls[laws.control] = True
         self._shorts, self._controls = np.flatnonzero(short & ~controls).tolist(), controls[eq.diode]
+        held = short & ~controls
+        held[laws.element[~laws.current & ~laws.nullor]] = True
+        self._held = np.flatnonzero(held & ~controls)
         # A current or a control from one part to another tells something about their potentials.
         self._between = (
             np.concatenate([self.first[driven], laws.plus]),
@@ -83,6 +86,19 @@ class Ties:
             row, column, sign, current = (np.array(part) for part in zip(*found)) if found else [np.zeros(0)] * 4
             self._known[key] = MoreTerms(row, column, sign.astype(float), current) if found else None
         return self._known[key]
+
+    def unique(self, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
+        """Elements whose currents (m,) no circulation through loops of diodes without a drop, shorts and sources of
+        voltage can change."""
+        from circuitsim.program.circulation import unchangeable
+
+        diode = self.eq.diode[~self._controls & (drops[self.eq.diode] == 0.0)]
+        edges = np.concatenate([self._held, diode])
+        falling = np.arange(edges.size) < self._held.size
+        falling |= currents[edges] > 0.0
+        unique = np.ones(currents.size, dtype=bool)
+        unique[edges] = unchangeable(self.n, self.first[edges], self.second[edges], falling)
+        return unique
 
     def _of_parts(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
         """The terms of parts behind blocking diodes."""
