@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from circuitsim.circuit.source import circuit_of
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture
-from circuitsim.units import Quantity
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from circuitsim.analysis import OperatingPoint, Sweep
+    from circuitsim.analysis.probes import Probe
     from circuitsim.certificate import Certificate
     from circuitsim.circuit import Circuit
     from circuitsim.time_domain import TransientResult
@@ -23,7 +29,7 @@ DRAWN = 400
 """Most elements of a circuit that is drawn without being asked."""
 
 CURVES = 8
-"""Most curves of a sweep, or waveforms, in one picture."""
+"""Most waveforms in one picture."""
 
 
 def html_of(source: Any) -> str:
@@ -91,26 +97,18 @@ def of_sweep(sweep: Sweep) -> str:
 
 
 def sweep_charts(sweep: Sweep) -> list[str]:
-    """One chart a unit, of the first `CURVES` curves over the fastest axis."""
-    from circuitsim.plotting.chart import Axis, line_chart
-    from circuitsim.plotting.panels import panels_of
-    from circuitsim.plotting.sweep import grows_by_factors
+    """The curves over the fastest axis; none of a single point."""
+    from circuitsim.plotting import plot_sweep
 
-    fast, values = next(iter(sweep.axes.items()))
-    slow = list(sweep.axes.items())[1:]
-    n = sweep.shape[0]
-    charts = []
-    for panel in panels_of((name, sweep.units[name]) for name in sweep.columns):
-        curves: dict[str, Any] = {}
-        for name in panel.columns:
-            for k in range(len(sweep) // n):
-                at = ", ".join(f"{axis} = {column[k * n]:.4g}" for axis, column in slow)
-                curves[f"{name}, {at}" if at else name] = sweep.columns[name][k * n : (k + 1) * n].tolist()
-        chosen = dict(list(curves.items())[:CURVES])
-        if chosen and n > 1:
-            across = Axis(fast, sweep.units[fast], grows_by_factors(values[:n]))
-            charts.append(line_chart(values[:n].tolist(), chosen, across, Axis(panel.name, panel.unit)))
-    return charts
+    return [image(plot_sweep(sweep), repr(sweep))] if sweep.columns and sweep.shape[0] > 1 else []
+
+
+def image(figure: Figure, words: str) -> str:
+    """A figure within a page; ``words`` say what it shows."""
+    from circuitsim.plotting import rendered
+
+    data = b64encode(rendered(figure, "svg")).decode()
+    return f'<img alt="{escape(words)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/>'
 
 
 def of_history(history: History) -> str:
@@ -127,19 +125,13 @@ COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_secon
 
 
 def history_charts(history: History) -> list[str]:
-    """One chart a measured column over the updates; positive ones that fall or rise tenfold have a logarithmic axis."""
-    from circuitsim.plotting.chart import Axis, line_chart
-    from circuitsim.training.curves import spans_decades
+    """One panel a measured column over the updates."""
+    from circuitsim.training.curves import history_figure
 
-    updates = [float(value) for value in history.column("updates")]
-    charts = []
-    for name in (name for name in history.rows[0] if name not in COUNTED):
-        values = [float(value) for value in history.column(name)]
-        finite = [value for value in values if abs(value) < float("inf")]
-        if len(finite) < 2:
-            continue
-        charts.append(line_chart(updates, {name: values}, Axis("updates"), Axis(name, "", spans_decades(finite))))
-    return charts
+    measured = [name for name in history.rows[0] if name not in COUNTED]
+    panels = {name: [name] for name in measured if np.isfinite(history.column(name)).sum() > 1}
+    words = f"{', '.join(panels)} over updates"
+    return [image(history_figure(history, panels), words)] if panels else []
 
 
 def of_waveforms(result: TransientResult) -> str:
@@ -150,20 +142,21 @@ def of_waveforms(result: TransientResult) -> str:
 
 
 def waveform_charts(result: TransientResult) -> list[str]:
-    """The first `CURVES` potentials over time."""
+    """The first `CURVES` node voltages over time, and the states of diodes."""
+    from circuitsim.analysis.probes import all_probes
     from circuitsim.errors import UsageError
-    from circuitsim.plotting.chart import Axis, line_chart
+    from circuitsim.plotting.transient import plot_waveforms
+    from circuitsim.time_domain.table import waveform_table
 
-    curves: dict[str, Any] = {}
-    for name in result.circuit.node_names[1:]:
-        if len(curves) == CURVES:
+    probes: list[Probe] = []
+    for probe in all_probes(result.circuit):
+        if probe.kind != "v" or len(probes) == CURVES:
             break
-        try:
-            curves[f"v({name})"] = result.voltage(name).tolist()
-        except UsageError:  # a part without a path to ground has no potential
-            continue
-    axes = Axis("time", "s"), Axis(Quantity.VOLTAGE.label, Quantity.VOLTAGE.unit)
-    return [line_chart(result.times.tolist(), curves, *axes)] if curves else []
+        with suppress(UsageError):  # a part without a path to ground has no voltages
+            result.voltage(probe.first)
+            probes.append(probe)
+    words = f"{', '.join(map(str, probes))} over time"
+    return [image(plot_waveforms(result, waveform_table(result, probes)), words)] if probes else []
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {

@@ -137,17 +137,13 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
 
 def _worst(source: OperatingPoint | Circuit) -> str:
     """What is shown in place of a drawing."""
-    from base64 import b64encode
-
-    from circuitsim.plotting import draw_circuit, rendered
+    from circuitsim.notebook import image
+    from circuitsim.plotting import draw_circuit
     from circuitsim.plotting.worst import drops_of, worst
 
     parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
     if drops_of(source) is not None:
-        data = b64encode(rendered(draw_circuit(source), "png")).decode()
-        parts.append(
-            f'<img alt="Voltage drops over the plane" style="max-width:100%" src="data:image/png;base64,{data}">'
-        )
+        parts.append(image(draw_circuit(source), "Voltage drops over the plane"))
     return "".join([*parts, *(html.table(header, rows) for header, rows in worst(source))])
 
 
@@ -217,10 +213,9 @@ def _long(table: str) -> str:
 
 
 def _styles() -> str:
-    from circuitsim.plotting.chart import CHART_STYLE
     from circuitsim.plotting.svg import STYLE
 
-    return _text("page.css") + STYLE + CHART_STYLE
+    return _text("page.css") + STYLE
 
 
 def _text(name: str) -> str:

@@ -7,10 +7,13 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_write
 from circuitsim.training.history import History
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINKS = "share of clamped units that change between the phases"
 """Title of the panel of kinks."""
@@ -20,6 +23,9 @@ UNCERTIFIED = "share of samples not certified"
 
 PERCENT_TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Of a logarithmic axis of errors."""
+
+ACROSS = 4
+"""Panels beside each other."""
 
 TITLE_LETTERS = 40
 """In a line of a panel's title."""
@@ -62,14 +68,17 @@ def spans_decades(values: Sequence[float]) -> bool:
 
 
 def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> Path:
-    """Draw chosen columns of a history over the updates.
+    """Write `history_figure` as PNG."""
+    return save_figure(history_figure(history, panels), path)
+
+
+def history_figure(history: History, panels: Mapping[str, Sequence[str]]) -> Figure:
+    """Chosen columns of a history over the updates, up to `ACROSS` panels beside each other.
 
     Parameters
     ----------
     history : History
         At least one row.
-    path : Path
-        PNG to write.
     panels : mapping of str to sequence of str
         Title of each panel → its columns; columns without a finite value are left out, and panels without any.
     """
@@ -81,10 +90,11 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
         for title, names in panels.items()
     }
     drawn = {title: names for title, names in drawn.items() if names}
-    figure = Figure(figsize=(4.5 * max(1, len(drawn)), 3.4), layout="constrained")
+    across, down = min(max(1, len(drawn)), ACROSS), max(1, math.ceil(len(drawn) / ACROSS))
+    figure = Figure(figsize=(4.5 * across, 3.4 * down), layout="constrained")
     updates = history.column("updates")
     for place, (title, names) in enumerate(drawn.items(), start=1):
-        axes = figure.add_subplot(1, len(drawn), place)
+        axes = figure.add_subplot(down, across, place)
         for name in names:
             axes.plot(updates, history.column(name), marker=marker_of(len(updates)), label=name)
         values = [value for name in names for value in history.column(name) if math.isfinite(value)]
@@ -93,4 +103,4 @@ def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str
         axes.set(title=textwrap.fill(title, TITLE_LETTERS), xlabel="updates")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(frameon=False)
-    return save_figure(figure, path)
+    return figure
