@@ -15,7 +15,7 @@ from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain.formula_sources import FormulaOfTime
+from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.sampled import FrequencyModulation
@@ -27,6 +27,7 @@ from circuitsim.time_domain.waveforms import (
     Pulse,
     Sine,
     Waveform,
+    check_cycles,
 )
 
 
@@ -233,6 +234,9 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight:
     """
     names, sources = circuit.names, following.over_time()
     waves: dict[int, Waveform] = {k: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    for k, wave in waves.items():
+        if following.formulas:
+            check_cycles(names[k], wave, grid.stop, MOST_LOOKS)
     formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas}
     lines = {k: made for k, formula in formulas.items() if straight and (made := formula.straight()) is not None}
     return {names[k]: wave for k, wave in (waves | formulas | lines).items()}

@@ -103,6 +103,10 @@ class FormulaOfTime(Sampled):
         first = after + RESOLUTION * self._grid.stop
         return np.unique(np.array([time for time in found if first < time < until]))[:most]
 
+    def cycles(self, until: float) -> float:
+        """Those of the waveforms that it may read; see `Waveform.cycles`."""
+        return sum(wave.cycles(until) for wave in self._others)
+
     def _decisions(self, times: np.ndarray) -> np.ndarray:
         """A number for the decisions of the formula at each time (n,)."""
         found = (self._at(time)[1] for time in times.tolist())

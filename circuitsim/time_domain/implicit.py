@@ -13,6 +13,7 @@ from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
@@ -20,7 +21,7 @@ from circuitsim.time_domain.implicit_step import ERROR, NODES, ORDER, Moving, Po
 from circuitsim.time_domain.result import Event
 from circuitsim.time_domain.source_switches import SourceSwitches
 from circuitsim.time_domain.source_values import SourceValues
-from circuitsim.time_domain.waveforms import LINE, Waveform
+from circuitsim.time_domain.waveforms import LINE, Waveform, check_cycles
 
 INSTANT, LONGEST = 1e-12, 1e-6
 """Length of each of the first steps after a discontinuity, of the run, and the most, of the time to the next corner:
@@ -47,6 +48,8 @@ SAMPLES = 64
 """Times of the run, and corners of each source, at which sources are looked at ahead."""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 """Their distance, of the run, modulo the run: in no ratio to any period."""
+MOST_STEPS, STEPS_A_CYCLE, LATEST = 2_000_000, 4, 10_000
+"""Most steps of a run, each of about a kilobyte; fewest of a period of a source; steps between two looks ahead."""
 BATCH = 4096
 """Corners of a source that are asked for at a time."""
 KEPT = 2**24
@@ -146,6 +149,8 @@ class Implicit:
                 raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
         self._moved, self._levels = np.array([*self.waves], dtype=np.int64), SourceValues([*self.waves.values()])
         self._curved = {k: wave for k, wave in self.waves.items() if wave.system is not LINE}
+        smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
+        self._smooth = np.array(smooth, dtype=np.int64)
         self._turning = SourceSwitches(circuit, self.switching, self.waves)
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
@@ -185,7 +190,27 @@ class Implicit:
         marks = np.unique(np.concatenate([*found, [until]]))
         marks = marks[(marks <= until) & ((marks == end) | (marks < end * (1.0 - ROUNDING)))]
         apart = np.diff(marks) > ROUNDING * marks[1:]
-        return marks[np.append(True, apart)], marks[np.append(apart, True)]
+        first, last = np.flatnonzero(np.append(True, apart)), np.flatnonzero(np.append(apart, True))
+        for k in np.flatnonzero(last > first).tolist():
+            self._hold_short(marks[first[k] : last[k] + 1])
+        return marks[first], marks[last]
+
+    def _hold_short(self, marks: np.ndarray) -> None:
+        """Refuse a pulse between corners (n,) that rounding alone separates; a step is one.
+
+        Raises
+        ------
+        UsageError
+        """
+        times = np.append(math.nextafter(marks[0], 0.0), marks)
+        for k, wave in self.waves.items():
+            levels = wave.states(times)[0] @ wave.row
+            ends = sorted((levels[0], levels[-1]))
+            if max(ends[0] - levels.min(), levels.max() - ends[1]) > NOISE * np.abs(levels).max():
+                raise UsageError(
+                    f"{self.circuit.names[k]} has a pulse of {marks[-1] - marks[0]:.2g} s at {marks[0]:.9g} s, where "
+                    "double precision does not tell such times apart; make it longer, or begin the run just before it"
+                )
 
     def _off_sources(self, begin: float, step: Step) -> float:
         """What a quadratic misses of the sources that are no straight lines, as the states' error is estimated, over
@@ -227,6 +252,8 @@ class Implicit:
             The time that is reached, s.
         """
         end = self._end = float(times[-1])
+        for k, wave in self.waves.items():
+            check_cycles(self.circuit.names[k], wave, end, MOST_STEPS // STEPS_A_CYCLE)
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
         (marks, passed), m, k, want, at = self._corners(0.0, end), 0, 0, BEGIN * end, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
@@ -242,6 +269,12 @@ class Implicit:
                     return time
             if m == marks.size:
                 (marks, passed), m = self._corners(float(passed[-1]), end), 0
+            if len(self.stretches) > MOST_STEPS or self._too_slow(time, end):
+                raise ConvergenceError(
+                    f"{time:.6g} s took {len(self.stretches):,} steps, and all of the run would take more than the "
+                    f"{MOST_STEPS:,} that memory is meant to hold: end it earlier, accept less accuracy, or look for "
+                    "sources and parts that are much faster than the run"
+                )
             if at is None:
                 at, now = self._begin(time, x, now, self._instant(time, float(marks[m])), (aim, error), near)
                 continue
@@ -269,6 +302,13 @@ class Implicit:
             else:
                 self.stretches.append(Stretch(time, x, at.slope, now, False, aim, near=self._near(at)))
                 error = 0.0
+
+    def _too_slow(self, time: float, end: float) -> bool:
+        """Whether the latest steps are so short that a hundred times as many as may be would not reach the end."""
+        many = len(self.stretches)
+        if many % LATEST or not many:
+            return False
+        return end - time > 100.0 * MOST_STEPS / LATEST * (time - self.stretches[-LATEST].time)
 
     def _near(self, at: Point) -> OperatingPoint | None:
         """What a step from a point that is taken again begins with: nothing where any operating point is the only one,
@@ -371,6 +411,10 @@ class Implicit:
                         dip * length,
                         False,
                     )
+            elif after is None and (peak := self._peak(at, step)):
+                step, length, last = attempt(peak * length), peak * length, False
+                far = self.watch.distances(now, at, *step.stages)
+                after = self.watch.after(now, far[-1])
             off = max(self._off(step), self._off_sources(at.time, step))
             if after is not None and turns and count == 1 and (after.diodes == now.diodes).all():
                 late = beyond
@@ -405,6 +449,21 @@ class Implicit:
         between = LOOKS @ far
         k, _ = np.unravel_index(int(between.argmin()), between.shape) if between.size else (0, 0)
         return float(SHARES[k]) if between.size and between.min() < -self.accuracy else 0.0
+
+    def _peak(self, at: Point, step: Step) -> float:
+        """Where a smooth device may conduct between the stages of a step as in none of them, in steps: where the cubic
+        through its voltages says so, the step ends, and the next one sees the current; else 0."""
+        volts = np.array([point.voltage[self._smooth] for point in (at, *step.stages)])
+        between = LOOKS @ volts
+        over = np.maximum(between - volts.max(axis=0), volts.min(axis=0) - between)
+        for j in np.flatnonzero(over.max(axis=0) > self.accuracy * self.watch.volts).tolist():
+            k, element = int(over[:, j].argmax()), int(self._smooth[j])
+            device = self.circuit.devices[element]
+            assert isinstance(device, SmoothDevice)
+            most = max(abs(point.current[element]) for point in (at, *step.stages))
+            if abs(device.at(float(between[k, j]))[1]) > most + self.accuracy * self.watch.amperes:
+                return float(SHARES[k])
+        return 0.0
 
     def _like_last(self, length: float, time: float) -> float:
         """The length of the step before where rounding of times alone separates this one from it: factors depend on

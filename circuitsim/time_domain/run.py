@@ -25,7 +25,7 @@ from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import certify
 from circuitsim.time_domain.result import TransientResult, evaluate
 from circuitsim.time_domain.sampled import Sampled
-from circuitsim.time_domain.waveforms import Waveform
+from circuitsim.time_domain.waveforms import Waveform, check_cycles
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
@@ -154,6 +154,8 @@ def transient(
             f"{times.size:,} output times of {len(circuit):,} elements: at most {most:,}; take a larger step"
         )
     stop = float(times[-1])
+    for name, wave in waveforms.items():
+        check_cycles(name, wave, stop)
     chosen = Method(method) if method is not None else method_for(circuit, waveforms)
     if chosen is Method.IMPLICIT:
         if max_step is not None and not max_step > 0.0:

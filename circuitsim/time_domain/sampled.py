@@ -27,6 +27,10 @@ class Sampled(ABC):
         """See `Waveform.corners`."""
 
     @abstractmethod
+    def cycles(self, until: float) -> float:
+        """See `Waveform.cycles`."""
+
+    @abstractmethod
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value."""
 
@@ -73,6 +77,10 @@ class FrequencyModulation(Sampled):
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
         """None; the arguments are those of `Waveform.corners`."""
         return np.zeros(0)
+
+    def cycles(self, until: float) -> float:
+        """The periods at the highest frequency; see `Waveform.cycles`."""
+        return until * (abs(self.carrier) + abs(self.index * self.signal)) / (2.0 * math.pi)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value."""

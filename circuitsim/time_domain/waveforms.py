@@ -16,6 +16,8 @@ import numpy as np
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.sampled import Sampled
 
+MOST_CYCLES = 5_000_000
+"""Most periods or corners of a source within a run: each leaves what the waveforms are made of, some 100 bytes."""
 PERIODS = 8
 """Periods of a sine after which its state is taken from its formula again: rounding does not add up."""
 
@@ -51,6 +53,10 @@ class Waveform(Protocol):
         """
         ...
 
+    def cycles(self, until: float) -> float:
+        """How many periods or corners, about, there are up to a time, s."""
+        ...
+
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """w at times (n,), at a corner after it, and the sizes against which its rounding counts: (n, k) each."""
         ...
@@ -66,6 +72,21 @@ def slope(waveform: Waveform, time: float) -> float:
     if isinstance(waveform, Sampled):
         return waveform.slope(time)
     return float(waveform.row @ waveform.system @ waveform.states(np.array([time]))[0][0])
+
+
+def check_cycles(name: str, waveform: Waveform, until: float, most: int = MOST_CYCLES) -> None:
+    """Refuse a run up to ``until`` s with more periods of the source ``name`` than it can hold.
+
+    Raises
+    ------
+    UsageError
+    """
+    count = waveform.cycles(until)
+    if not count <= most:
+        raise UsageError(
+            f"{name} has {count:.1e} periods or corners in the {until:g} s of the run, which takes at most {most:,}; "
+            f"check its numbers, or end the run at {until * most / count:.2g} s"
+        )
 
 
 LINE = np.array([[0.0, 1.0], [0.0, 0.0]])
@@ -92,6 +113,10 @@ class Constant:
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
         """None."""
         return np.zeros(0)
+
+    def cycles(self, until: float) -> float:
+        """None."""
+        return 0.0
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The constant."""
@@ -142,6 +167,12 @@ class PiecewiseLinear:
         first = max(1.0, math.floor((after - float(self.times[-1])) / period) - 1.0)
         late = period * (first + np.arange(most // (own.size - 1) + 4))
         return _within(np.concatenate([self.times, (late[:, None] + own[1:]).ravel()]), after, until, most)
+
+    def cycles(self, until: float) -> float:
+        """The corners; see `Waveform.cycles`."""
+        period, own, _ = self._repetition()
+        given = float(np.searchsorted(self.times, until))
+        return given + max(until - float(self.times[-1]), 0.0) / period * own.size
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The lines' values and slopes."""
@@ -239,6 +270,10 @@ class Pulse:
         inside = [np.where(edge < end, edge, end) for edge in edges]
         return _within(np.concatenate([*inside, end]), after, until, most)
 
+    def cycles(self, until: float) -> float:
+        """The pulses; see `Waveform.cycles`."""
+        return min(self.count, max(until - self.delay, 0.0) / self.period)
+
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Levels and slopes."""
         cycle = np.zeros(times.size)
@@ -301,6 +336,10 @@ class Sine:
         found = _anchors(self.delay, self.frequency, after, most)
         return _within(np.append(found[found < self.end], self.end), after, until, most)
 
+    def cycles(self, until: float) -> float:
+        """The periods; see `Waveform.cycles`."""
+        return abs(self.frequency) * max(min(self.end, until) - self.delay, 0.0)
+
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Offset, sine and cosine."""
         since, before = times - self.delay, (times < self.delay) | (times >= self.end)
@@ -345,6 +384,10 @@ class Exponential:
         """Both delays; the arguments are those of `Waveform.corners`."""
         return _within(np.array([edge[0] for edge in self.edges]), after, until, most)
 
+    def cycles(self, until: float) -> float:
+        """Two; see `Waveform.cycles`."""
+        return 2.0
+
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The level and what is missing to it."""
         level, missing = np.full(times.size, self.low), []
@@ -386,6 +429,10 @@ class AmplitudeModulation:
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
         """The delay, and the ends of every `PERIODS` periods of the faster sine."""
         return _within(_anchors(self.delay, self.fastest, after, most), after, until, most)
+
+    def cycles(self, until: float) -> float:
+        """The periods of the faster sine; see `Waveform.cycles`."""
+        return self.fastest * max(until - self.delay, 0.0)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sine and cosine of each line."""
