@@ -22,6 +22,7 @@ _HOMES = {
     "Circuit": "circuitsim.circuit",
     "CircuitError": "circuitsim.errors",
     "ConvergenceError": "circuitsim.errors",
+    "DeckWarning": "circuitsim.errors",
     "InfeasibleError": "circuitsim.errors",
     "NetlistError": "circuitsim.errors",
     "OperatingPoint": "circuitsim.analysis",

@@ -217,3 +217,20 @@ class ConvergenceError(CircuitError):
     """A method stopped without a certified solution (a frozen point, an iteration limit, a failed certificate)."""
 
     exit_code = 3
+
+
+class DeckWarning(UserWarning):
+    """What a deck that was read says in a way that its writer may not mean.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        Its warnings; a `Deck` has them as ``problems``, and as ``notes`` what has no effect.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> tuple[type[DeckWarning], tuple[tuple[Problem, ...]]]:
+        return DeckWarning, (self.problems,)

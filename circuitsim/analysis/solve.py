@@ -211,6 +211,9 @@ def prepared(
     if following is not None and following.formulas:
         changing, following = cast("Deck", circuit).where_change(None)
         return _ready(changing, following, solver, tolerance)
+    dynamics = circuit_of(circuit).dynamics
+    if following is None and dynamics is not None:
+        dynamics.check_changes(None)
     return as_read(circuit, solver, tolerance)
 
 

@@ -89,6 +89,8 @@ def sweep(
     circuit = circuit_of(source)
     grid = Combinations.of(vary, source)
     axes, points = grid.axes, grid.points
+    if isinstance(source, Circuit) and source.dynamics is not None:
+        source.dynamics.check_changes([axis.name for axis in axes])
     probes = _probes(columns, source)
     if points > MAX_POINTS or points * len(probes) > MAX_VALUES:
         raise UsageError(

@@ -147,10 +147,12 @@ def prepared_switched(
     from circuitsim.analysis.solve import prepared
 
     if following is None or not following.switches:
-        return prepared(circuit, solver, tolerance)
+        return prepared(circuit.carrying(None), solver, tolerance)
     own = circuit.with_values({})
     own.notes = tuple(note for note in circuit.notes if note.kind != HELD)
-    return PreparedSwitched(own, prepared(own, solver, tolerance), switching_of(own, switches_of(own, following)))
+    return PreparedSwitched(
+        own, prepared(own.carrying(None), solver, tolerance), switching_of(own, switches_of(own, following))
+    )
 
 
 def circuit_at_operating_point(
@@ -171,8 +173,28 @@ def circuit_at_operating_point(
     """
     circuit, deck = circuit_of(source), cast("Deck", source)
     if getattr(source, "following", None) is None:
+        if circuit.dynamics is not None:
+            circuit.dynamics.check_changes(changed)
         return circuit
     return with_switches_set(*deck.where_change(changed), tolerance)
+
+
+def at_frequencies(
+    circuit: Circuit, couplings: Mapping[tuple[str, str], float]
+) -> tuple[Circuit, Mapping[tuple[str, str], float]]:
+    """A circuit for small signals, switches in the states of its operating point, and its couplings: those of its deck,
+    and those given.
+
+    Raises
+    ------
+    UsageError
+        A formula that is not linearised.
+    """
+    dynamics = circuit.dynamics
+    if dynamics is None:
+        return circuit, couplings
+    dynamics.check_changes(None)
+    return with_switches_set(circuit.carrying(None), dynamics), dynamics.coupled(couplings)
 
 
 def with_switches_set(circuit: Circuit, following: FollowingSources, tolerance: float = TOLERANCE) -> Circuit:

@@ -314,7 +314,11 @@ class Circuit(ElementTable):
         ------
         TopologyError
             An unknown name, an element without a value, or a value out of range.
+        UsageError
+            Another element is a formula of one of these and cannot follow.
         """
+        if self.dynamics is not None:
+            self.dynamics.check_changes(values)
         copy = self._sharing()
         copy._value = self._value[:]
         for name, value in values.items():
@@ -330,6 +334,14 @@ class Circuit(ElementTable):
             value_column = np.array(copy._value, dtype=np.float64)
             value_column.flags.writeable = False
             copy._arrays = self._arrays._replace(value=value_column)
+        return copy
+
+    def carrying(self, dynamics: Any) -> Circuit:
+        """This circuit with what its deck states for analyses over time and frequency; None: without it."""
+        if self.dynamics is dynamics or (dynamics is not None and not dynamics.acts()):
+            return self
+        copy = self._sharing()
+        copy.dynamics = dynamics
         return copy
 
     def _sharing(self) -> Circuit:

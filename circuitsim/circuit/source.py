@@ -16,7 +16,7 @@ class OfCircuit(Protocol):
 
 
 def circuit_of(source: Circuit | OfCircuit) -> Circuit:
-    """The circuit of ``source``.
+    """The circuit of ``source``; of a deck, that of its operating point.
 
     Raises
     ------
@@ -25,7 +25,8 @@ def circuit_of(source: Circuit | OfCircuit) -> Circuit:
     """
     if isinstance(source, Circuit):
         return source
-    circuit = getattr(source, "circuit", None)
+    circuit = getattr(source, "operating_circuit", None)
+    circuit = getattr(source, "circuit", None) if circuit is None else circuit
     if not isinstance(circuit, Circuit):
         raise UsageError(
             f"a circuit or a deck is needed, not {type(source).__name__}: circuitsim.load(path) reads a file, "

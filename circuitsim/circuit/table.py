@@ -47,6 +47,8 @@ class ElementTable:
         self._lent = False  # whether columns and names belong to other circuits as well
         self._viewed = False  # whether numpy arrays share the memory of the columns
         self._arrays: CircuitArrays | None = None
+        self.dynamics: Any = None
+        """What a deck states for analyses over time and frequency: a `FollowingSources` of `circuitsim.netlist`."""
 
     def _append(
         self, code: int, name: str, first: str, second: str, number: float, origin: tuple[str, int] | None

@@ -83,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.small_signal.table import response_table
 
     columns = args.columns or _amplitudes(printed(deck, ("ac",))) or _all(deck)
-    probes = parse_probes(columns, deck.circuit)
-    over = parse_probes(args.over, deck.circuit)[0] if args.over else None
+    probes = parse_probes(columns, deck.operating_circuit)
+    over = parse_probes(args.over, deck.operating_circuit)[0] if args.over else None
     sources = dict(_source(text) for text in args.source) or None
     found = run_deck(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
@@ -130,7 +130,7 @@ def _amplitudes(words: str | None) -> str | None:
 
 
 def _all(deck: Deck) -> str:
-    return " ".join(f"v({node})" for node in deck.circuit.node_names[1:])
+    return " ".join(f"v({node})" for node in deck.operating_circuit.node_names[1:])
 
 
 def _warn(kinks: Sequence[str]) -> None:

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         raise CircuitError(f"{args.deck}: {_count(problems)}; no circuit can be made of it") from None
     from circuitsim.inspection import inspect_circuit
 
-    found = inspect_circuit(deck.circuit)
+    found = inspect_circuit(deck.operating_circuit)
     said = [*deck.problems, *deck.notes, *notes, *_asked_wrongly(deck), *found.lints]
     problems = [(severity(p), p) for p in _once(said)]
     if found.contradiction is not None:
@@ -69,9 +69,9 @@ def _asked_wrongly(deck: Deck) -> Iterator[Problem]:
 
         try:
             if isinstance(request, TransferRequest):
-                output_and_input(deck.circuit, request.output, request.source)
+                output_and_input(deck.operating_circuit, request.output, request.source)
             else:
-                parse_probes(" ".join(request.outputs), deck.circuit)
+                parse_probes(" ".join(request.outputs), deck.operating_circuit)
         except (UsageError, TopologyError) as error:
             yield Problem("analysis", str(error), request.location)
 

@@ -39,9 +39,9 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)
-    held = [note for note in deck.circuit.notes if note.kind == "switch"]
+    held = [note for note in deck.operating_circuit.notes if note.kind == "switch"]
     report([*deck.problems, *deck.notes, *held, *notes])
-    circuit = deck.circuit
+    circuit = deck.operating_circuit
     if deck.following.formulas:
         circuit, following = deck.all_controlled()
         constant = ", ".join(circuit.names[k] for k in sorted(following.formulas))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.errors import Problem, UsageError
+from circuitsim.errors import DeckWarning, Problem, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
@@ -85,7 +86,10 @@ def read(args: argparse.Namespace) -> Deck:
         raise UsageError(f"{args.deck} is a pipe or a device; - reads a deck from standard input")
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
-    return read_deck(args.deck, tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm)
+    options = (tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeckWarning)  # commands print them
+        return read_deck(args.deck, *options)
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
@@ -99,7 +103,7 @@ def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:
 
 def held_switches(deck: Deck) -> list[Problem]:
     """The warning of an analysis that leaves switches in the states of the operating point."""
-    circuit = deck.circuit
+    circuit = deck.operating_circuit
     names = [circuit.names[k] for k in deck.following.switches]
     if not names:
         return []

@@ -135,7 +135,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
     deck = reading.read_with(options)
     stated, notes = read_roles(deck)
     roles = make_roles(
-        deck.circuit, options["inputs"], options["outputs"], options["trainable"], stated, numbers_of(deck)
+        deck.operating_circuit, options["inputs"], options["outputs"], options["trainable"], stated, numbers_of(deck)
     ).require()
     samples = amplified(read_samples(options["data"], roles), options["gain"])
     block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])

@@ -72,7 +72,7 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     deck = read(args)
     report_over_time(deck)
     columns = args.columns or printed(deck, OVER_TIME)
-    return deck, parse_probes(columns, deck.circuit) if columns else [*all_probes(deck.circuit)]
+    return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]
 
 
 def report_over_time(deck: Deck) -> None:
@@ -158,7 +158,7 @@ def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None
     found = []
     for text in args.fourier or fourier_requested(deck):
         try:
-            request = parse_request(text, deck.circuit, lower_names(deck))
+            request = parse_request(text, deck.operating_circuit, lower_names(deck))
             check_request(request, math.inf if stop is None else stop)
         except UsageError as error:
             if args.fourier:

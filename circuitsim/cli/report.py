@@ -81,12 +81,12 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
         problems += point.warnings
         body.append(parts.operating_point(point))
     except NoSteadyStateError as error:
-        body.append(parts.failure(deck.circuit, str(error), error.elements))
+        body.append(parts.failure(deck.operating_circuit, str(error), error.elements))
         code = error.exit_code
     if code == 0:
         body += _curves(deck, args)
     report(problems)
-    return parts.page(deck.circuit.title or args.deck, body, problems), code
+    return parts.page(deck.operating_circuit.title or args.deck, body, problems), code
 
 
 def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
@@ -97,7 +97,7 @@ def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
     from circuitsim.netlist.deck import Transient
     from circuitsim.netlist.transient import memory
 
-    if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.circuit):
+    if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.operating_circuit):
         from circuitsim.time_domain.deck import run_deck
 
         try:

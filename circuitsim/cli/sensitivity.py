@@ -83,7 +83,7 @@ def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, lis
     requests = [word for a in deck.analyses if isinstance(a, SensitivityRequest) for word in a.outputs]
     outputs = observe or " ".join(requests)
     if source is not None and outputs:
-        return outputs, [(str(probe), source) for probe in parse_probes(outputs, deck.circuit)]
+        return outputs, [(str(probe), source) for probe in parse_probes(outputs, deck.operating_circuit)]
     pairs = [] if observe else [(a.output, a.source) for a in deck.analyses if isinstance(a, TransferRequest)]
     if source is not None or not (outputs or pairs):
         raise UsageError("no output: the deck has no .sens and no .tf; give --observe, for instance --observe 'v(out)'")

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
-    circuit = deck.circuit
+    circuit = deck.operating_circuit
     start = read_start(args.start, circuit) if args.start else None
     try:
         point = as_read(deck, args.solver, args.tolerance).solve(start=start)

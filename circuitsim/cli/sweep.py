@@ -120,7 +120,7 @@ def runs_over_time(deck: Deck) -> bool:
 
     sweeps = [card for card in deck.analyses if isinstance(card, DcSweep)]
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
-    return len(cards) == 1 and not sweeps and bool(memory(deck.circuit))
+    return len(cards) == 1 and not sweeps and bool(memory(deck.operating_circuit))
 
 
 def _over_time(args: argparse.Namespace, deck: Deck) -> int:

@@ -53,7 +53,7 @@ class TimedDeck:
         if not roles.trainable:
             raise UsageError("nothing may change: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
         if deck.following.formulas:
-            name = deck.circuit.names[min(deck.following.formulas)]
+            name = deck.operating_circuit.names[min(deck.following.formulas)]
             raise UsageError(
                 f"{name} follows other sources, which fits over time do not do yet: give it a time function of its own"
             )
@@ -67,7 +67,7 @@ class TimedDeck:
 
     def _value(self, name: str) -> float:
         """A number as the deck has it."""
-        circuit = self.deck.circuit
+        circuit = self.deck.operating_circuit
         place = circuit.device_parameter(name)
         if place is not None:
             return circuit.devices[place[0]].parameters()[place[1]]
@@ -78,7 +78,7 @@ class TimedDeck:
 
     def at(self, values: Sequence[float] | np.ndarray) -> tuple[Circuit, dict[str, Switch]]:
         """The circuit and its switches with values (n,) of the adjustable numbers."""
-        circuit, switches = self.deck.circuit, dict(self.setting.switches)
+        circuit, switches = self.deck.operating_circuit, dict(self.setting.switches)
         plain = {}
         for name, value in zip(self.names, np.asarray(values, dtype=float).tolist()):
             element, _, number = name.rpartition(".")

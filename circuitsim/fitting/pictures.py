@@ -44,7 +44,7 @@ def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
         measured(panel.yaxis, plain(name), probes[0].unit)
         panel.grid(True, linewidth=0.4, alpha=0.6)
         legend(panel)
-    title(axes[0], fit.timed.deck.circuit.title)
+    title(axes[0], fit.timed.deck.operating_circuit.title)
     measured(axes[-1].xaxis, "time", "s")
     figure.tight_layout()
     return save_figure(figure, path)
@@ -56,7 +56,7 @@ def _measured(fit: WaveformFit) -> list[str]:
     for own in fit.targets:
         for word in () if isinstance(own, WaveTarget) else own.text.split()[1:]:
             try:
-                probes = parse_probes(word.partition("=")[0], fit.timed.deck.circuit)
+                probes = parse_probes(word.partition("=")[0], fit.timed.deck.operating_circuit)
             except UsageError:
                 continue
             found.update({str(p): None for p in probes if not isinstance(p, Formula) and p.kind != VALUE})

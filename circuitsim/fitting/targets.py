@@ -170,7 +170,7 @@ def _wave(
 
 
 def _quantity(path: Path, name: str, deck: Deck) -> str:
-    probes = parse_probes(name, deck.circuit)
+    probes = parse_probes(name, deck.operating_circuit)
     if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind not in ("v", "i"):
         raise UsageError(f"{path}:1: {name!r} is neither time, sample, an input source nor one voltage or current")
     return str(probes[0])

@@ -17,10 +17,11 @@ Circuit('a divider': 3 nodes, 3 elements: 2 R, 1 V)
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from circuitsim.errors import NetlistError, Problem
+from circuitsim.errors import DeckWarning, NetlistError, Problem
 from circuitsim.netlist.problems import NOTE_KINDS
 
 if TYPE_CHECKING:
@@ -69,11 +70,8 @@ def read_deck(
     """
     from circuitsim.netlist.loading import deck_of_file
 
-    return deck_of_file(
-        os.fspath(path),
-        [os.fspath(folder) for folder in allow_include],
-        _reading(title, libraries, search, rkm, ideal_diodes),
-    )
+    folders = [os.fspath(folder) for folder in allow_include]
+    return warned(deck_of_file(os.fspath(path), folders, _reading(title, libraries, search, rkm, ideal_diodes)))
 
 
 def read_deck_text(
@@ -112,21 +110,24 @@ def read_deck_text(
     from circuitsim.netlist.loading import deck_of_text
 
     allowed = [os.fspath(f) for f in allow_include]
-    return deck_of_text(
-        text,
-        file,
-        None if folder is None else os.fspath(folder),
-        allowed,
-        _reading(title, libraries, search, rkm, ideal_diodes),
-    )
+    found = None if folder is None else os.fspath(folder)
+    return warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, rkm, ideal_diodes)))
+
+
+def warned(deck: Deck, more: Iterable[Problem] = (), level: int = 3) -> Deck:
+    """The deck itself; its warnings, but those on which command runs a card, and ``more`` are one `DeckWarning`."""
+    found = [*(problem for problem in deck.problems if problem.kind not in ("tran", "ac")), *more]
+    if found:
+        warnings.warn(DeckWarning(found), stacklevel=level)
+    return deck
 
 
 def _reading(
     title: bool,
-    libraries: Iterable[str | os.PathLike[str]],
-    search: Iterable[str | os.PathLike[str]],
-    rkm: bool,
-    ideal_diodes: bool,
+    libraries: Iterable[str | os.PathLike[str]] = (),
+    search: Iterable[str | os.PathLike[str]] = (),
+    rkm: bool = False,
+    ideal_diodes: bool = False,
 ) -> Reading:
     from circuitsim.netlist.reading import Reading
 
@@ -140,7 +141,8 @@ def load(
     """The circuit of the deck in a file.
 
     Sources by affine formulas are controlled sources. Those by other formulas of voltage and current sources have their
-    values at the deck's own; `read_deck` gives a deck, whose sweeps follow them.
+    values at the deck's own, which a `DeckWarning` says; `read_deck` gives a deck, whose sweeps follow them.
+    `transient`, `ac` and `poles` take the time functions, switches and couplings of the deck from its circuit.
 
     Parameters
     ----------
@@ -162,7 +164,10 @@ def load(
     UsageError
         There is no such file, or it is no regular file.
     """
-    return read_deck(path, allow_include, title).all_controlled()[0]
+    from circuitsim.netlist.loading import deck_of_file
+
+    deck = deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], _reading(title))
+    return warned(deck, _held(deck)).circuit
 
 
 def loads(
@@ -198,7 +203,23 @@ def loads(
     NetlistError
         Everything that is wrong with the deck, each with its place.
     """
-    return read_deck_text(text, file, folder, allow_include, title).all_controlled()[0]
+    from circuitsim.netlist.loading import deck_of_text
+
+    allowed = [os.fspath(f) for f in allow_include]
+    deck = deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, _reading(title))
+    return warned(deck, _held(deck)).circuit
+
+
+def _held(deck: Deck) -> list[Problem]:
+    """What the circuit of a deck alone does not do: operate switches, follow formulas that are not affine."""
+    circuit = deck.circuit
+    held = [note for note in circuit.notes if note.kind == "switch"]
+    fixed = sorted(circuit.dynamics.followers(None)) if circuit.dynamics is not None else []
+    if fixed:
+        names = [circuit.names[k] for k in fixed]
+        message = f"sources by formulas that are not affine keep their values in the circuit ({', '.join(names[:8])})"
+        held.append(Problem("formula", message, None, "read_deck gives the deck, whose sweeps follow them", names[:20]))
+    return held
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False) -> str:

@@ -24,7 +24,6 @@ from circuitsim.netlist.affine import Reference, affine_value
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.expression import ExpressionError
-from circuitsim.netlist.fixed import fixed_formulas
 from circuitsim.netlist.own_voltage import series_signs, tape_of, times
 from circuitsim.netlist.physical import factor_of
 from circuitsim.netlist.ramps import Affine, built
@@ -129,7 +128,7 @@ def _in_series(
 def decide_formulas(elaborator: Elaboration, circuit: Circuit) -> None:
     """Formulas that sources do not fix become controlled sources, devices, or errors; all affine ones, if asked for."""
     out, formulas = elaborator.out, elaborator.followers.formulas
-    known = fixed_formulas(elaborator.following(circuit)) if out.alternatives else set()
+    known = elaborator.following(circuit).fixed() if out.alternatives else set()
     for position, (law, report, in_series) in out.alternatives.items():
         stays = position in known and not (elaborator.all_controlled and law is not None)
         if stays or position not in formulas:

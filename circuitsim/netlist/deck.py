@@ -232,7 +232,11 @@ class Deck:
     title : str
         Its first line.
     circuit : Circuit
-        Elaborated with the parameters as written.
+        Elaborated with the parameters as written. Sources by affine formulas are controlled sources, which follow what
+        they read; time functions, switches and couplings of the deck are at hand for analyses over time and frequency.
+    operating_circuit : Circuit
+        The same at the deck's own values: sources by formulas of what independent sources fix have the values of their
+        formulas.
     problems : tuple of Problem
         Warnings, in the order of the deck.
     notes : tuple of Problem
@@ -246,26 +250,29 @@ class Deck:
     temperature : float
         Of the circuit, °C.
     following : FollowingSources
-        The sources of ``circuit`` whose values follow time or other sources.
+        The sources of ``operating_circuit`` whose values follow time or other sources.
     deviations : Deviations
-        How the values of ``circuit`` deviate by the deck's tolerances and random functions.
+        How the values of ``operating_circuit`` deviate by the deck's tolerances and random functions.
     """
 
     __slots__ = (
+        "_bare",
+        "_circuit",
         "_elaborate",
         "analyses",
-        "circuit",
         "deviations",
         "directives",
         "following",
         "notes",
+        "operating_circuit",
         "parameters",
         "problems",
         "temperature",
         "title",
     )
 
-    circuit: Circuit
+    _bare: Circuit
+    operating_circuit: Circuit
     title: str
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
@@ -293,7 +300,9 @@ class Deck:
         set_(self, "following", following)
         set_(self, "deviations", Deviations() if deviations is None else deviations)
         set_(self, "title", circuit.title)
-        set_(self, "circuit", circuit)
+        set_(self, "_bare", circuit)
+        set_(self, "operating_circuit", circuit.carrying(following))
+        set_(self, "_circuit", None)
         set_(self, "problems", problems)
         set_(self, "notes", notes)
         set_(self, "analyses", analyses)
@@ -303,7 +312,7 @@ class Deck:
         set_(self, "_elaborate", elaborate)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.circuit, self.problems, self.notes, self.analyses, self.directives, self.parameters)
+        parts = (self._bare, self.problems, self.notes, self.analyses, self.directives, self.parameters)
         return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)  # type: ignore[attr-defined]
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -326,7 +335,18 @@ class Deck:
         NetlistError
             An element's value is out of range with these parameters.
         """
-        return self.elaborate_with_sources(parameters, temperature)[0]
+        circuit, following = self.all_controlled(parameters, temperature)
+        return circuit.carrying(following)
+
+    @property
+    def circuit(self) -> Circuit:
+        """The circuit of the deck; see `Deck`."""
+        found: Circuit | None = self._circuit  # type: ignore[attr-defined]
+        if found is None:
+            circuit, following = self.all_controlled()
+            found = circuit.carrying(following)
+            object.__setattr__(self, "_circuit", found)
+        return found
 
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the deck, or of the model of a resistor, capacitor or inductor, is called so.
@@ -347,7 +367,7 @@ class Deck:
     ) -> tuple[Circuit, FollowingSources]:
         """As `elaborate`, with the sources whose values follow time or other sources."""
         if not parameters and temperature is None:
-            return self.circuit, self.following
+            return self._bare, self.following
         elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
         return elaborate(parameters or {}, temperature, False)
 
@@ -363,7 +383,7 @@ class Deck:
             See `elaborate`.
         """
         if not (self.following.formulas or parameters or temperature is not None):
-            return self.circuit, self.following
+            return self._bare, self.following
         elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
         return elaborate(parameters or {}, temperature, True)
 
@@ -381,12 +401,10 @@ class Deck:
         UsageError
             A formula that is not affine and reads one of them.
         """
-        from circuitsim.netlist.fixed import followers
-
-        if not followers(self.following.over_time() if names is None else self.following, names):
-            return self.circuit, self.following
+        if not (self.following.over_time() if names is None else self.following).followers(names):
+            return self._bare, self.following
         circuit, following = self.all_controlled()
-        left = followers(following.over_time() if names is None else following, names)
+        left = (following.over_time() if names is None else following).followers(names)
         if left:
             raise UsageError(
                 f"{circuit.names[left[0]]} is a formula that is not affine in what voltage and current sources fix: it "
@@ -395,4 +413,4 @@ class Deck:
         return circuit, following
 
     def __repr__(self) -> str:
-        return f"Deck({self.circuit!r}, {len(self.analyses)} analyses)"
+        return f"Deck({self.operating_circuit!r}, {len(self.analyses)} analyses)"

@@ -7,7 +7,7 @@ the source is an ideal source of a known value, and the circuit has its energy f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from functools import partial
 from types import MappingProxyType
@@ -123,6 +123,98 @@ class FollowingSources:
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
+
+    def acts(self) -> bool:
+        """Whether the circuit alone is not all: something acts over time or frequency, or follows by a formula."""
+        return bool(self.waves or self.formulas or self.phasors or self.switches or self.couplings)
+
+    def coupled(self, given: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+        """The coupling factors of pairs of inductors, those given before those of the deck."""
+        pairs = {frozenset((a.lower(), b.lower())) for a, b in given}
+        own = {pair: k for pair, k in self.couplings.items() if frozenset(name.lower() for name in pair) not in pairs}
+        return {**own, **given}
+
+    def check_changes(self, names: Collection[str] | None) -> None:
+        """Refuse new values of elements that formulas read which have fixed values in the circuit, without theirs.
+
+        Parameters
+        ----------
+        names : collection of str or None
+            The elements; None: all, at frequencies too, where inductors are no shorts.
+
+        Raises
+        ------
+        UsageError
+        """
+        given = {name.lower() for name in names or ()}
+        left = {k for k in self.formulas if self.circuit.names[k].lower() not in given}
+        late = left.intersection((self.over_time() if names is None else self).followers(names)) if left else ()
+        if late:
+            raise UsageError(
+                f"{self.circuit.names[min(late)]} follows other elements by a formula, but has a fixed value in this "
+                "circuit; take the circuit of its deck, in which affine formulas follow, or sweep the deck"
+            )
+
+    def fixed(self) -> set[int]:
+        """Positions of the formulas whose signals independent sources fix, directly or through such formulas: their
+        values are known before the circuit is solved."""
+        needs = self._needs()
+        known: set[int] = set()
+        while new := {
+            k
+            for k, signals in needs.items()
+            if k not in known and all(s is not None and all(e in known or e not in needs for e in s) for s in signals)
+        }:
+            known |= new
+        return known
+
+    def followers(self, names: Collection[str] | None) -> list[int]:
+        """Positions of the formulas that read some of the elements ``names``, directly or through such formulas; None:
+        any source."""
+        needs, index = self._needs(), self.circuit.element_index
+        moved = None if names is None else {index(name) for name in names if name in self.circuit}
+        found: set[int] = set()
+        while new := {
+            k
+            for k, signals in needs.items()
+            if k not in found
+            and any(s is None or any(moved is None or e in moved or e in found for e in s) for s in signals)
+        }:
+            found |= new
+        return sorted(found)
+
+    def _needs(self) -> dict[int, list[set[int] | None]]:
+        """The sources that the signals of each formula are made of; None where one depends on the solution."""
+        return {
+            k: [self._sources_of(formula, signal) for signal in formula.code.signals]
+            for k, formula in self.formulas.items()
+        }
+
+    def _sources_of(self, formula: Formula, signal: Signal) -> set[int] | None:
+        """The sources that a signal is made of; None where it depends on the solution."""
+        circuit = self.circuit
+        if signal.kind == "time":
+            return set()
+        try:
+            if signal.kind != "v":
+                k = circuit.element_index(formula.elements(signal.first))
+                return {k} if circuit.columns()[0][k] == CURRENT else None
+            ends = [circuit.node_index(formula.nodes(name)) for name in (signal.first, signal.second or "0")]
+        except TopologyError:
+            return None
+        trails = [self._trail(node) for node in ends]
+        meeting = next((node for node in trails[0] if node in trails[1]), None)
+        return None if meeting is None else {k for trail in trails for k, _ in trail[meeting] if k >= 0}
+
+    def _trail(self, node: int) -> dict[int, list[tuple[int, float]]]:
+        """Nodes on the way along voltage sources to the root, with the sources passed until there and their signs."""
+        passed: list[tuple[int, float]] = []
+        trail = {node: passed}
+        while (step := self.step_towards_root(node)) is not None:
+            node, own, sign = step
+            passed = [*passed, (own, sign)]
+            trail[node] = passed
+        return trail
 
     def over_time(self) -> FollowingSources:
         """The same sources where inductors are no shorts, and controlled sources fix nothing."""
@@ -281,15 +373,7 @@ class _Moment:
 
     def voltage(self, plus: int, minus: int) -> float | None:
         """v(plus) − v(minus) where voltage sources join the two."""
-        ends: list[dict[int, list[tuple[int, float]]]] = []
-        for node in (plus, minus):
-            passed: list[tuple[int, float]] = []
-            trail: dict[int, list[tuple[int, float]]] = {node: []}
-            while (step := self.sources.step_towards_root(node)) is not None:
-                node, own, sign = step
-                passed = [*passed, (own, sign)]
-                trail[node] = passed
-            ends.append(trail)
+        ends = [self.sources._trail(node) for node in (plus, minus)]
         meeting = next((node for node in ends[0] if node in ends[1]), None)
         if meeting is None:
             return None

@@ -116,7 +116,7 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
     """
     errors: list[Problem] = []
     warnings: list[Problem] = []
-    collected = _Collected(deck.circuit, numbers_of(deck))
+    collected = _Collected(deck.operating_circuit, numbers_of(deck))
     for directive in deck.directives:
         try:
             collected.take(directive.text)
@@ -376,7 +376,7 @@ def _defaults(values: list[float], code: int) -> tuple[float, float]:
 
 def numbers_of(deck: Deck) -> dict[str, float]:
     """Thresholds, hystereses and resistances of a deck's switches, by ``S1.vt`` and the like."""
-    names = deck.circuit.names
+    names = deck.operating_circuit.names
     return {
         f"{names[k]}.{name}": value for k, law in deck.following.switches.items() for name, value in law.numbers.items()
     }

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.switched import at_frequencies
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
@@ -143,6 +144,7 @@ def ac(
         raise UsageError("frequencies must be a row of numbers that are finite and not negative, in Hz")
     if hertz.size * (len(circuit) + len(circuit.node_names)) > LARGEST:
         raise UsageError(f"{hertz.size:,} frequencies of {len(circuit):,} elements exceed the memory limit: take fewer")
+    circuit, couplings = at_frequencies(circuit, couplings)
     system = small_signal_equations(linearized(circuit), couplings)
     amplitudes = _amplitudes(circuit, system, sources)
     whole = nodal(system)

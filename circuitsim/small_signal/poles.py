@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.switched import at_frequencies
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
@@ -88,6 +89,7 @@ def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPL
     ConvergenceError
         Equations that are singular at every s.
     """
+    circuit, couplings = at_frequencies(circuit, couplings)
     system = small_signal_equations(linearized(circuit), couplings)
     count = system.storages.size
     if count > LARGEST:

@@ -194,17 +194,55 @@ def steady_deck(
         Sources that are formulas of the time, frequency modulated, or not periodic.
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
-    grid = grid_of(cards[0]) if cards else _grid_of_waves(deck.following.waves.values(), period or 1.0)
+    grid = grid_of(cards[0]) if cards else steady_grid(deck.following.waves.values(), period or 1.0)
     if any(card.uic for card in cards):
-        initial = _stated(deck.circuit, deck.following) | dict(initial or {})
-    waves = _moving(deck.circuit, deck.following, grid, straight=False)
-    switches = _abrupt(deck.circuit, deck.following)
+        initial = _stated(deck.operating_circuit, deck.following) | dict(initial or {})
+    waves = _moving(deck.operating_circuit, deck.following, grid, straight=False)
+    switches = _abrupt(deck.operating_circuit, deck.following)
     return steady_state_periodic(
-        deck.circuit, waves, period, initial, points, tolerance, switches, deck.following.couplings, progress
+        deck.operating_circuit.carrying(None),
+        waves,
+        period,
+        initial,
+        points,
+        tolerance,
+        switches,
+        deck.following.couplings,
+        progress,
     )
 
 
-def _grid_of_waves(waves: Iterable[Card], stop: float) -> Grid:
+def stated(
+    circuit: Circuit,
+    grid: Grid,
+    waveforms: Mapping[str, Waveform],
+    switches: Mapping[str, Switch],
+    couplings: Mapping[tuple[str, str], float],
+    straight: bool = True,
+) -> tuple[Circuit, dict[str, Waveform], dict[str, Switch], dict[tuple[str, str], float], float]:
+    """What the circuit of a deck brings along, beside what is given: the bare circuit, waveforms, switches, couplings,
+    and the longest step of the implicit method, s (0: any).
+
+    Raises
+    ------
+    UsageError
+        A formula that would not follow a given waveform.
+    """
+    following = circuit.dynamics
+    following.check_changes(waveforms)
+    given = {name.lower() for name in waveforms}
+    own = {
+        name: wave for name, wave in _moving(circuit, following, grid, straight).items() if name.lower() not in given
+    }
+    formulas = any(isinstance(wave, FormulaOfTime) for wave in own.values())
+    operated = {name.lower() for name in switches}
+    closing = {name: one for name, one in _abrupt(circuit, following).items() if name.lower() not in operated}
+    joined = following.coupled(couplings)
+    longest = grid.step / STEPS if formulas else 0.0
+    return circuit.carrying(None), {**own, **waveforms}, {**closing, **switches}, joined, longest
+
+
+def steady_grid(waves: Iterable[Card], stop: float) -> Grid:
     """What numbers that time functions leave out are taken from without a ``.tran`` card: a thousandth of the shortest
     period in place of its step."""
     periods = [stop]

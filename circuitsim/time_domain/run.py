@@ -18,6 +18,7 @@ from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.points import Points
 from circuitsim.netlist.points import points as equidistant
+from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
@@ -84,7 +85,8 @@ def transient(
     Parameters
     ----------
     circuit : Circuit or Deck
-        A deck states waveforms, switches, couplings, ``.ic`` and output times itself.
+        A deck states waveforms, switches, couplings, ``.ic`` and output times itself. The circuit of a deck brings its
+        waveforms, switches and couplings along; those that are given come before them.
     stop : float, optional
         s; of a deck, without it, the end that its ``.tran`` card states.
     waveforms : mapping of str to Waveform, optional
@@ -144,6 +146,12 @@ def transient(
                 "state others"
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
+    if circuit.dynamics is not None:
+        from circuitsim.time_domain.deck import stated
+
+        grid = Grid(step or (stop or 0.0) / ((points or POINTS) - 1 or 1), stop or 0.0)
+        circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
+        max_step = min(max_step or np.inf, longest) if longest else max_step
     if not isinstance(waveforms, Mapping):
         what = "a mapping from names of sources"
         raise UsageError(f"waveforms are {what}, not {waveforms!r}; output times: step=, points=")

@@ -132,6 +132,11 @@ def steady_state_periodic(
     """
     if period is not None and not 0.0 < period < np.inf:
         raise UsageError(f"a period is a positive time, not {period!r} s")
+    if circuit.dynamics is not None:
+        from circuitsim.time_domain.deck import stated, steady_grid
+
+        grid = steady_grid(circuit.dynamics.waves.values(), period or 1.0)
+        circuit, waveforms, switches, couplings, _ = stated(circuit, grid, waveforms, switches, couplings, False)
     length, waves = periodic(dict(waveforms), period)
     problem = Problem(circuit, waves, switches, couplings)
     run, shooting = _found(problem, length, initial, tolerance, progress)

@@ -148,7 +148,7 @@ def transient_sweep(
     for axis in axes:
         _check(deck, axis)
     text = columns if columns is None or isinstance(columns, str) else " ".join(columns)
-    probes = [*all_probes(deck.circuit)] if text is None else parse_probes(text, deck.circuit)
+    probes = [*all_probes(deck.operating_circuit)] if text is None else parse_probes(text, deck.operating_circuit)
     own, runs = setting(deck, step, stop, initial), grid.points if grid else 1
     times = output_times(own.begin, own.grid.stop, None, own.grid.step)
     if runs > MAX_RUNS or runs * times.size * max(len(probes), 1) > MAX_VALUES:
@@ -181,9 +181,9 @@ def transient_sweep(
 
 def _check(deck: Deck, axis: Axis) -> None:
     """Refuse a source with a waveform and a switch, whose values over time are not the one that would vary."""
-    if axis.sort is not Sort.VALUE or axis.name not in deck.circuit:
+    if axis.sort is not Sort.VALUE or axis.name not in deck.operating_circuit:
         return
-    place = deck.circuit.element_index(axis.name)
+    place = deck.operating_circuit.element_index(axis.name)
     for kind, known in (("a source with a waveform", deck.following.waves), ("a switch", deck.following.switches)):
         if place in known:
             raise UsageError(f"{axis.name} is {kind}: write one of its numbers as a parameter, {{x}}, and vary x")

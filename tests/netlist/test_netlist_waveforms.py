@@ -98,7 +98,7 @@ def test_forms_of_other_programs():
     circuit = read_deck_text(
         "t\nV1 a 0 SINE(2 1 1k)\nE1 b 0 a 0 .5\nE2 c 0 VALUE={{if(v(a)>1,{3},0)}}\n"
         "B1 d 0 V={table(v(a),0,0,4,8)+fmod(7,4)+uramp(-1)+u(1)}\nR1 a 0 1\n"
-    ).circuit
+    ).operating_circuit
     assert [e.value for e in circuit] == [2, 1, 3, 8, 1]
 
 

@@ -182,7 +182,7 @@ R3 c 0 1
 def test_sources_that_follow_fixed_voltages_follow_their_amplitudes() -> None:
     """At the operating point E1 is a source of known voltage; here its control moves."""
     read = read_deck_text("t\nV1 in 0 DC 1 AC 1\nE1 out 0 in 0 5\nR1 out 0 1\nB1 b 0 V={2*v(in)+1}\nR2 b 0 1\n.end")
-    assert not read.circuit.laws
+    assert not read.operating_circuit.laws
     assert len(circuit_at_operating_point(read, changed=None).laws) == 2
     found = run_deck(read, frequencies(SmallSignal(Spacing.LIST, 1, (50.0,), None)))
     assert found["out"][0] == pytest.approx(5)

@@ -79,7 +79,7 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
         fit,
         (fit.samples,),
         plan,
-        title=f"{deck.circuit.title or options['deck']}: {count} to fit, {what}"
+        title=f"{deck.operating_circuit.title or options['deck']}: {count} to fit, {what}"
         + f"{', periodic steady state' * bool(options['steady'])}",
         evaluate=None if held is None else lambda rng: _held_out(held),
         notes=notes,
@@ -98,7 +98,7 @@ def _deck(options: Mapping[str, Any]) -> tuple[Deck, Roles, list[str]]:
 
     deck = read_with(options)
     stated, notes = read_roles(deck)
-    roles = make_roles(deck.circuit, options["inputs"], None, options["trainable"], stated, numbers_of(deck))
+    roles = make_roles(deck.operating_circuit, options["inputs"], None, options["trainable"], stated, numbers_of(deck))
     shown = [note for note in [*deck.problems, *deck.notes] if note.kind != "tran" and not acts_over_time(note)]
     return deck, roles, [str(note) for note in [*shown, *notes]]
 
