@@ -136,6 +136,9 @@ def _dangling(circuit: Circuit) -> list[Problem]:
     for law in circuit.laws.values():
         for control in law.voltages:
             lonely[[control.plus, control.minus]] = False
+    for switch in circuit.dynamics.switches.values() if circuit.dynamics is not None else ():
+        if not isinstance(switch.control, str):
+            lonely[list(switch.control)] = False
     problems = []
     for k in np.flatnonzero(lonely[first] | lonely[second]).tolist():
         for node in (int(first[k]), int(second[k])):

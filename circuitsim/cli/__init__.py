@@ -251,7 +251,8 @@ def _flushed(code: int) -> int:
 
 def _discard_output() -> None:
     """Silence the interpreter's flush at exit: the rest is discarded."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(error: CircuitError | OSError) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe
+    from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
     from circuitsim.netlist.deck import Deck
     from circuitsim.time_domain import TransientResult
@@ -100,8 +102,10 @@ def show(
     measured: Sequence[str],
     more: Mapping[str, Any],
     harmonics: Sequence[FourierRequest] = (),
+    outside: Sequence[str] = (),
 ) -> None:
-    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies."""
+    """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies,
+    measurements ``outside`` the run failed."""
     from circuitsim.formats.rawfile import swept
     from circuitsim.formats.table import table_text
     from circuitsim.time_domain.fourier import fourier_table, series
@@ -110,7 +114,7 @@ def show(
 
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
-    values = measure_all(found, measured, names)
+    values = measure_all(found, measured, names) | dict.fromkeys(text.split()[0] for text in outside)
     spectra = [own for request in harmonics for own in series(found, request, names)]
     shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
     shown = fourier_table(spectra) if args.fourier else shown
@@ -141,6 +145,35 @@ def show(
         from circuitsim.cli.drawing import draw_waveforms
 
         draw_waveforms(found, waves, args.plot)
+
+
+def answerable(
+    circuit: Circuit, shown: tuple[float, float], texts: Sequence[str], names: Mapping[str, float]
+) -> tuple[list[str], list[str]]:
+    """The measurements of a deck that a run can answer, and those that lie outside it; a warning says why.
+
+    Raises
+    ------
+    UsageError
+        A measurement that no run could answer.
+    """
+    from circuitsim.time_domain.measure import check_measurements
+
+    found: list[str] = []
+    outside: list[str] = []
+    for text in texts:
+        missing = {word.lower() for word in re.findall(r"\w+", text)[1:]} & {own.split()[0].lower() for own in outside}
+        try:
+            if missing:
+                raise UsageError(f"measurement {text!r}: {', '.join(missing)} is not measured")
+            check_measurements(circuit, shown, [*found, text], names)
+        except UsageError as error:
+            check_measurements(circuit, (0.0, math.inf), [*found, *outside, text], names)
+            print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+            outside.append(text)
+        else:
+            found.append(text)
+    return found, outside
 
 
 def harmonics_requested(args: argparse.Namespace, deck: Deck, stop: float | None) -> list[FourierRequest]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
     except NoSteadyStateError as error:
         body.append(parts.failure(deck.operating_circuit, str(error), error.elements))
         code = error.exit_code
+        print(f"error: {error}", file=sys.stderr)
     if code == 0:
         body += _curves(deck, args)
     report(problems)

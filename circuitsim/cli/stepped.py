@@ -44,10 +44,14 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     ConvergenceError
         Some run ended with an error; the others are printed.
     """
-    from circuitsim.time_domain.deck import requested
+    from circuitsim.cli.over_time import answerable, lower_names
+    from circuitsim.time_domain.deck import requested, setting
     from circuitsim.time_domain.stepped import transient_sweep
 
-    line, wanted = LateProgress("tran"), [*requested(deck), *shown.measure]
+    own = setting(deck, options["step"], options["stop"], options["initial"])
+    wanted, _ = answerable(own.circuit, (own.begin, own.grid.stop), requested(deck), lower_names(deck))
+    wanted += shown.measure
+    line = LateProgress("tran")
     with Interrupt() as interrupt:
         try:
             with workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):

@@ -7,6 +7,7 @@ or colour it; it is shown as ``\\x1b`` instead, as is what the stream's encoding
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -38,6 +39,14 @@ def escaped(text: str) -> str:
     a \x1b[31mred\x1b[0m name
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+class ClosedStream(io.TextIOBase):
+    """What stands for a standard stream that is closed (``circuitsim solve my.cir >&-``)."""
+
+    def write(self, text: str) -> int:
+        """Refuse to write, as the system does."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 class EscapingStream:
@@ -87,8 +96,10 @@ def escaping_streams(colour: str = "never") -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stdout = EscapingStream(sys.stdout, "standard output")
-    sys.stderr = EscapingStream(sys.stderr, "standard error", shows_colour(sys.stderr, colour))
+    errors: Any = before[1] or io.StringIO()  # nobody sees the messages
+    output: Any = before[0] or ClosedStream()
+    sys.stdout = EscapingStream(output, "standard output")
+    sys.stderr = EscapingStream(errors, "standard error", shows_colour(errors, colour))
     try:
         yield
     finally:

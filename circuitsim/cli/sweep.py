@@ -281,8 +281,5 @@ def formatted(found: Sweep, form: str) -> str:
     if form == "csv":
         return columns.csv(found.header, found.rows())
     units = [found.units.get(name, "") for name in found.header]
-    rows = [
-        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, units)]
-        for row in found.rows()
-    ]
+    rows = columns.cells(found.rows(), units)
     return "\n".join([found.title, "", *columns.table(found.header, rows)]).lstrip("\n") + "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.over_time import add_shown, harmonics_requested, lower_names, read_shown, show
+from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
 from circuitsim.cli.stepped import Shown, run_all
@@ -112,10 +112,13 @@ def run(args: argparse.Namespace) -> int:
             method=args.method,
             accuracy=args.accuracy,
         )
-    line, wanted = LateProgress("tran"), [*requested(deck), *args.measure]
+    line = LateProgress("tran")
     own, names = setting(deck, step, stop, initial_values(args.initial)), lower_names(deck)
     harmonics = harmonics_requested(args, deck, own.grid.stop)
-    check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, names)
+    span = own.begin, own.grid.stop
+    wanted, outside = answerable(own.circuit, span, requested(deck), names)
+    wanted += args.measure
+    check_measurements(own.circuit, span, wanted, names)
     with Interrupt() as interrupt:
         try:
             found = run_setting(own, args.tolerance, interrupt.watch(line), args.method, args.accuracy)
@@ -129,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
             line.close()
     if interrupt.asked:
         wanted, harmonics = measurable(found, wanted, names), []
-    show(args, deck, probes, found, wanted, {}, harmonics)
+    show(args, deck, probes, found, wanted, {}, harmonics, outside)
     if interrupt.asked:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED

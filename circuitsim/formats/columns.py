@@ -9,6 +9,13 @@ from circuitsim.units import format_quantity
 
 Cell = str | float | bool | None
 
+_FORMULA = frozenset(("=", "+", "-", "@", "\t", "\r"))
+"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection)."""
+
+SMALLEST_SHARE = 1e-12
+"""Of the largest number of its kind: what a table for people shows as 0. Certificates hold at 1e-9 of local scales, and
+a double has 16 digits; a smaller number beside it is rounding."""
+
 
 def csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """Comma-separated text (RFC 4180, lines ended by ``\\n``).
@@ -36,7 +43,23 @@ def _csv_cell(cell: Cell) -> str:
     return "" if math.isnan(number) else repr(number)
 
 
+def cell_text(text: str) -> str:
+    """A text as it stands in a cell: behind an apostrophe where a spreadsheet would take it for a formula.
+
+    >>> cell_text("@SUM"), cell_text("+1+cmd|x"), cell_text("-3"), cell_text("v(a)")
+    ("'@SUM", "'+1+cmd|x", '-3', 'v(a)')
+    """
+    if text[:1] not in _FORMULA or len(text) < 2:
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
 def _quoted(text: str) -> str:
+    text = cell_text(text)
     if any(c in text for c in ',"\r\n') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -50,6 +73,29 @@ def quantity(value: float | None, unit: str) -> str:
     if value is None or math.isnan(value):
         return "-"
     return format_quantity(value + 0.0, unit)  # + 0.0: no minus sign before a zero
+
+
+def scale_of(values: Iterable[float | None]) -> float:
+    """The largest size among numbers of one kind; 0 without any."""
+    return max((abs(v) for v in values if v is not None and math.isfinite(v)), default=0.0)
+
+
+def shown(value: float | None, unit: str, scale: float, share: float = SMALLEST_SHARE) -> str:
+    """`quantity`, 0 where the number is below a share of its scale."""
+    return quantity(0.0 if value is not None and abs(value) < share * scale else value, unit)
+
+
+def cells(rows: Iterable[Sequence[Cell]], units: Sequence[str]) -> list[list[str]]:
+    """Rows for people: texts as they are, numbers with the units of their columns, on the scale of their column."""
+    body = [list(row) for row in rows]
+    scales = []
+    for k, unit in enumerate(units):
+        numbers = (row[k] for row in body if unit)
+        scales.append(scale_of(number for number in numbers if isinstance(number, float)))
+    return [
+        [cell if isinstance(cell, str) else shown(cell, unit, scale) for cell, unit, scale in zip(row, units, scales)]
+        for row in body
+    ]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

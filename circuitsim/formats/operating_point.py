@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from circuitsim.formats.columns import Cell, csv, quantity, table
+from circuitsim.formats.columns import Cell, csv, quantity, scale_of, shown, table
 from circuitsim.formats.rawfile import Variable, rawfile
+
+SMALLEST_SHARE = 1e-24
+"""Of the largest voltage, current or power: what the table shows as 0. One column has parts of unlike scales (a
+nanoampere beside a kiloampere), each of which may hold what is 1e-12 of it."""
 
 CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "kink", "unique", "low", "high")
 """``kind`` is ``node`` or ``branch``; ``low`` and ``high`` bound the potential of a node where it is not unique."""
@@ -47,8 +51,11 @@ def as_table(point: Mapping[str, Any]) -> str:
 
 
 def _nodes(point: Mapping[str, Any]) -> list[str]:
-    intervals = point["intervals"]
-    rows = [[name, quantity(v, "V"), *_interval(intervals.get(name))] for name, v in point["nodes"].items()]
+    intervals, scale = point["intervals"], scale_of(point["nodes"].values())
+    rows = [
+        [name, shown(v, "V", scale, SMALLEST_SHARE), *_interval(intervals.get(name))]
+        for name, v in point["nodes"].items()
+    ]
     return table(
         ["node", "potential", *(["anywhere in"] if intervals else [])],
         [row + [""] * (bool(intervals) and len(row) == 2) for row in rows],
@@ -65,14 +72,17 @@ def _interval(interval: tuple[float | None, float | None] | None) -> list[str]:
 
 
 def _branches(point: Mapping[str, Any]) -> list[str]:
+    volts, amperes, watts = (
+        scale_of(b[kind] for b in point["branches"].values()) for kind in ("voltage", "current", "power")
+    )
     return table(
         ["branch", "voltage", "current", "power", "state"],
         [
             [
                 name,
-                quantity(b["voltage"], "V"),
-                quantity(b["current"], "A") + ("" if b["unique"] else " *"),
-                quantity(b["power"], "W"),
+                shown(b["voltage"], "V", volts, SMALLEST_SHARE),
+                shown(b["current"], "A", amperes, SMALLEST_SHARE) + ("" if b["unique"] else " *"),
+                shown(b["power"], "W", watts, SMALLEST_SHARE),
                 b.get("state", "") + (" °" if b.get("kink") else ""),
             ]
             for name, b in point["branches"].items()

@@ -48,8 +48,5 @@ def table_text(table: Table, form: str, proof: Mapping[str, Any]) -> str:
 
     if form == "csv":
         return columns.csv(table.header, table.rows())
-    rows = [
-        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, table.units)]
-        for row in table.rows()
-    ]
+    rows = columns.cells(table.rows(), table.units)
     return "\n".join(columns.table(table.header, rows)) + "\n"
