@@ -14,7 +14,6 @@ from __future__ import annotations
 import gc
 import importlib
 import logging
-import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -22,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
 from llvmlite import ir
-from numba.core import types
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core import config, types
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.cpu import CPUContext
@@ -32,27 +32,25 @@ from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 from numba.np import arrayobj
 
 from circuitsim import _calls, _shortcuts
+from circuitsim._kernel_cache import KernelFiles, made_of
 from circuitsim._lowering import Lower
-
-_UNREADABLE = (
-    AttributeError,
-    EOFError,
-    ImportError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-    pickle.UnpicklingError,
-)
-"""What reading a cache of another version, or a damaged one, may raise."""
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 """What the names of numba's environments (one a function, for its exceptions) begin with."""
 
+
+_PROCESSOR = " ".join(
+    (
+        getattr(config, "CPU_NAME", None) or llvm.get_host_cpu_name(),
+        getattr(config, "CPU_FEATURES", None) or llvm.get_host_cpu_features().flatten(),
+    )
+).encode()
+"""The processor that machine code is made for."""
 
 _SHARED = Path(__file__).parent / "_graphs.py"
 
@@ -257,36 +255,14 @@ def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
     return part._replace(library=library, entry_point=entry, metadata={PARTS: len(parts), SIZE: size})
 
 
-class _Files(IndexDataCacheFile):
-    """Index and compiled code of a kernel on disk. What cannot be read counts as not there: numba reads the types of
-    arguments before it asks whether the sources are these, and an earlier version may have types that are gone."""
-
-    def _load_index(self) -> Any:
-        try:
-            return super()._load_index()
-        except _UNREADABLE:
-            return {}
-
-    def load(self, key: Any) -> Any:
-        """The compiled code of a key; None where there is none."""
-        try:
-            return super().load(key)
-        except _UNREADABLE:
-            return None
-
-
 class _Cache(FunctionCache):
-    """Compiled code on disk, of these very sources in the folder (numba looks at the file of the kernel alone)."""
+    """Compiled code on disk, of the contents of all sources in the kernel's folder and of those that it names."""
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), self._sources())
-
-    def _sources(self) -> tuple[object, ...]:
-        return _sources(Path(self._py_func.__code__.co_filename).parent) + getattr(self._py_func, "fingerprint", ())
+        own = Path(py_func.__code__.co_filename).parent
+        sources = made_of((*_sources(own), *getattr(py_func, "sources", ())), numba.__version__.encode(), _PROCESSOR)
+        self._files = KernelFiles(Path(self._cache_path), self._impl.filename_base, sources)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Compiled code, with the two modules of numba whose names machine code refers to.
@@ -295,26 +271,31 @@ class _Cache(FunctionCache):
         """
         rtsys.initialize(target_context)
         importlib.import_module("numba.cpython.hashing")
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        kept = self._files.load(self._key(sig, target_context.codegen()))
+        return None if kept is None else self._impl.rebuild(target_context, kept)
 
     def holds(self) -> bool:
         """Whether there is compiled code of these sources, for some types of arguments."""
-        return any(key[-1] == self._sources() for key in self._cache_file._load_index())
+        return self._files.holds()
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep compiled code; on a full disk, for instance, do without."""
+        if not self._impl.check_cachable(data):
+            return
         try:
-            super().save_overload(sig, data)
+            self._impl.locator.ensure_cache_path()
+            self._files.save(self._key(sig, data.codegen), dumps(self._impl.reduce(data)))
         except OSError as error:
             logging.getLogger("circuitsim.compilation").warning("note: compiled kernels cannot be kept: %s", error)
 
+    def _key(self, sig: Any, codegen: Any) -> tuple[object, ...]:
+        return tuple(self._index_key(sig, codegen))
+
 
 @cache
-def _sources(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Names, sizes and times of the sources in a folder, whose kernels call each other and the graph primitives."""
-    found = ((path.name, path.stat()) for path in (*sorted(folder.glob("*.py")), _SHARED))
-    return tuple((name, status.st_size, status.st_mtime_ns) for name, status in found)
+def _sources(folder: Path) -> tuple[Path, ...]:
+    """The sources in a folder, whose kernels call each other, and the graph primitives."""
+    return (*sorted(folder.glob("*.py")), _SHARED)
 
 
 class Kernel(CPUDispatcher):

@@ -9,10 +9,9 @@ differs.
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
@@ -98,7 +97,7 @@ class KernelFamily:
         if not self._compiled:
             self._register()
         if name not in self._compiled:
-            self._compiled[name] = jit(fastmath=False, unroll=True)(_keyed(self._find(name), self._fingerprint))
+            self._compiled[name] = jit(fastmath=False, unroll=True)(_keyed(self._find(name), tuple(self._sources())))
         return self._compiled[name]
 
     def plain(self, name: str) -> Callable[..., Any]:
@@ -124,10 +123,6 @@ class KernelFamily:
         function: Callable[..., Any] = getattr(home, name)
         return function
 
-    @cached_property
-    def _fingerprint(self) -> tuple[int, ...]:
-        return tuple(os.stat(path).st_mtime_ns for path in self._sources())
-
 
 @cache
 def _note_interpretation() -> None:
@@ -138,10 +133,10 @@ def _note_interpretation() -> None:
     )
 
 
-def _keyed(function: Callable[..., Any], fingerprint: tuple[int, ...]) -> Callable[..., Any]:
-    """A copy of a function whose cached machine code is of these very sources (numba only looks at one file)."""
+def _keyed(function: Callable[..., Any], sources: tuple[Path, ...]) -> Callable[..., Any]:
+    """A copy of a function whose cached machine code is of these very sources, beside those of its own folder."""
     kernel = FunctionType(function.__code__, function.__globals__, function.__name__)
-    kernel.__dict__["fingerprint"] = fingerprint
+    kernel.__dict__["sources"] = sources
     return kernel
 
 

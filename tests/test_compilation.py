@@ -99,8 +99,7 @@ print(total({name}(np.ones(3))))
 """
 
 
-def test_a_cache_with_types_that_are_gone_and_one_that_is_damaged_are_compiled_anew(tmp_path: Path) -> None:
-    """Numba reads the types of arguments before it asks whether the sources are these: an upgrade renames one."""
+def test_a_cache_with_types_that_are_gone_is_compiled_anew(tmp_path: Path) -> None:
     own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
     program = tmp_path / "typed.py"
     for name, number, expected in (("Before", 0, "3.0\n"), ("After", 10, "13.0\n")):
@@ -108,12 +107,6 @@ def test_a_cache_with_types_that_are_gone_and_one_that_is_damaged_are_compiled_a
         done = run("import typed", **own)
         assert done.stdout == expected and "compiling kernels" in done.stderr
     assert run("import typed", **own).stderr == ""
-    index, code = sorted((tmp_path / "cache").rglob("*.nbi")), sorted((tmp_path / "cache").rglob("*.nbc"))
-    assert index and code
-    for path in (*index, *code):
-        whole = path.read_bytes()
-        path.write_bytes(whole[: len(whole) // 2])
-        assert run("import typed", **own).stdout == "13.0\n"
 
 
 LOADED = """
