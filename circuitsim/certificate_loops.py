@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import DIODE
+from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.kernels import kernel
 
 Tied = tuple[np.ndarray, np.ndarray]
@@ -19,7 +19,18 @@ Tied = tuple[np.ndarray, np.ndarray]
 
 
 def largest_in_block(arrays: CircuitArrays, carried: np.ndarray, tied: Tied | None = None) -> np.ndarray:
-    """Largest |current| in the biconnected component of each element (m,), A, and in those that are ``tied`` to it."""
+    """Largest |current| in the biconnected component of each element (m,), A, and in those that are ``tied`` to it.
+
+    Currents inside a super-node, between nodes that voltage sources and shorts join, count as zero: they return there,
+    however large they are, and no other current depends on them.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    joins = (arrays.kind == VOLTAGE) | (arrays.kind == INDUCTOR) | ((arrays.kind == RESISTOR) & (arrays.value == 0.0))
+    edges = csr_array((np.ones(joins.sum()), (arrays.first[joins], arrays.second[joins])), shape=(arrays.n_nodes,) * 2)
+    node = connected_components(edges, directed=False)[1]
+    carried = np.where(node[arrays.first] == node[arrays.second], 0.0, carried)
     ends = arrays.first.tobytes(), arrays.second.tobytes()
     label = _blocks(*ends) if tied is None else _joined(*ends, *(elements.tobytes() for elements in tied))
     largest = np.zeros(label.max(initial=-1) + 2)

@@ -14,7 +14,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint, Solved, smooth_regions
-from circuitsim.analysis.solution_warnings import BY_KIND
+from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents
 from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit, CircuitArrays
@@ -227,6 +227,8 @@ def assembled(
         )
     parts = _parts(circuit, expansion, found.point, tolerance)
     parts.currents[smooth.elements], parts.drops[smooth.elements] = found.current, found.voltage
+    extreme = implausible_currents(circuit, smooth.elements, parts.currents, parts.drops)
+    parts = parts._replace(warnings=(*parts.warnings, *extreme))
     result = parts.point(circuit, certificate, {**found.point.solver, "newton_steps": found.steps})
     result.elementary = found.point
     result.regions = parts.regions | smooth_regions(circuit, smooth, found.state.junctions)

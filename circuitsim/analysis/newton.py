@@ -212,7 +212,12 @@ def iterate(
     earlier = 0 if start is None else start.steps
     for step in range(1, way.steps + 1):
         conductance = tangents(state, column, smooth, way.least)
-        point = _solved(solve, column, smooth, point)
+        try:
+            point = _solved(solve, column, smooth, point)
+        except ConvergenceError:
+            if found is None:
+                raise
+            break  # what the steps before have found says more than the circuit of tangents
         voltage = column[smooth.touch] + point.drops[smooth.slope]
         current = column[smooth.rest] + point.currents[smooth.slope]
         scales = _scales(arrays, point, smooth, voltage, current)

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from circuitsim.analysis.newton import NOTHING, Found, Smooth
+from circuitsim.analysis.newton import NOTHING, Found, Smooth, project
+from circuitsim.analysis.solution_warnings import IMPLAUSIBLE
 from circuitsim.certificate import RESOLUTION, Certificate
 from circuitsim.certificate_loops import largest_in_block
 from circuitsim.circuit import Circuit, CircuitArrays
@@ -78,16 +79,23 @@ def unsolved(
         except NoSteadyStateError as error:
             raise _restated(error, circuit, expansion) from None
     worst = int(np.argmax(found.distance))
-    k = int(smooth.elements[worst])
-    volts, beyond = float(found.voltage[worst]), ""
-    device = circuit.devices[k]
-    assert isinstance(device, SmoothDevice)
-    if not all(math.isfinite(number) for number in type(device).junction(device.row(), volts)):
-        beyond = f"; at {volts:.9g} V its current is beyond the range of doubles: give it a series resistance"
-    raise ConvergenceError(
-        f"Newton's method stopped after {found.steps} steps: {circuit.names[k]} is off its curve by "
-        f"{found.distance[worst]:.1e} of its voltage and current (tolerance {tolerance:.0e}){beyond}"
+    farthest = circuit.names[int(smooth.elements[worst])]
+    off = (
+        f"Newton's method stopped after {found.steps} steps: {farthest} is off its curve "
+        f"by {found.distance[worst]:.1e} of its voltage and current (tolerance {tolerance:.0e})"
     )
+    zero = np.zeros(smooth.elements.size)
+    across = np.nan_to_num(
+        project(smooth, found.voltage, found.current, zero, zero).points[1], nan=np.inf, posinf=np.inf, neginf=-np.inf
+    )
+    most = int(np.argmax(np.abs(across)))
+    if abs(across[most]) > IMPLAUSIBLE:
+        name, volts = circuit.names[int(smooth.elements[most])], float(found.voltage[most])
+        amperes = f"{across[most]:.2g} A" if np.isfinite(across[most]) else "more current than a double can hold"
+        raise ConvergenceError(
+            f"{name} would carry {amperes} at {volts:.6g} V: give its model a series resistance; {off}"
+        )
+    raise ConvergenceError(off)
 
 
 def recession(circuit: Circuit, expansion: Expansion, smooth: Smooth, column: np.ndarray) -> Circuit:

@@ -10,6 +10,7 @@ import numpy as np
 from circuitsim.analysis.newton import Found, Smooth, Start, State, project
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred, LazyOperatingPoint, SmallCircuitSolver
+from circuitsim.analysis.solution_warnings import implausible_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion
@@ -190,7 +191,8 @@ class SmoothPoint(OperatingPoint):
 
     @Deferred
     def warnings(self) -> tuple[Problem, ...]:
-        return (*self._named.notes, *self.solved.point.warnings)
+        extreme = implausible_currents(self._named, self._smooth.elements, self.currents, self.drops)
+        return (*self._named.notes, *self.solved.point.warnings, *extreme)
 
     @Deferred
     def regions(self) -> dict[int, Region]:

@@ -12,6 +12,9 @@ from circuitsim.errors import Problem
 from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
+IMPLAUSIBLE = 1e6
+"""A current, A, that no diode carries: the largest rectifiers stand surges of some 1e5 A."""
+
 
 def solution_warnings(
     structure: Structure, free: Mapping[int, tuple[float, float]], unique: np.ndarray
@@ -53,6 +56,19 @@ def nonunique_current(names: list[str]) -> Problem:
         "those of least norm are shown"
     )
     return Problem("nonunique-current", message, names=names)
+
+
+def implausible_currents(
+    circuit: Circuit, elements: np.ndarray, currents: np.ndarray, drops: np.ndarray
+) -> list[Problem]:
+    """The warning that smooth devices, ``elements``, carry more than `IMPLAUSIBLE`."""
+    found = [k for k in elements.tolist() if abs(currents[k]) > IMPLAUSIBLE]
+    if not found:
+        return []
+    most = max(found, key=lambda k: abs(float(currents[k])))
+    message = f"{circuit.names[most]} carries {currents[most]:.2g} A at {drops[most]:.6g} V"
+    hint = "give its model a series resistance (RS), or put a resistor in series"
+    return [Problem("implausible-current", message, hint=hint, names=[circuit.names[k] for k in found])]
 
 
 BY_KIND = {"floating": floating, "nonunique-potential": nonunique_potential, "nonunique-current": nonunique_current}

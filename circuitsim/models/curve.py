@@ -26,6 +26,9 @@ ROUNDED = 8e-16
 SLOW = 0.8
 """Share of what is left over from which on a step is followed by halving the bracket."""
 
+WIDE = 1e6
+"""Volts, or ratio of its ends, above which a bracket is halved in its logarithm: no device stands a million volts."""
+
 LARGEST = 700.0
 """Exponents above lie beyond the range of doubles."""
 
@@ -58,7 +61,7 @@ def load_line(junction, p, c, k, u):
             high = u
         else:
             low = u
-        new = 0.5 * (low + high)
+        new = middle(low, high)
         if abs(h) < np.inf:
             left, step = c - u, -h / (1.0 + k * g)
             if j * left > 0.0 and k * j / left > 0.0 and abs(step) * g > 0.5 * abs(j):
@@ -74,6 +77,19 @@ def load_line(junction, p, c, k, u):
         h = (u - c) + k * j
         slow = not slow and not abs(h) <= SLOW * size
     return u, j, g
+
+
+def middle(low, high):
+    """A number half-way between two, or between their logarithms where one is beyond `WIDE` times the other, or volts.
+
+    A device that a current alone drives begins as far away as the resistance beside it is large: a bracket of 1e112 V
+    is down to `WIDE` after five such halvings, and would need 350 of the others.
+    """
+    near, far = (low, high) if high >= -low else (high, low)
+    least = max(abs(near), 1.0)
+    if abs(far) > WIDE * least:
+        return math.copysign(math.sqrt(abs(far)) * math.sqrt(least), far)
+    return 0.5 * (low + high)
 
 
 def point(junction, p, v, i, r, u):

@@ -26,7 +26,14 @@ def _register() -> None:
     from numba.extending import register_jitable
 
     small_kernel.compiled("solve_once")  # lets kernels call those of small circuits
-    shared: list[Callable[..., Any]] = [curve.load_line, curve.point, laws.project, *laws.JUNCTIONS, *laws.CHAIN[1:]]
+    shared: list[Callable[..., Any]] = [
+        curve.middle,
+        curve.load_line,
+        curve.point,
+        laws.project,
+        *laws.JUNCTIONS,
+        *laws.CHAIN[1:],
+    ]
     shared[:0] = [*formula_tape.HELPERS, *formula_inverse.HELPERS]
     shared += [*laws.DERIVATIVES, *laws.DERIVATIVE_CHAIN[1:]]
     for function in shared:

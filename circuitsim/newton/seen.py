@@ -82,10 +82,10 @@ def seen(plan, space, places, first, second, closed, conductance, resistance):
             q = begin + np.searchsorted(plan.rows[begin:end], high)
             if q < end and plan.rows[q] == high:
                 total -= 2.0 * inverse[q]
-        rest = 1.0 / total - conductance[d]
-        if rest > FIXED * conductance[d] and rest < np.inf:
-            largest = max(largest, 1.0 / (rest * resistance[d]))
-            resistance[d] = 1.0 / rest
+        rest, least = 1.0 / total - conductance[d], FIXED * conductance[d]
+        if rest < np.inf:  # what is not resolved is at most ``least``: a device that a current alone drives sees none
+            found = 1.0 / rest if rest > least else max(resistance[d], 1.0 / least)
+            largest, resistance[d] = max(largest, found / resistance[d]), found
     return largest
 
 

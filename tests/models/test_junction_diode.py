@@ -151,7 +151,9 @@ def test_beyond_the_range_of_doubles() -> None:
     c.voltage_source("V1", "a", "0", 5.0)
     c.device("D1", "a", "0", JunctionDiode())
     assert circuitsim.solve(c).current("D1") == pytest.approx(1e-14 * math.exp(5.0 / (float(K_OVER_Q) * 300.15)))
-    with pytest.raises(ConvergenceError, match=r"D1 is off its curve.*range of doubles: give it a series resistance"):
+    with pytest.raises(
+        ConvergenceError, match="D1 would carry more current than a double can hold at 50 V: give its model"
+    ):
         circuitsim.solve(c.with_values({"V1": 50.0}))
 
 
