@@ -103,6 +103,9 @@ class PreparedControlled:
                     found.uniqueness = Uniqueness.UNIQUE
             if found is not None and found.certificate.certified:
                 return found
+            driven = system.driven(circuit.arrays().value)
+            if driven is not None:
+                raise driven
             before = None if start is None else _unknowns(system.eq, start)
             outcome = _searched(system, circuit.arrays().value, before, verdict)
             if not outcome.choices:
@@ -386,8 +389,8 @@ def _judged(
     good = [point for point in points if point is not None]
     if not good:
         raise ConvergenceError(
-            "complementary pivoting did not reach an operating point that its certificate proves: the values span more "
-            "than double precision holds, or accept less with a larger --tolerance"
+            "the search ended at an operating point whose certificate fails: the values span more than double "
+            "precision holds; scale them, or accept less with a larger --tolerance"
         )
     point = good[0]
     if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(good[0], good[1])):

@@ -13,7 +13,7 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.block_plan import BlockPlan, block_plan
 from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
-from circuitsim.controlled.equations import Equations, RightSide, equations, floating_controls, of_resistances
+from circuitsim.controlled.equations import Equations, RightSide, equations, floating_controls, of_resistances, parts
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Factor, Pattern, Terms
 from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read, binary, decimal
@@ -218,6 +218,30 @@ class ControlledSystem:
             elements,
             nodes,
         )
+
+    def driven(self, value: np.ndarray) -> NoOperatingPointError | None:
+        """The error of a part without ground into which current sources drive a current, for these values (m,); None
+        where there is none."""
+        label, (kind, first, second, _, _) = parts(self.arrays), self.arrays
+        source = np.flatnonzero(kind == CURRENT)
+        for node in self.eq.pinned.tolist():
+            inside = label == label[node]
+            across = source[inside[first[source]] != inside[second[source]]]
+            net = [
+                sum((1 if inside[second[k]] else -1) * read(value[k]) for k in across.tolist())
+                for read in (binary, decimal)
+            ]
+            if all(net):
+                elements = [self.circuit.names[k] for k in across.tolist()]
+                nodes = [self.circuit.node_names[k] for k in np.flatnonzero(inside).tolist()]
+                return NoOperatingPointError(
+                    f"no operating point exists: the sources {some(elements)} drive {float(net[0]):.6g} A into the "
+                    f"nodes {some(nodes)}, which have no path to ground; add one (a large resistor, say)",
+                    elements,
+                    nodes,
+                    proven=True,
+                )
+        return None
 
     def given(self, block: Block) -> str:
         """The potentials and currents that a block takes from others, listed."""

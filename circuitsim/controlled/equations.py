@@ -105,14 +105,14 @@ def term_values(value: np.ndarray, share: np.ndarray, gain: np.ndarray, under: n
 
 def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
     """The lowest node of each part that no element but capacitors and current sources ties to ground."""
-    label = _parts(arrays)
+    label = parts(arrays)
     lowest = np.unique(label, return_index=True)[1]
     return lowest[label[lowest] != label[GROUND]]
 
 
 def floating_controls(arrays: CircuitArrays, laws: Mapping[int, Law]) -> list[int]:
     """Elements whose laws depend on the potential of such a part: nothing determines it."""
-    label = _parts(arrays)
+    label = parts(arrays)
     if (label == label[GROUND]).all():
         return []
     found = []
@@ -127,8 +127,8 @@ def floating_controls(arrays: CircuitArrays, laws: Mapping[int, Law]) -> list[in
     return found
 
 
-def _parts(arrays: CircuitArrays) -> np.ndarray:
-    """The part of each node."""
+def parts(arrays: CircuitArrays) -> np.ndarray:
+    """The part of each node: what elements but capacitors and current sources tie."""
     from circuitsim.program.components import component_labels
 
     kind, first, second, _, n = arrays
@@ -327,6 +327,7 @@ __all__ = [
     "floating_controls",
     "least_conductance",
     "of_resistances",
+    "parts",
     "references",
     "right_side",
 ]

@@ -16,6 +16,7 @@ from circuitsim.controlled.blocks import Block, port_values
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.follow import followed
 from circuitsim.controlled.lemke import lemke
+from circuitsim.controlled.matrices import EPS
 from circuitsim.controlled.ports import Ports, ports_from_base
 from circuitsim.controlled.rational import Solutions
 from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, searched, tried, values
@@ -197,7 +198,7 @@ class Search:
 
     def _solutions(self, block: Block, state: _State) -> tuple[list[_Solution], bool]:
         """The solutions of a block, the preferred one first; whether a branch ended."""
-        ports = block.ports(state.x, state.rounding)
+        ports = self._ports(block, state)
         problem = block.problem(ports)
         q, m = problem.constant, problem.matrix
         first, jump = None, False
@@ -229,6 +230,14 @@ class Search:
                 nearest = min(found, key=lambda one: float(np.abs(one.z - target.z).max()))
                 found = [nearest, *(one for one in found if one is not nearest)]
         return found, jump
+
+    def _ports(self, block: Block, state: _State) -> Ports:
+        """The ports of a block, given the unknowns so far and its own for z = 0."""
+        if block.exact is None:
+            return block.ports(state.x, state.rounding)
+        v0, i0 = (np.array(part, dtype=float) for part in block.exact.ports(state.exact))
+        p, q, dp, dq = block.matrices
+        return Ports(v0, i0, p, q, EPS * np.abs(v0), EPS * np.abs(i0), dp, dq)
 
     def _in_state(self, block: Block, state: _State, conducting: np.ndarray) -> tuple[list[_Solution], bool]:
         """The solutions in one state of a block's diodes, and whether these are all."""
