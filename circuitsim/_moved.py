@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MOVED = {
     "circuitsim COMMAND --diodes": "write `.options diodes=ideal` into the deck; in Python `ideal_diodes=True`",
+    "circuitsim COMMAND --rkm": "leave it out: 2K2 is read as 2.2k, with a note",
     "circuitsim completion": "gone: `circuitsim --help` lists the commands, `circuitsim COMMAND --help` the options",
     "circuitsim energy": "use `circuitsim report RUN --capacitance 1p`; in Python `settling_energy`",
     "circuitsim evaluate": "use `circuitsim predict RUN --data FILE`, which reports errors where the data have targets",

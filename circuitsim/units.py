@@ -180,7 +180,7 @@ def hint_for(text: str) -> str:
         if letters in ("d", "e"):
             return f"write the exponent with e: {whole}e{rest}"
         scale = "" if letters == "r" else letters
-        return f"write {whole}.{rest}{scale} (the scale comes last), or take --rkm"
+        return f"write {whole}.{rest}{scale} (the scale comes last)"
     if re.fullmatch(r"[+-]?[0-9]+,[0-9]+[a-z]*", low):
         return f"write a decimal point: {low.replace(',', '.')}"
     if re.match(r"[+-]?[0-9.]+e[+-]?$", low):

@@ -32,7 +32,6 @@ READING: dict[str, dict[str, Any]] = {
         "action": "append",
         "help": "look for included files in DIR too, by their own name; also in CIRCUITSIM_LIB_PATH (repeatable)",
     },
-    "--rkm": {"action": "store_true", "help": "read 2K2 as 2.2k, and say so (IEC 60062)"},
     "--no-title": {"action": "store_true", "help": "the first line is a card, not the deck's title"},
 }
 """Options of every command that reads a deck."""
@@ -41,7 +40,6 @@ DEFAULTS: dict[str, Any] = {
     "allow_include": [],
     "lib": [],
     "search": [],
-    "rkm": False,
     "no_title": False,
 }
 """Their values where they are not given."""
@@ -86,7 +84,7 @@ def read(args: argparse.Namespace) -> Deck:
         raise UsageError(f"{args.deck} is a pipe or a device; - reads a deck from standard input")
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
-    options = (tuple(args.allow_include), not args.no_title, tuple(args.lib), search, args.rkm)
+    options = (tuple(args.allow_include), not args.no_title, tuple(args.lib), search)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeckWarning)  # commands print them
         return read_deck(args.deck, *options)

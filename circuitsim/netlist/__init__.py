@@ -39,7 +39,6 @@ def read_deck(
     title: bool = True,
     libraries: Iterable[str | os.PathLike[str]] = (),
     search: Iterable[str | os.PathLike[str]] = (),
-    rkm: bool = False,
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
@@ -56,8 +55,6 @@ def read_deck(
         Files whose models, sub-circuits, functions and parameters count where the deck has none of that name.
     search : iterable of str or path-like
         Folders in which included files are looked for by their own name, whatever folder the deck names.
-    rkm : bool
-        Whether ``2K2`` is 2.2k (IEC 60062), which a note says; otherwise it is refused.
     ideal_diodes : bool
         Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
 
@@ -71,7 +68,7 @@ def read_deck(
     from circuitsim.netlist.loading import deck_of_file
 
     folders = [os.fspath(folder) for folder in allow_include]
-    return warned(deck_of_file(os.fspath(path), folders, _reading(title, libraries, search, rkm, ideal_diodes)))
+    return warned(deck_of_file(os.fspath(path), folders, _reading(title, libraries, search, ideal_diodes)))
 
 
 def read_deck_text(
@@ -82,7 +79,6 @@ def read_deck_text(
     title: bool = True,
     libraries: Iterable[str | os.PathLike[str]] = (),
     search: Iterable[str | os.PathLike[str]] = (),
-    rkm: bool = False,
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read a deck from its text.
@@ -99,7 +95,7 @@ def read_deck_text(
         Further folders from which it may include files.
     title : bool
         Whether the first line is the title; False: it is a card.
-    libraries, search, rkm, ideal_diodes
+    libraries, search, ideal_diodes
         As for `read_deck`.
 
     Raises
@@ -111,7 +107,7 @@ def read_deck_text(
 
     allowed = [os.fspath(f) for f in allow_include]
     found = None if folder is None else os.fspath(folder)
-    return warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, rkm, ideal_diodes)))
+    return warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, ideal_diodes)))
 
 
 def warned(deck: Deck, more: Iterable[Problem] = (), level: int = 3) -> Deck:
@@ -126,13 +122,12 @@ def _reading(
     title: bool,
     libraries: Iterable[str | os.PathLike[str]] = (),
     search: Iterable[str | os.PathLike[str]] = (),
-    rkm: bool = False,
     ideal_diodes: bool = False,
 ) -> Reading:
     from circuitsim.netlist.reading import Reading
 
     folders = tuple(os.fspath(p) for p in search)
-    return Reading(title, tuple(os.fspath(p) for p in libraries), folders, rkm, ideal_diodes)
+    return Reading(title, tuple(os.fspath(p) for p in libraries), folders, ideal_diodes)
 
 
 def load(

@@ -280,15 +280,14 @@ class _Reader:
 
     def rkm(self) -> bool:
         """Whether a number such as ``2K2`` stands here and may be read; then it is."""
-        readings = self.code.scope.readings if self.code.scope is not None else None
-        found = _WORD.match(self.text, self.at, self.stop)
-        if readings is None or found is None:
+        scope, found = self.code.scope, _WORD.match(self.text, self.at, self.stop)
+        if scope is None or found is None:
             return False
         try:
             value = rkm(found.group())
         except NumberError:
             return False
-        readings.append((self.code.card, self.at, found.group()))
+        scope.readings.append((self.code.card, self.at, found.group()))
         self.emit((PUSH, value, self.at))
         self.end = found.end()
         self.look(self.end)

@@ -66,7 +66,6 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     titled = reading.titled
     title = source.line(1).strip() if titled else ""
     reader = DeckReader(files)
-    reader.top.readings = [] if reading.rkm else None
     reporter = reader.reporter
     if warning is not None:
         reporter.place_warning(warning)
@@ -75,8 +74,14 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     reader.read(source, 2 if titled else 1)
     reader.close()
     read_libraries(reader, reading.libraries)
-    for card, offset, text in reader.top.readings or ():
-        reporter.gather("assumed", f"{short(text)} is read as {exact(rkm(text))} (%s)", card, offset, "IEC 60062")
+    for card, offset, text in reader.top.readings:
+        reporter.gather(
+            "assumed",
+            f"{short(text)} is read as {exact(rkm(text))} (%s)",
+            card,
+            offset,
+            "IEC 60062; ngspice drops what follows the letter",
+        )
     declare_stepped(reader)
     lost = forgotten(source, reader.top) if titled else None
     if lost is not None:

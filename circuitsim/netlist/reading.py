@@ -16,8 +16,6 @@ class Reading(NamedTuple):
         Files whose definitions count where the deck has none of that name.
     search : tuple of str
         Folders in which included files are looked for by their own name.
-    rkm : bool
-        ``2K2`` is 2.2k (the notation of IEC 60062), which a note says.
     ideal_diodes : bool
         Junction diodes are ideal.
     """
@@ -25,7 +23,6 @@ class Reading(NamedTuple):
     titled: bool = True
     libraries: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
-    rkm: bool = False
     ideal_diodes: bool = False
 
 

@@ -168,8 +168,8 @@ class Scope:
         Model, in lower case → positions of all elements that name it.
     deferred : list
         Cards of a library's sub-circuit that are not supported, which matter where it is called.
-    readings : list or None
-        Numbers such as ``2K2`` that were read, one list for all scopes; None where they are refused.
+    readings : list
+        Numbers such as ``2K2`` (IEC 60062) that were read, one list for all scopes.
     waves : dict of int to Wave
         Position → time function of a source.
     initials : dict of int to Value
@@ -248,7 +248,7 @@ class Scope:
         self.initials: dict[int, Value] = {}
         self.phasors: dict[int, Phasor] = {}
         self.deferred: list[tuple[Card, CardError]] = []
-        self.readings: list[tuple[Card, int, str]] | None = parent.readings if parent is not None else None
+        self.readings: list[tuple[Card, int, str]] = parent.readings if parent is not None else []
         self.formulas: dict[int, Code] = {}
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}

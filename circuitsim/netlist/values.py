@@ -31,7 +31,7 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
     try:
         return parse_number(token.text) + 0.0  # no negative zero
     except NumberError as error:
-        if scope.readings is not None and (value := _read_rkm(token.text)) is not None:
+        if (value := _read_rkm(token.text)) is not None:
             scope.readings.append((card, token.offset, token.text))
             return value
         if token.kind == WORD and token.text.isidentifier():

@@ -21,7 +21,7 @@ def test_all_errors_of_the_text(command: Command, deck) -> None:
 
 
 def test_errors_as_json(command: Command, deck) -> None:
-    result = command("check", deck("bad\nR1 a b 1K5\n"), "--format", "json")
+    result = command("check", deck("bad\nR1 a b 1d5\n"), "--format", "json")
     assert result.code == 2
     assert json.loads(result.out) == {
         "schema": 2,
@@ -31,11 +31,11 @@ def test_errors_as_json(command: Command, deck) -> None:
             {
                 "severity": "error",
                 "kind": "number",
-                "message": "'1K5' is not a number",
+                "message": "'1d5' is not a number",
                 "file": "my.cir",
                 "line": 2,
                 "column": 8,
-                "hint": "write 1.5k (the scale comes last), or take --rkm",
+                "hint": "write the exponent with e: 1e5",
                 "names": [],
                 "callers": [],
             }

@@ -184,7 +184,7 @@ def test_output_through_a_link_keeps_the_link(command: Command, deck, tmp_path: 
         (
             ("--form", "csv"),
             "error: unrecognized arguments: --form csv\n"
-            "    hint: did you mean --format or --rkm? circuitsim solve --help shows what is possible\n",
+            "    hint: did you mean --format? circuitsim solve --help shows what is possible\n",
         ),
     ],
 )
@@ -272,11 +272,11 @@ def test_a_frozen_descent_is_no_answer(command: Command, deck, monkeypatch: pyte
 
 
 def test_all_errors_of_a_deck_each_with_its_place(command: Command, deck) -> None:
-    result = command("solve", deck("bad\nR1 a b 1K5\nQ1 c b e\n"))
+    result = command("solve", deck("bad\nR1 a b 1d5\nQ1 c b e\n"))
     assert (result.code, result.out) == (2, "")
     assert result.err == (
-        "error: my.cir:2:8: '1K5' is not a number\n    R1 a b 1K5\n           ^\n"
-        "    hint: write 1.5k (the scale comes last), or take --rkm\n"
+        "error: my.cir:2:8: '1d5' is not a number\n    R1 a b 1d5\n           ^\n"
+        "    hint: write the exponent with e: 1e5\n"
         "error: my.cir:3:1: Q1 is a transistor (bipolar), which is not supported\n    Q1 c b e\n    ^\n"
         "    hint: such a deck needs a program with models of them, as ngspice; or write each as what it is at its "
         "operating point: a resistor, an open, a diode and a source\n"

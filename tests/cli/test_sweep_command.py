@@ -113,7 +113,7 @@ def test_values_are_those_a_person_writes(command: Command, deck) -> None:
         (("--vary", "V1=0:1"), "--vary 'V1=0:1': a range has three numbers, start:stop:step, not 2\n"),
         (
             ("--vary", "V1=1K5"),
-            "--vary 'V1=1K5': '1K5' is not a number\n    hint: write 1.5k (the scale comes last), or take --rkm\n",
+            "--vary 'V1=1K5': '1K5' is not a number\n    hint: write 1.5k (the scale comes last)\n",
         ),
         (("--vary", "V1=nan"), "--vary 'V1=nan': 'nan' is not a number\n    hint: values must be finite numbers\n"),
         (("--vary", "V1=1", "--vary", "V1=2"), "--vary names one thing twice; give it one range or one list\n"),
