@@ -20,7 +20,6 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.learning.function import DifferentiableBlock, Evaluation, circuit_block, evaluate
-from circuitsim.learning.known_diodes import KnownDiodes
 
 try:
     import torch
@@ -36,14 +35,14 @@ __all__ = ["CircuitLayer", "EnergyLayer", "steady_state"]
 class _Pass:
     """A block and the evaluations of a forward pass, for the backward pass."""
 
-    def __init__(self, block: DifferentiableBlock, known: KnownDiodes | None = None) -> None:
-        self.block, self.known = block, known
+    def __init__(self, block: DifferentiableBlock) -> None:
+        self.block = block
         self._evaluations: list[Evaluation] = []
 
     def evaluated(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
         """A new evaluation: `torch.func.vmap` makes several in one pass."""
         own = {name: _array(p) for name, p in zip(self.block.parameters, parameters, strict=True)}
-        self._evaluations.append(evaluate(self.block, _array(x), own, self.known))
+        self._evaluations.append(evaluate(self.block, _array(x), own))
         return self._evaluations[-1]
 
     def evaluation(self, x: torch.Tensor, parameters: Sequence[torch.Tensor]) -> Evaluation:
@@ -184,7 +183,6 @@ class EnergyLayer(torch.nn.Module):
     def __init__(self, block: DifferentiableBlock, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__()
         self.block = block
-        self._known: KnownDiodes | None = None
         self._names = {name: name.replace(".", "_") for name in block.parameters}
         dtype = torch.get_default_dtype() if dtype is None else dtype
         for name, attribute in self._names.items():
@@ -194,7 +192,7 @@ class EnergyLayer(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(…, outputs) for inputs (…, inputs); see `steady_state`."""
         own = {name: getattr(self, attribute) for name, attribute in self._names.items()}
-        return _applied(_Pass(self.block, self._known), x, own)
+        return _applied(_Pass(self.block), x, own)
 
     def evaluate(self, x: torch.Tensor) -> Evaluation:
         """The steady states (potentials, currents, certificates) as numpy arrays, for rows (batch, inputs)."""
@@ -241,11 +239,6 @@ class CircuitLayer(EnergyLayer):
         given.
     tolerance : float
         Of the certificates, relative to local scales.
-    warm_start : bool
-        Whether each sample begins with the diodes that conducted at the nearest of the latest 4,096 inputs. Where the
-        same samples come again and again, it saves a third to a half of the forward pass in circuits of some thousand
-        nodes, and for single samples of larger ones, a tenth for batches of these; results then agree to their
-        certificates, not to the last bit. For resistors, ideal diodes and sources.
     device, dtype : optional
         Of the parameters; torch's defaults if not given.
 
@@ -270,16 +263,10 @@ class CircuitLayer(EnergyLayer):
         trainable: str | Sequence[str] | None = None,
         *,
         tolerance: float = TOLERANCE,
-        warm_start: bool = False,
         device: Any = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(circuit_block(deck, inputs, outputs, trainable, tolerance), device, dtype)
-        if warm_start and type(self.block) is not CircuitBlock:
-            raise UsageError("warm_start needs a circuit of resistors, ideal diodes and sources")
-        if warm_start:
-            assert isinstance(self.block, CircuitBlock)
-            self._known = KnownDiodes(self.block.circuit)
 
     def trained(self) -> Circuit:
         """The circuit at the present parameters, within its bounds."""

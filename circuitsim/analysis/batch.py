@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +25,11 @@ from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan
-from circuitsim.engine.small.ports import Ports
 from circuitsim.engine.small.samples import BLOCK
 from circuitsim.errors import TopologyError, UnboundedError, UsageError
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; the engine takes those of larger ones."""
-MOST_PORTS, FEWEST_SAMPLES = 400, 8
-"""Most diodes, and fewest samples (also an eighth of the diodes), for which samples go through ports."""
-WARM_ITERATIONS = 2.0
-"""Linear circuits that a sample needs, as a rule, from the diodes of a similar one."""
 SHARE = 5_000
 """Fewest node-samples that are worth a thread of their own: to start one takes as long as 2,000 of them."""
 
@@ -70,7 +65,6 @@ class BatchSolver:
     columns: tuple[np.ndarray, np.ndarray, np.ndarray]
     value: np.ndarray
     engine: EngineBatch
-    _known_ports: dict[float, Ports] = field(default_factory=dict, init=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: _own(value) for name, value in state.items()})
@@ -157,7 +151,7 @@ class BatchSolver:
         if self.plan is not None:
             rows = (closed, v, current, worst, relative, status, iterations)
             shared = kind, first, second, value, sources, x, MAX_ITERATIONS, start is None
-            self._side_by_side("solve", count, threads, stiffness, shared, rows, BLOCK if start is None else 1)
+            self._side_by_side("solve", count, threads, shared, rows, BLOCK if start is None else 1)
         if (status == Outcome.NONCONVEX).any():
             raise UnboundedError(f"a nudge of {stiffness:g} S leaves no convex energy: use a smaller beta", [], [])
         error = relative[:, :7].max(axis=1)
@@ -214,7 +208,7 @@ class BatchSolver:
             into[:, p] += injected[:, k]
             into[:, q] -= injected[:, k]
         v, current = np.zeros((count, n)), np.zeros((count, self.columns[0].size))
-        self._side_by_side("respond", count, threads, stiffness, (*self.columns, value, into), (closed, v, current))
+        self._side_by_side("respond", count, threads, (*self.columns, value, into), (closed, v, current))
         return v, current
 
     def stiffness_limit(self) -> float:
@@ -240,13 +234,6 @@ class BatchSolver:
         largest = float(np.linalg.eigvalsh(0.5 * (compliance + compliance.T)).max())
         return 1.0 / largest if largest > 0.0 else np.inf
 
-    @cached_property
-    def _updates(self) -> float:
-        """Updates of an elimination of the circuit."""
-        assert self.plan is not None
-        column = np.diff(self.plan.col_ptr).astype(float)
-        return float((column * (column + 1.0)).sum() / 2.0)
-
     def samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> tuple[np.ndarray, int]:
         """Values of the inputs beside the currents into the outputs, (samples, k + q)."""
         k, q = self.inputs.size, len(self.outputs)
@@ -271,38 +258,20 @@ class BatchSolver:
         q = len(self.outputs)
         return np.concatenate([self.value, np.full(q, 1.0 / stiffness if stiffness else np.inf), np.zeros(q)])
 
-    def _ports(self, stiffness: float, count: int) -> Ports | None:
-        """The circuit seen from its diodes, where that pays for so many samples; found once for each stiffness."""
-        assert self.plan is not None
-        d = self.plan.diode.size
-        if not 0 < d <= MOST_PORTS or count < max(FEWEST_SAMPLES, d // 8):
-            return None
-        # Half of the diodes conduct, as a rule, and eliminating them takes d³/24 updates.
-        if d**3 / 24.0 > WARM_ITERATIONS * self._updates:
-            return None
-        if stiffness not in self._known_ports:
-            kernel = small_kernel("ports", d * self.circuit.arrays().n_nodes)
-            self._known_ports[stiffness] = Ports(*kernel(self.plan, self.all_values(stiffness)))
-        made = self._known_ports[stiffness]
-        return made if made.usable else None
-
     def _side_by_side(
         self,
         name: str,
         count: int,
         threads: int | None,
-        stiffness: float,
         shared: tuple[Any, ...],
         rows: tuple[Any, ...],
         block: int = 1,
     ) -> None:
         """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
         nodes = self.circuit.arrays().n_nodes
-        made = self._ports(stiffness, count)
-        head: tuple[Any, ...] = (self.plan,) if made is None else (self.plan, made)
-        kernel = small_kernel(f"{name}_samples" if made is None else f"{name}_by_ports", nodes * count)
+        kernel = small_kernel(f"{name}_samples", nodes * count)
         parts = min(threads or processors(), nodes * count // SHARE)
-        in_parts(lambda begin, end: kernel(*head, *shared, begin, end, *rows), count, block, parts)
+        in_parts(lambda begin, end: kernel(self.plan, *shared, begin, end, *rows), count, block, parts)
 
 
 def in_parts(run: Callable[[int, int], object], count: int, block: int, parts: int) -> None:

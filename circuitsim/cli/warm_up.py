@@ -107,9 +107,8 @@ def _sweep() -> str:
     )
 
 
-BATCHES = (("grid", 700, 2), ("drn", 60, 40), ("crossbar", 4_500, 2), ("grid", 4_500, 1))
-"""Families, sizes and samples of batches: with diodes as branches, with diodes as ports, with one factor for all,
-with a factor each."""
+BATCHES = (("grid", 700, 2), ("crossbar", 4_500, 2), ("grid", 4_500, 1))
+"""Families, sizes and samples of batches: in one kernel, with one factor for all, with a factor each."""
 
 
 def _convolution() -> str:

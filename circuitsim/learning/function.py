@@ -17,7 +17,6 @@ from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.learning.known_diodes import KnownDiodes
 from circuitsim.netlist import read_deck
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
 
@@ -82,9 +81,7 @@ class Evaluation(NamedTuple):
         return parameters, inputs
 
 
-def evaluate(
-    block: DifferentiableBlock, x: np.ndarray, parameters: Mapping[str, np.ndarray], known: KnownDiodes | None = None
-) -> Evaluation:
+def evaluate(block: DifferentiableBlock, x: np.ndarray, parameters: Mapping[str, np.ndarray]) -> Evaluation:
     """Certified steady states.
 
     Parameters
@@ -95,8 +92,6 @@ def evaluate(
         V or A, for circuits.
     parameters : dict of str to ndarray
         Of the shapes of the block's own; values beyond bounds count as the bound.
-    known : KnownDiodes, optional
-        Of a `CircuitBlock`: where the samples start, and are remembered.
 
     Raises
     ------
@@ -122,7 +117,7 @@ def evaluate(
         )
     here = block.at(parameters)
     here.project()
-    state = here.relax(x) if known is None else here.relax(x, start=known.start(x))  # type: ignore[arg-type]
+    state = here.relax(x)
     wrong = np.flatnonzero(~np.asarray(state.certified))
     if wrong.size:
         listed = ", ".join(str(k) for k in wrong[:LISTED]) + ", …" * (wrong.size > LISTED)
@@ -130,8 +125,6 @@ def evaluate(
             f"{wrong.size} of {len(x)} samples have no certified steady state (rows {listed}); their largest relative "
             f"violation is {np.asarray(state.residual)[wrong].max():.1e}"
         )
-    if known is not None:
-        known.add(x, state.solution.closed)  # type: ignore[attr-defined]
     given = {name: np.array(parameters[name]) for name in block.parameters}  # the caller's arrays may change
     return Evaluation(here, given, np.array(x), state)
 

@@ -45,33 +45,6 @@ def test_every_sample_is_the_operating_point_of_its_sources(case) -> None:
         assert batch[p][s] == batch.voltages[s, circuit.node_index(p)]
 
 
-@pytest.mark.parametrize("family", ["grid", "drn", "selectors", "erdos-renyi", "bridges"])
-def test_ports_and_single_settling_agree(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many samples go through the diodes' ports, but for bridges, which resistors alone do not hold."""
-    monkeypatch.setattr("circuitsim.analysis.batch.WARM_ITERATIONS", np.inf)
-    circuit = make(family, 70, 2)
-    names, base = sources_of(circuit)
-    x = base * np.random.default_rng(5).uniform(-1.5, 1.5, (40, len(names)))
-    pairs = [(circuit.node_names[3], "0")]
-    solver = batched(circuit, names, pairs)
-    many = solver.solve(x, stiffness=0.1)
-    made = solver._known_ports[0.1]
-    assert made.usable == (family != "bridges")
-    assert made.resistance == pytest.approx(made.resistance.T, abs=1e-12) if made.usable else True
-    monkeypatch.setattr("circuitsim.analysis.batch.MOST_PORTS", 0)
-    single = batched(circuit, names, pairs)
-    few = single.solve(x, stiffness=0.1)
-    assert single._known_ports == {}
-    assert many.certified.all() and few.certified.all() and many.relative.max() < 1e-11
-    assert many.voltages == pytest.approx(few.voltages, abs=1e-12)
-    assert many.currents == pytest.approx(few.currents, abs=1e-11)
-    cotangent = np.random.default_rng(6).normal(size=(40, 1))
-    for one, other in zip(solver.adjoint(many, cotangent), single.adjoint(few, cotangent)):
-        assert one[(many.closed == few.closed).all(axis=1)] == pytest.approx(
-            other[(many.closed == few.closed).all(axis=1)], abs=1e-10
-        )
-
-
 def test_threads_and_starts_do_not_change_the_result(case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
     _, solver, _, x = case
@@ -99,15 +72,6 @@ def test_samples_of_a_large_circuit_begin_where_the_one_before_ended(
     for s, one in enumerate(alone):
         assert batch.voltages[s] == pytest.approx(one.voltages[0], abs=1e-13)
     assert solver.solve(x[:0]).voltages.shape == (0, circuit.arrays().n_nodes)
-
-
-@pytest.mark.parametrize(("family", "unknowns", "by_ports"), [("ladder", 600, False), ("drn", 300, True)])
-def test_large_circuits_go_through_ports_where_that_costs_less(family: str, unknowns: int, by_ports: bool) -> None:
-    circuit = make(family, unknowns, 0)
-    names, base = sources_of(circuit)
-    solver = batched(circuit, names)
-    batch = solver.solve(base * np.random.default_rng(1).uniform(0.9, 1.1, (60, len(names))))
-    assert batch.certified.all() and bool(solver._known_ports) == by_ports
 
 
 def test_a_nudge_is_a_resistor_and_a_source_across_the_output(case) -> None:

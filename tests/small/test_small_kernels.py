@@ -16,7 +16,7 @@ from circuitsim.bench.families import make
 from circuitsim.certificate import EQUATIONS, certify, worst_violations
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.engine.small import kernels, order, plan, ports, samples, single
+from circuitsim.engine.small import kernels, order, plan, samples, single
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.errors import TopologyError
 
@@ -57,31 +57,6 @@ def test_interpreted_and_compiled_give_the_same_bits(family: str) -> None:
         fast_plan, fast = run(kernels.small_kernel.compiled("solve_samples"), compiled_plan, circuit)
         for one, other in zip((*plain_plan, *plain), (*fast_plan, *fast)):
             assert np.array_equal(one, other, equal_nan=True)
-
-
-def test_ports_too_give_the_same_bits() -> None:
-    circuit = make("drn", 40, 0)
-    a = circuit.arrays()
-    inputs = np.flatnonzero(a.kind == 2)
-    x = a.value[inputs] * np.random.default_rng(0).uniform(-1.0, 1.0, (3, inputs.size))
-    made = plan.plan(a.kind, a.first, a.second, a.value, a.n_nodes, np.zeros(a.n_nodes, dtype=bool), 2**62)
-    answers = []
-    for find in (kernels.small_kernel.plain, kernels.small_kernel.compiled):
-        through = ports.Ports(*find("ports")(made, a.value.copy()))
-        results = (
-            np.zeros((3, made.diode.size), dtype=bool),
-            np.empty((3, a.n_nodes)),
-            np.empty((3, a.kind.size)),
-            np.empty((3, 7)),
-            np.empty((3, 8)),
-            np.empty(3, np.int64),
-            np.empty(3, np.int64),
-        )
-        columns = [column.copy() for column in a[:4]]
-        find("solve_by_ports")(made, through, *columns, inputs, x, 40, False, 0, 3, *results)
-        answers.append((*through, *results))
-    for one, other in zip(*answers):
-        assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -19,7 +19,6 @@ from circuitsim.engine.small import (
     order,
     plan,
     pointers,
-    ports,
     proof,
     sample_proof,
     samples,
@@ -39,12 +38,9 @@ KERNELS = (
     "add_pass",
     "worst_violations",
     "plan",
-    "ports",
     "stable",
     "solve_samples",
-    "solve_by_ports",
     "respond_samples",
-    "respond_by_ports",
     "spanning_tree",
     "prove_samples",
     "inject_residuals",
@@ -63,7 +59,6 @@ _MODULES = (
     spanning,
     proof,
     branches,
-    ports,
     samples,
     loops,
     single,
@@ -111,6 +106,6 @@ def _sources() -> Iterator[Path]:
 
 
 small_kernel = KernelFamily(
-    KERNELS, (plan, ports, samples, loops, single, along_tree, sample_proof, certificate), _register, _sources
+    KERNELS, (plan, samples, loops, single, along_tree, sample_proof, certificate), _register, _sources
 )
 """The kernel of a name (`KERNELS`) for work on so many nodes in all."""

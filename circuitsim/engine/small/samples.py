@@ -17,14 +17,13 @@ from circuitsim.engine.small.branches import refine
 from circuitsim.engine.small.currents import ACCURATE, measure, reach
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.pointers import pointer, retain
-from circuitsim.engine.small.ports import eliminate_ports, hold, solve_ports
 from circuitsim.engine.small.workspace import fresh
-from circuitsim.engine.steps import contract_diodes, copy, node_potentials, offsets
+from circuitsim.engine.steps import copy, offsets
 
 BLOCK = 16
 """Consecutive samples of which each but the first may begin with the diodes of the one before."""
 CLEAN = 1e-12
-"""Worst relative violation up to which an answer through ports needs no second look."""
+"""A sum of source currents below this share of one of them has cancelled."""
 
 
 def injections(kind, first, second, value, injected):
@@ -128,66 +127,6 @@ def solve_samples(
     retain(memory)
 
 
-def clean(relative):
-    """Whether no equation is off by more than `CLEAN`."""
-    good = True
-    for k in range(7):
-        good = good and relative[k] <= CLEAN
-    return good
-
-
-def solve_by_ports(
-    plan,
-    made,
-    kind,
-    first,
-    second,
-    value,
-    inputs,
-    x,
-    max_iterations,
-    warm,
-    begin,
-    end,
-    closed,
-    v,
-    current,
-    worst,
-    relative,
-    status,
-    count,
-):
-    """The same through the circuit's ports ``made`` (`ports.Ports`), each sample that it cannot do well by
-    `solve_sample`."""
-    plan, made, own, drop = pointer(plan), pointer(made), value.copy(), np.empty(value.size)
-    memory = fresh(plan)
-    space = pointer(memory)
-    offset, injected = space.offset, space.injected
-    take_conductances(plan, value, space)
-    for s in range(begin, end):
-        for k in range(inputs.size):
-            own[inputs[k]] = x[s, k]
-        offsets(plan, kind, first, own, offset)
-        clear = injections(kind, first, second, own, injected)
-        if warm and s % BLOCK != 0 and status[s - 1] <= Outcome.NONUNIQUE_CURRENTS:
-            copy(closed[s - 1], closed[s])
-        guess = closed[s].copy()
-        status[s] = Outcome.NONUNIQUE_CURRENTS
-        count[s] = solve_ports(plan, made, injected, offset, max_iterations, space, closed[s], v[s])
-        relative[s, 7] = measure(
-            plan, space, kind, first, second, own, closed[s], made.reach, v[s], current[s], worst[s], relative[s]
-        )
-        if clear and count[s] > 0 and clean(relative[s]) and relative[s, 7] <= ACCURATE:
-            continue
-        copy(guess, closed[s])
-        status[s], count[s] = solve_sample(plan, max_iterations, space, closed[s], v[s], False)
-        rest = status[s] <= Outcome.NONUNIQUE_CURRENTS
-        prove_sample(
-            plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
-        )
-    retain(memory)
-
-
 def signed_currents(plan, first, second, value, v, injected, flow, current):
     """Branch currents of a linear response: sources at zero, diodes carry either sign, currents come from outside."""
     need = injected.copy()
@@ -220,33 +159,6 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
         copy(closed[s], space.closed)
         solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
         signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
-    retain(memory)
-
-
-def respond_by_ports(plan, made, kind, first, second, value, injected, begin, end, closed, v, current):
-    """The same through the circuit's ports ``made``; `solve_active_set` where the diodes' loops leave no such way."""
-    plan, made, d, still = pointer(plan), pointer(made), plan.diode.size, np.zeros(plan.coordinate.size)
-    memory = fresh(plan)
-    space = pointer(memory)
-    chosen, square, b = np.empty(d, np.int64), np.empty((d, d)), np.empty(d)
-    x, flow, held = space.x, space.flow, space.closed
-    take_conductances(plan, value, space)
-    for s in range(begin, end):
-        copy(closed[s], held)
-        count = 0
-        for e in range(d):
-            if held[e]:
-                chosen[count] = e
-                count += 1
-        if eliminate_ports(made.resistance, chosen, count, square):
-            x[:] = 0.0
-            flow[:] = 0.0
-            v[s] = 0.0
-            hold(plan, made, count, chosen, square, b, injected[s], v[s], space)
-            node_potentials(plan, contract_diodes(plan, space, held), x, still, v[s])
-        else:
-            solve_active_set(plan, injected[s], still, 0, space, held, v[s], flow)
-        signed_currents(plan, first, second, value, v[s], injected[s], flow, current[s])
     retain(memory)
 
 
