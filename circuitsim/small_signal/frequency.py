@@ -84,7 +84,18 @@ class AcResult:
         return self.voltages[:, self.circuit.node_index(node)]
 
     def voltage(self, first: str, second: str = "0") -> np.ndarray:
-        """Voltages between two nodes (f,), V, with all digits where they are small against both potentials."""
+        """Voltages between two nodes, with all digits where they are small against both node voltages.
+
+        Parameters
+        ----------
+        first, second : str
+            The nodes; ``second`` is ground by default.
+
+        Returns
+        -------
+        (f,) complex array
+            V.
+        """
         a, b = self.circuit.node_index(first), self.circuit.node_index(second)
         return (self.voltages[:, a] - self.voltages[:, b]) + (self.low[:, a] - self.low[:, b])
 
