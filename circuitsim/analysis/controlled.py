@@ -163,9 +163,9 @@ class PreparedControlled:
         return self._known[key]
 
 
-def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
+def always_one(circuit: Circuit, curves: np.ndarray) -> bool:
     """Whether it is proven that a circuit has at most one operating point, whatever its sources are and whatever
-    monotone curves its diodes have; curves that rise strictly where ``strict`` (d,) says so.
+    monotone curves its diodes have, of the kinds ``curves`` (d,) (`circuitsim.controlled.rational`).
 
     Raises
     ------
@@ -174,7 +174,7 @@ def always_one(circuit: Circuit, strict: np.ndarray) -> bool:
     """
     system = ControlledSystem(circuit, circuit.arrays(), law_arrays(circuit.laws))
     terms = system.pattern.terms(None)
-    return not system.arbitrary and all_regular(system.eq, terms, system.exact, system.raw, system.dense, strict)
+    return not system.arbitrary and all_regular(system.eq, terms, system.exact, system.raw, system.dense, curves)
 
 
 def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:

@@ -27,6 +27,7 @@ from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
 from circuitsim.models.smooth import SmoothDevice
@@ -130,9 +131,9 @@ class SmoothControlled:
         if key not in self._proven:
             self._proven.clear()
             made = _with_diodes(self.expansion.circuit, smooth, value)
-            rising = smooth.slope[[_rises(circuit, k) for k in smooth.elements.tolist()]]
-            strict = np.isin(np.flatnonzero(made.arrays().kind == DIODE), rising)
-            self._proven[key] = always_one(made, strict)
+            own = {int(at): _curve(circuit, k) for at, k in zip(smooth.slope, smooth.elements.tolist())}
+            curves = [own.get(k, IDEAL) for k in np.flatnonzero(made.arrays().kind == DIODE).tolist()]
+            self._proven[key] = always_one(made, np.array(curves))
         return self._proven[key]
 
     def _open(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> np.ndarray:
@@ -162,11 +163,11 @@ def _resistance(circuit: Circuit, k: int) -> float:
     return device.row()[0]
 
 
-def _rises(circuit: Circuit, k: int) -> bool:
-    """Whether the curve of a device rises everywhere, without level pieces."""
+def _curve(circuit: Circuit, k: int) -> int:
+    """Whether the curve of a device rises everywhere, or has level pieces."""
     device = circuit.devices[k]
     assert isinstance(device, SmoothDevice)
-    return device.rises()
+    return RISING if device.rises() else LEVEL
 
 
 def _with_diodes(elementary: Circuit, smooth: Smooth, value: np.ndarray) -> Circuit:

@@ -28,6 +28,9 @@ PORTS, STRICT = 12, 6
 """Most ports whose principal minors are found, and of a pair of matrices of devices whose curves rise: 2^12
 determinants by Schur complements and 2^6 one by one take a tenth of a second."""
 
+IDEAL, LEVEL, RISING = 0, 1, 2
+"""Curves: any monotone one; the current is a function of the voltage; it rises everywhere."""
+
 LIMITS = 2000
 """Most inequalities of an elimination."""
 
@@ -168,15 +171,15 @@ class RationalBlock:
         sign = [-1 if on else 1 for on in base.tolist()]
         return _positive_minors([[-sign[j] * sign[k] * rows[j][size + k] for j in range(size)] for k in range(size)])
 
-    def one_of_rising(self, strict: Sequence[bool]) -> bool:
-        """Whether there is at most one operating point for all devices whose curves rise strictly, where ``strict``
-        says so, and all monotone ones elsewhere.
+    def one_of_curves(self, curves: Sequence[int]) -> bool:
+        """Whether there is at most one operating point for all devices with such curves (`IDEAL`, `LEVEL`, `RISING`).
 
-        Two operating points differ by v = P z, ρ i = Q z. At every device of this kind v i > 0 or v = i = 0, so that
-        v = D ρ i with a positive D; at every ideal diode v i ≥ 0, so that D may be zero or infinite, too. There is no
-        second one if det(P − D Q) vanishes for no such D: its coefficients, one for each choice of rows of P and −Q,
-        have one sign (Sandberg & Willson 1969), and for each choice at the ideal diodes some coefficient does not
-        vanish. An op-amp that forces a current through a diode is of this kind; a P-matrix is not there.
+        Two operating points differ by v = P z, ρ i = Q z. Where a curve rises strictly v i > 0 or v = i = 0, so that
+        v = D ρ i with a positive D; D may be infinite, too, where it has level pieces, and zero or infinite at an ideal
+        diode. There is no second one if det(P − D Q) vanishes for no such D: its coefficients, one for each choice of
+        rows of P and −Q, have one sign (Sandberg & Willson 1969), and for each choice at the ideal diodes, with rows of
+        −Q at the level curves, some coefficient does not vanish. An op-amp that forces a current through a diode, or a
+        voltage across a table, is of this kind; a P-matrix is not there.
         """
         if len(self.p) > STRICT:
             return False
@@ -186,8 +189,9 @@ class RationalBlock:
             value = _determinant([[-x for x in self.q[k]] if on else list(self.p[k]) for k, on in enumerate(choice)])
             if value:
                 seen.add(value > 0)
-            key = tuple(on for on, own in zip(choice, strict) if not own)
-            alive[key] = alive.get(key, False) or bool(value)
+            if all(on for on, own in zip(choice, curves) if own == LEVEL):
+                key = tuple(on for on, own in zip(choice, curves) if own == IDEAL)
+                alive[key] = alive.get(key, False) or bool(value)
             if len(seen) > 1:
                 return False
         return all(alive.values())

@@ -31,10 +31,10 @@ def all_regular(
     exact: Callable[[int, Read], RationalBlock],
     blocks: Sequence[RawBlock],
     dense: DenseBlocks | None,
-    strict: np.ndarray | None = None,
+    curves: np.ndarray | None = None,
 ) -> bool:
     """Whether every block is proven to be regular, and its ports to have a P-matrix, or to be a pair of matrices as in
-    `RationalBlock.one_of_rising`.
+    `RationalBlock.one_of_curves`.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def all_regular(
         A block, by its number, in rational arithmetic.
     dense : DenseBlocks or None
         At least those with diodes.
-    strict : (d,) bool array, optional
-        Which diodes stand for devices whose curves rise strictly; none if it is left out.
+    curves : (d,) int array, optional
+        What the diodes stand for (`circuitsim.controlled.rational.IDEAL` …); ideal ones if it is left out.
     """
     if dense is None:
         return False
@@ -60,8 +60,8 @@ def all_regular(
     left = [b for b in left if dense.inverse_at[b] >= 0]
     if len(left) > DECIDED or any(blocks[b].rows.size > LARGEST for b in left):
         return False
-    rising = [None if strict is None else strict[blocks[b].diodes].tolist() for b in left]
-    return all(_decided(partial(exact, b), _base(dense, b), own) for b, own in zip(left, rising)) and all(
+    own = [None if curves is None else curves[blocks[b].diodes].tolist() for b in left]
+    return all(_decided(partial(exact, b), _base(dense, b), kinds) for b, kinds in zip(left, own)) and all(
         _well_conditioned(terms, blocks[b]) for b in large
     )
 
@@ -70,13 +70,13 @@ def _base(dense: DenseBlocks, b: int) -> np.ndarray:
     return base_of(_square(dense, dense.p, b))
 
 
-def _decided(exact: Callable[[Read], RationalBlock], base: np.ndarray, rising: list[bool] | None) -> bool:
+def _decided(exact: Callable[[Read], RationalBlock], base: np.ndarray, curves: list[int] | None) -> bool:
     """Whether exact arithmetic proves a block to have one operating point."""
     try:
         every = [exact(read) for read in (binary, decimal)]
     except ArithmeticError:
         return False
-    return all(one.p_matrix(base) or (rising is not None and one.one_of_rising(rising)) for one in every)
+    return all(one.p_matrix(base) or (curves is not None and one.one_of_curves(curves)) for one in every)
 
 
 def _well_conditioned(terms: Terms, block: RawBlock) -> bool:

@@ -210,11 +210,20 @@ E1 0 n2 n1 n2 -10
     )
     volts = -10.0 / 11.0
     leakage = 8 * 4.22379e-13 * math.expm1(volts / (2.2553717733599026 * VT))
+    assert point.uniqueness is Uniqueness.UNIQUE  # the table is level, but a function of the voltage that E1 holds
     assert point.other is None and point["n2"] == pytest.approx(volts, rel=1e-15)
     assert point.current("D2") == pytest.approx(leakage, rel=1e-4) and point.drops[1] == pytest.approx(volts)
     device = point.circuit.devices[1]
     assert isinstance(device, SmoothDevice)
     assert point.current("D2") == pytest.approx(device.law(float(point.drops[1]))[0], rel=1e-12)
+
+
+@pytest.mark.parametrize(("source", "unique"), [("V1 a 0 6", True), ("V1 b 0 0\nG1 0 a b 0 1\nI1 0 a .75559", False)])
+def test_a_table_with_level_pieces_is_unique_where_its_voltage_is_held(source: str, unique: bool) -> None:
+    """A current at which it is level leaves its voltage open."""
+    table = ".model b PWL(-4.943 -.0813 0 0 3.659 .75559 5.594 .75559)\n"
+    point = circuitsim.solve(circuitsim.loads(f"t\n{source}\nE1 c 0 a 0 2\nD1 c d b\nE2 d 0 c d 1\nD2 a 0 b\n{table}"))
+    assert (point.uniqueness is Uniqueness.UNIQUE) is unique
 
 
 def test_devices_lie_on_their_curves_in_scales_of_their_own() -> None:
