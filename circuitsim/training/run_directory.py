@@ -49,7 +49,7 @@ class RunDirectory:
         from filelock import FileLock, Timeout
 
         if self._lock is None:
-            self._lock = FileLock(self.path / "run.lock")
+            self._lock = FileLock(self.path / ".lock")
         try:
             self._lock.acquire(timeout=0.0)
         except Timeout:

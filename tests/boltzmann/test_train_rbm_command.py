@@ -30,6 +30,7 @@ def test_a_run_leaves_everything_behind(tmp_path, capsys):
     assert "rbm: 6 visible and 5 hidden units, CD, k = 1, 7 samples" in printed.out
     assert "(exact)" in printed.out and "bound on the bias" in printed.out
     assert sorted(file.name for file in out.iterdir()) == [
+        ".lock",
         "checkpoint.npz",
         "config.json",
         "filters.png",
