@@ -1,23 +1,25 @@
-"""The measurements as tables: at equal verified error, with every failure listed and what is unfair said."""
+"""The measurements as a table and a picture: at equal verified error, with every failure listed."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
+import itertools
 import os
 import platform
-import statistics
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from circuitsim._version import __version__
-from circuitsim.bench.competitors import OURS
+from circuitsim.bench.competitors import NGSPICE, OURS
 
-SHIFT = 1e-4
-"""Shift of the geometric means, s: times far below it count the same."""
+PACKAGES = ("numpy", "scipy", "numba", "cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
 
-UNFAIR = """\
+NOTES = """\
+Times are medians in ms, one thread: *cold* is build and solve, *new values* a solve for new source values on what was
+built, *batch* one of 1,000 samples solved together. Others have their time over ours in brackets. Best: among those
+whose verified error is at most 1e-9. ngspice has nearly ideal diodes, a neighbouring problem: its solve is one `.op`
+inside a running process, beside our new values; *off* is its largest difference of a potential against the largest
+potential.
+
 What is unfair. To the others: competitors are asked for the tightest tolerance they need, one after the other, but only
 the successful one is timed; ours is compiled before the clock starts (a minute or two, once for each installation), and
 the problems are our trade: general solvers know nothing of networks. To us: a foreign answer is judged by whichever
@@ -25,106 +27,58 @@ tolerance for "equal ends" of a diode makes it look best, ends so close are made
 lack of a certificate, which our times include. Every measurement is a process of its own with one thread."""
 
 
-INSIDE_SIZES = ((10, 50), (100, 150), (1000, 2500))
-"""Numbers of unknowns, from and to, that are summed up for solves inside a running program."""
-
-
 def markdown(rows: list[dict[str, Any]], settings: str) -> str:
     """The report of a run as Markdown."""
+    heads = "family", "unknowns", "diodes (conducting)", "ours: cold", "new values", "batch", "error"
+    others = "best of cvxpy, cold", "new values", "ngspice", "off"
     lines = ["# circuitsim beside other solvers", "", machine(), settings, ""]
-    lines += [
-        "Times are medians in ms: *cold* is build and solve, *new values* a solve for new source values on what was",
-        "built, *warm* the same from the diodes that conducted before, *batch* one of 1,000 samples solved together.",
-        "",
-        "| family | unknowns | diodes (conducting) | ours: cold | new values | warm | batch | error "
-        "| best other cold | ratio | best other new values | ratio | batch ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for case in _cases(rows):
-        lines.append(_line(case))
-    lines += [
-        "",
-        "Best: among those whose verified error is at most 1e-9. Ratios above one are in our favour; the batch's is",
-        "against the best other's new values, since others solve one sample after the other.",
-        "",
-    ]
-    lines += _small(rows) + _means(rows) + _approximate(rows) + _growth(rows) + _failures(rows) + ["", UNFAIR]
+    lines += ["| " + " | ".join([*heads, *others]) + " |", "|---" * (len(heads) + len(others)) + "|"]
+    lines += ["| " + " | ".join(_cells(case)) + " |" for case in _cases(rows)]
+    failed = [row for row in rows if "failure" in row]
+    lines += ["", NOTES, "", "Failures, never turned into a ratio:" if failed else "No failures.", ""]
+    lines += [f"- {row['family']} {row['unknowns']:,}, {row['competitor']}: {row['failure']}" for row in failed]
     return "\n".join(lines) + "\n"
-
-
-def as_csv(rows: list[dict[str, Any]]) -> str:
-    """All measurements, one row each."""
-    columns = [
-        *("family", "unknowns", "seed", "competitor", "nodes", "diodes", "conducting", "cold", "build", "solve"),
-        *(
-            "prepared",
-            "warm",
-            "batch",
-            "inside",
-            "off",
-            "repeats",
-            "error",
-            "default_error",
-            "equation",
-            "tolerance",
-            "memory",
-            "failure",
-        ),
-    ]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def machine() -> str:
     """Machine, versions and load, in a line."""
     found = [f"circuitsim {__version__}"]
-    others = ("cvxpy", "clarabel", "osqp", "piqp", "scs", "daqp", "highspy")
-    for package in ("numpy", "scipy", "numba", *others):
+    for package in PACKAGES:
         try:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             continue
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return f"{platform.machine()}, {os.cpu_count()} processors, load {load}; Python {platform.python_version()}, " + (
-        ", ".join(found) + "."
-    )
+    start = f"{platform.machine()}, {os.cpu_count()} processors, load {load}; Python {platform.python_version()}"
+    return f"{start}, {', '.join(found)}."
 
 
 def _cases(rows: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The rows case by case, each case with our row first, by family and size."""
-    grouped: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
-    for row in sorted(rows, key=lambda r: (r["family"], r["unknowns"], r["seed"], r["competitor"] != OURS)):
-        grouped.setdefault((row["family"], row["unknowns"], row["seed"]), []).append(row)
-    return list(grouped.values())
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return row["family"], row["unknowns"], row["seed"]
+
+    ordered = sorted(rows, key=lambda row: (*key(row), row["competitor"] != OURS))
+    return [list(group) for _, group in itertools.groupby(ordered, key)]
 
 
-def best(case: list[dict[str, Any]], kind: str) -> dict[str, Any] | None:
-    """The fastest other competitor of a case that succeeded, by a kind of time."""
-    others = [row for row in case if row["competitor"] != OURS and "failure" not in row and "off" not in row]
-    return min(others, key=lambda row: row[kind], default=None)
-
-
-def _line(case: list[dict[str, Any]]) -> str:
-    ours = case[0]
+def _cells(case: list[dict[str, Any]]) -> list[str]:
+    """One line: ours, the best of cvxpy for each kind of time, ngspice."""
+    ours, others = case[0], [row for row in case[1:] if "failure" not in row]
     cells = [ours["family"], f"{ours['unknowns']:,}"]
     if ours["competitor"] != OURS or "failure" in ours:
-        return "| " + " | ".join([*cells, f"ours failed: {ours.get('failure', 'not run')}", *["–"] * 7]) + " |"
-    cells += [f"{ours['diodes']:,} ({ours['conducting']:.0%})"]
-    cells += [_ms(ours[kind]) if kind in ours else "–" for kind in ("cold", "prepared", "warm", "batch")]
+        return [*cells, f"ours failed: {ours.get('failure', 'not run')}", *["–"] * 8]
+    cells.append(f"{ours['diodes']:,} ({ours['conducting']:.0%})")
+    cells += [f"{1e3 * ours[kind]:.3g}" if kind in ours else "–" for kind in ("cold", "prepared", "batch")]
     cells.append(f"{ours['error']:.0e}")
     for kind in ("cold", "prepared"):
-        other = best(case, kind)
-        cells += (
-            ["none", "–"]
-            if other is None
-            else [f"{_ms(other[kind])} {other['competitor']}", times(other[kind] / ours[kind])]
-        )
-    other = best(case, "prepared")
-    cells.append("–" if other is None or "batch" not in ours else times(other["prepared"] / ours["batch"]))
-    return "| " + " | ".join(cells) + " |"
+        best = min((row for row in others if row["competitor"] != NGSPICE), key=lambda row: row[kind], default=None)
+        cells.append("none" if best is None else f"{_beside(best[kind], ours[kind])} {best['competitor']}")
+    spice = next((row for row in others if row["competitor"] == NGSPICE), None)
+    return cells + (
+        ["–", "–"] if spice is None else [_beside(spice["inside"], ours["prepared"]), f"{spice['off']:.1e}"]
+    )
 
 
 def times(ratio: float) -> str:
@@ -132,139 +86,32 @@ def times(ratio: float) -> str:
     return f"{ratio:.0f}×" if ratio >= 99.5 else f"{ratio:#.2g}×".replace(".×", "×")
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g}"
+def _beside(seconds: float, ours: float) -> str:
+    return f"{1e3 * seconds:.3g} ({times(seconds / ours)})"
 
 
-SMALL = 150
-"""Most unknowns of what counts as a small circuit."""
-
-
-def _small(rows: list[dict[str, Any]]) -> list[str]:
-    """Geometric means of the ratios on small circuits, and the worst ones, per kind of competitor."""
-    kinds = {
-        "best cvxpy backend": lambda name: name.startswith("cvxpy"),
-        "best solver called directly": lambda name: not name.startswith("cvxpy") and name != OURS,
-        "PIQP called directly": lambda name: name == "piqp",
-    }
-    lines = []
-    for title, chosen in kinds.items():
-        for kind, own in (("cold", "cold"), ("prepared", "prepared"), ("prepared", "batch")):
-            found = []
-            for case in _cases(rows):
-                other = best([case[0], *(row for row in case[1:] if chosen(row["competitor"]))], kind)
-                if case[0]["unknowns"] <= SMALL and other is not None and own in case[0]:
-                    found.append((other[kind] / case[0][own], f"{case[0]['family']} {case[0]['unknowns']}"))
-            if found:
-                mean = statistics.geometric_mean(ratio for ratio, _ in found)
-                worst, where = min(found)
-                what = "new values" if kind == "prepared" else kind
-                what += " against our batch" if own == "batch" else ""
-                lines.append(f"| {title} | {what} | {len(found)} | {times(mean)} | {times(worst)} ({where}) |")
-    if not lines:
-        return []
-    head = [f"Circuits of at most {SMALL} unknowns, ratios over families:", ""]
-    head += ["| against | time | cases | geometric mean | worst |", "|---|---|---|---|---|"]
-    return [*head, *lines, ""]
-
-
-def _means(rows: list[dict[str, Any]]) -> list[str]:
-    """Shifted geometric means of times over the cases a competitor and we both solved, and its failures."""
-    lines = ["Shifted geometric means over the cases that a competitor solved, against ours on the same cases:", ""]
-    lines += ["| competitor | solved | failed | cold | new values |", "|---|---|---|---|---|"]
-    ours = {(r["family"], r["unknowns"], r["seed"]): r for r in rows if r["competitor"] == OURS and "failure" not in r}
-    for name in sorted({row["competitor"] for row in rows} - {OURS}):
-        mine = [row for row in rows if row["competitor"] == name]
-        if any("off" in row for row in mine):
+def draw(figure: Any, rows: list[dict[str, Any]]) -> None:
+    """Cold times of every competitor over the number of nodes, a panel a family."""
+    families = sorted({row["family"] for row in rows})
+    names = [OURS, *sorted({row["competitor"] for row in rows} - {OURS})]
+    down = -(-len(families) // 4)
+    figure.set_size_inches(12.8, 2.7 * down)
+    panels = figure.subplots(down, 4, squeeze=False, sharey=True).ravel()
+    for axes, family in itertools.zip_longest(panels, families):
+        if family is None:
+            axes.set_axis_off()
             continue
-        good = [r for r in mine if "failure" not in r and (r["family"], r["unknowns"], r["seed"]) in ours]
-        cells = [name, str(len(good)), str(len(mine) - len(good))]
-        for kind in ("cold", "prepared"):
-            theirs = [row[kind] for row in good]
-            own = [ours[row["family"], row["unknowns"], row["seed"]][kind] for row in good]
-            cells.append(f"{shifted_mean(theirs) / shifted_mean(own):.1f}×" if good else "–")
-        lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, ""]
-
-
-def _approximate(rows: list[dict[str, Any]]) -> list[str]:
-    """Those that solve a neighbouring problem: their times against ours, and how far off they are."""
-    lines = []
-    for case in _cases(rows):
-        ours = case[0]
-        for row in case[1:]:
-            if "off" in row and "failure" not in row and "failure" not in ours:
-                ratios = [f"{_ms(row[kind])} ({times(row[kind] / ours[kind])})" for kind in ("cold", "prepared")]
-                alone, batch = "–", "–"
-                if "inside" in row:
-                    alone = f"{_ms(row['inside'])} ({times(row['inside'] / ours['prepared'])})"
-                    batch = times(row["inside"] / ours["batch"]) if "batch" in ours else "–"
-                cells = [row["competitor"], row["family"], f"{row['unknowns']:,}", *ratios, alone, batch]
-                lines.append("| " + " | ".join([*cells, f"{row['off']:.1e}"]) + " |")
-    if not lines:
-        return []
-    head = [
-        "With diodes that are only nearly ideal: whole processes, and one solve *inside* a running one, which repeats",
-        "it in a loop of its own: against our new values, one call from Python each, and against a sample of our",
-        "batch, a loop of ours; both without start-up, both on one thread. *Off*: largest difference of a potential",
-        "against the largest potential.",
-        "",
-        "| program | family | unknowns | process (ours cold) | new values | inside (new values) | (batch) | off |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    return [*head, *lines, "", *_inside_means(rows)]
-
-
-def _inside_means(rows: list[dict[str, Any]]) -> list[str]:
-    """Geometric means over families of one solve inside a running program against ours."""
-    lines = []
-    for low, high in INSIDE_SIZES:
-        found: dict[str, list[float]] = {"prepared": [], "batch": []}
-        for case in _cases(rows):
-            inside = next((row["inside"] for row in case if "inside" in row and "failure" not in row), None)
-            if inside is not None and low <= case[0]["unknowns"] <= high and "failure" not in case[0]:
-                for kind, ratios in found.items():
-                    if kind in case[0]:
-                        ratios.append(inside / case[0][kind])
-        if all(found.values()):
-            means = [f"{times(statistics.geometric_mean(x))} ({len(x)})" for x in found.values()]
-            lines.append(f"| {low:,} to {high:,} | {' | '.join(means)} |")
-    if not lines:
-        return []
-    head = ["One solve inside, geometric means over so many families:", "", "| unknowns | new values | batch |"]
-    return [*head, "|---|---|---|", *lines, ""]
-
-
-def shifted_mean(times: list[float]) -> float:
-    """Geometric mean of times + `SHIFT`, less `SHIFT`, s."""
-    return math.exp(sum(math.log(t + SHIFT) for t in times) / len(times)) - SHIFT
-
-
-def _growth(rows: list[dict[str, Any]]) -> list[str]:
-    """How our time and memory grow with the number of unknowns: least squares over the sizes from 1,000 on."""
-    lines = [
-        "| family | from | to | our cold time grows as | peak memory at the largest size |",
-        "|---|---|---|---|---|",
-    ]
-    for family in sorted({row["family"] for row in rows}):
-        mine = [r for r in rows if r["family"] == family and r["competitor"] == OURS and "failure" not in r]
-        mine = sorted((r for r in mine if r["nodes"] >= 900), key=lambda row: row["nodes"])
-        if len(mine) >= 2:
-            x, y = ([math.log(row[key]) for row in mine] for key in ("nodes", "cold"))
-            power = _slope(x, y)
-            small, large = mine[0]["nodes"], mine[-1]["nodes"]
-            lines.append(f"| {family} | {small:,} | {large:,} | n^{power:.2f} | {mine[-1]['memory']:.0f} MB |")
-    return [*lines, ""] if len(lines) > 2 else []
-
-
-def _slope(x: list[float], y: list[float]) -> float:
-    mx, my = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - mx) * (b - my) for a, b in zip(x, y)) / sum((a - mx) ** 2 for a in x)
-
-
-def _failures(rows: list[dict[str, Any]]) -> list[str]:
-    """Every failure, by its text."""
-    lines = ["Failures (listed, never turned into a ratio):", ""]
-    failed = [row for row in rows if "failure" in row]
-    lines += [f"- {row['family']} {row['unknowns']:,}, {row['competitor']}: {row['failure']}" for row in failed]
-    return lines if failed else ["No failures."]
+        for name in names:
+            good = [r for r in rows if (r["family"], r["competitor"]) == (family, name) and "failure" not in r]
+            points = sorted((row["nodes"], row["cold"]) for row in good)
+            style = {"color": "black", "linewidth": 2.0, "zorder": 3} if name == OURS else {}
+            axes.plot([x for x, _ in points], [y for _, y in points], marker=".", label=name, **style)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.grid(alpha=0.3)
+        axes.set_title(family, fontsize=9)
+        axes.set_xlabel("nodes", fontsize=8)
+    for axes in panels[::4]:
+        axes.set_ylabel("cold, s")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), fontsize=8)

@@ -1,47 +1,61 @@
-"""All measurements of a suite, one process each, appended to ``results.jsonl`` as they finish: a run can be resumed."""
+"""All measurements of a suite, one process each, appended to ``results.jsonl`` as they finish: a run can be resumed.
+
+``python -m circuitsim.bench.runner FAMILY UNKNOWNS SEED COMPETITOR BUDGET`` makes one. A process can be killed, its
+memory is its own, and a crash of a foreign solver is a failure of that solver alone; the result is a line of JSON.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import resource
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from circuitsim._files import naming
-from circuitsim.bench.competitors import OURS, missing
-from circuitsim.bench.families import FAMILIES
-from circuitsim.errors import UsageError
+from circuitsim.analysis.solve import solve
+from circuitsim.bench.competitors import NGSPICE, OURS, NoAnswer, create, missing
+from circuitsim.bench.families import FAMILIES, make
+from circuitsim.bench.verify import Verified, distance, verified_error
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.engine.small.kernels import load
+from circuitsim.errors import CircuitError, UsageError
+from circuitsim.program import analyse
 
 RESULTS = "results.jsonl"
-
-_WITH_DIODES = ("grid", "grid-scaled", "erdos-renyi", "scale-free", "ladder", "bridges", "selectors", "drn")
+GOOD = 1e-9
+"""Verified error, relative to local scales, at which answers count as equally good."""
+SAMPLES, BATCH_NODES, BATCH_SECONDS = 1000, 1500, 2.0
+"""Samples of a batch, the most nodes of a circuit for which batches are timed, and how long one may take, s."""
 
 _SMALL: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(_WITH_DIODES, (10, 100, 1000)),
+    **dict.fromkeys(FAMILIES, (10, 100, 1000)),
     **dict.fromkeys(("crossbar", "crossbar-1d1r"), (128, 2048)),
     **dict.fromkeys(("shockley-grid", "op-amp-stages"), (100, 1000)),
 }
-
-SUITES: dict[str, dict[str, tuple[int, ...]]] = {
-    "small": _SMALL,
-    "full": {
-        "grid": (10, 100, 1000, 10_000, 100_000, 1_000_000),
-        "grid-scaled": (10, 100, 1000, 10_000, 100_000),
-        "erdos-renyi": (10, 100, 1000, 5000),
-        "scale-free": (10, 100, 1000, 10_000),
-        "ladder": (10, 100, 1000, 10_000, 100_000),
-        "bridges": (10, 100, 1000, 10_000),
-        "selectors": (10, 100, 1000, 10_000),
-        "drn": (10, 100, 1000, 5000),
-        "crossbar": (128, 2048, 32_768),
-        "crossbar-1d1r": (128, 2048, 32_768),
-        "shockley-grid": (170, 1700, 17_000),
-        "op-amp-stages": (300, 3000),
-    },
+_LARGER = {
+    "grid": (10_000, 100_000, 1_000_000),
+    "grid-scaled": (10_000, 100_000),
+    "erdos-renyi": (5000,),
+    "scale-free": (10_000,),
+    "ladder": (10_000, 100_000),
+    "bridges": (10_000,),
+    "selectors": (10_000,),
+    "drn": (5000,),
+    "crossbar": (32_768,),
+    "crossbar-1d1r": (32_768,),
+    "shockley-grid": (17_000,),
+    "op-amp-stages": (3000,),
 }
+SUITES = {"small": _SMALL, "full": {family: sizes + _LARGER[family] for family, sizes in _SMALL.items()}}
 """Suite → family → numbers of unknowns."""
 
 
@@ -54,14 +68,6 @@ class Case(NamedTuple):
     competitor: str
 
 
-WARM_UP = tuple(
-    Case(family, unknowns, 0, OURS)
-    for family, unknowns in (("drn", 10), ("grid", 400), ("grid", 2000), ("crossbar", 2048), ("erdos-renyi", 5000))
-)
-"""Measurements without a limit that compile kernels, so that no other measurement has to: batches and ports, loops of
-diodes, factors of large circuits, conjugate gradients along a tree and without."""
-
-
 def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:
     """The measurements of a suite, smallest circuits first; ours before the others'.
 
@@ -72,32 +78,148 @@ def cases(suite: str, competitors: list[str], seed: int) -> Iterator[Case]:
     """
     if suite not in SUITES:
         raise UsageError(f"no suite is called {suite!r}; there are {', '.join(SUITES)}")
-    sizes = sorted({(size, family) for family, all_sizes in SUITES[suite].items() for size in all_sizes})
-    for size, family in sizes:
+    for size, family in sorted((size, family) for family, sizes in SUITES[suite].items() for size in sizes):
         for competitor in competitors:
-            if competitor in (OURS, "ngspice") or FAMILIES[family].convex_program:
+            if competitor in (OURS, NGSPICE) or FAMILIES[family].convex_program:
                 yield Case(family, size, seed, competitor)
 
 
+# ---------------------------------------------------------------------- one measurement
+def measure(case: Case, budget: float) -> dict[str, Any]:
+    """Time a competitor on a circuit of a family, its tolerance tightened until the answer is verified or it fails.
+
+    Parameters
+    ----------
+    case : Case
+    budget : float
+        Seconds to spend on repeats of each kind of time.
+
+    Returns
+    -------
+    dict
+        ``error`` (verified), ``tolerance``, the medians ``cold`` (build and solve) and ``prepared`` (new source values
+        on what was built), s, ``memory`` (peak of the process, MB), ``nodes``, ``diodes``; ours only: ``conducting``
+        (share) and ``batch`` (one of `SAMPLES` at once), s; of ngspice: ``off`` (largest difference of a potential
+        against the largest potential) and ``inside`` (a solve without the program's start-up), s. Or ``failure``.
+    """
+    circuit = make(case.family, case.unknowns, case.seed)
+    arrays, judge = circuit.arrays(), _judge(circuit, FAMILIES[case.family].convex_program)
+    row: dict[str, Any] = {
+        **case._asdict(),
+        "nodes": arrays.n_nodes,
+        "diodes": int((arrays.kind == DIODE).sum()) + len(circuit.devices),
+    }
+    try:
+        if case.competitor == OURS:
+            _load(FAMILIES[case.family].convex_program)
+        adapter = create(case.competitor)
+        for tolerance in adapter.tolerances:
+            adapter.build(circuit, tolerance)
+            voltages = adapter.solve()
+            found = judge(voltages)
+            row |= {"error": found.error if np.isfinite(found.error) else None, "tolerance": tolerance}
+            if found.error <= GOOD:
+                break
+        if case.competitor == NGSPICE and np.isfinite(voltages).all():
+            row["off"] = distance(voltages, solve(circuit).voltages)
+            # So many that they take longer than a process's start, and not minutes.
+            row["inside"] = adapter.inside(max(3, 20_000 // arrays.n_nodes))
+        elif found.error > GOOD:
+            return row | {"failure": f"verified error {found.error:.1e} ({found.equation}) at its tightest tolerance"}
+        row |= _times(adapter, circuit, row["tolerance"], budget)
+    except (NoAnswer, CircuitError, ValueError, ArithmeticError, MemoryError) as error:
+        return row | {"failure": f"{type(error).__name__}: {error}".splitlines()[0][:300]}
+    if case.competitor == OURS:
+        point = solve(circuit)
+        states = [*(point.currents[arrays.kind == DIODE] > 0.0), *(r.conducting for r in point.regions.values())]
+        row["conducting"] = float(np.mean(states)) if states else 0.0
+    return row | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _load(convex_program: bool) -> None:
+    """Compiled kernels count as installed."""
+    from circuitsim.controlled.kernels import controlled_kernel
+    from circuitsim.newton.kernels import newton_kernel
+
+    load()
+    for kernel in () if convex_program else (controlled_kernel, newton_kernel):
+        kernel.load()
+
+
+def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Verified]:
+    """The error of node voltages: by the certificate of a quadratic program, else by the distance from our certified
+    answer, in shares of the largest potential."""
+    if convex_program:
+        structure, value = analyse(circuit), circuit.arrays().value
+        return lambda voltages: verified_error(structure, value, voltages, GOOD)
+    exact = solve(circuit)
+    worst = exact.certificate.worst
+    return lambda voltages: Verified(max(worst, distance(voltages, exact.voltages)), "distance")
+
+
+def _times(adapter: Any, circuit: Circuit, tolerance: float | None, budget: float) -> dict[str, float]:
+    """Medians of repeated builds with a solve, and of solves for new source values; ours also of a batch; s."""
+
+    def whole() -> None:
+        adapter.build(circuit, tolerance)
+        adapter.solve()
+
+    def fresh() -> None:
+        adapter.update(next(values))
+        adapter.solve()
+
+    values = new_values(circuit)
+    found = {"cold": _median(whole, budget), "prepared": _median(fresh, budget)}
+    arrays = circuit.arrays()
+    if hasattr(adapter, "batch") and arrays.n_nodes <= BATCH_NODES:
+        sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+        samples = np.array([next(values)[sources] for _ in range(SAMPLES)])
+        call = adapter.batch(samples[:16])
+        call()
+        # Where a thousand would take longer than seconds, fewer tell as much.
+        count = int(min(SAMPLES, max(16, BATCH_SECONDS * 16 / _seconds(call))))
+        found["batch"] = _median(adapter.batch(samples[:count]), 0.0) / count
+    return found
+
+
+def new_values(circuit: Circuit) -> Iterator[np.ndarray]:
+    """Value columns with every source between 0.9 and 1.1 times its value."""
+    rng, arrays = np.random.default_rng(0), circuit.arrays()
+    sources = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+    while True:
+        yield np.where(sources, arrays.value * rng.uniform(0.9, 1.1, arrays.value.size), arrays.value)
+
+
+def _median(action: Callable[[], object], budget: float) -> float:
+    """Of three calls at least, and of as many as a budget of seconds holds; of one that takes longer alone."""
+    found: list[float] = []
+    while len(found) < 3 or (sum(found) < budget and len(found) < 200):
+        found.append(_seconds(action))
+        if found[-1] > max(budget, 1.0):
+            break
+    return statistics.median(found)
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+# ---------------------------------------------------------------------- all of them
 def finished(folder: Path) -> list[dict[str, Any]]:
     """The rows of an earlier run; a line cut off in mid-write, or that is no row, is left out and measured again."""
-    path = folder / RESULTS
-    rows = []
+    path, rows = folder / RESULTS, []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if _is_row(row):
+        kinds = {"family": str, "unknowns": int, "seed": int, "competitor": str}
+        named = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in kinds.items())
+        if named and ("failure" in row or {"nodes", "cold"} <= set(row)):
             rows.append(row)
     return rows
-
-
-def _is_row(row: Any) -> bool:
-    """Whether a line of an earlier run names a measurement and its outcome."""
-    kinds = {"family": str, "unknowns": int, "seed": int, "competitor": str}
-    named = isinstance(row, dict) and all(isinstance(row.get(name), kind) for name, kind in kinds.items())
-    return named and ("failure" in row or {"nodes", "cold"} <= set(row))
 
 
 def run(
@@ -111,45 +233,41 @@ def run(
     folder : Path
         Where ``results.jsonl`` lies or will lie.
     limit : float
-        Seconds after which a measurement is killed and counts as failed.
+        Seconds after which a measurement is killed and counts as failed; those of circuitsim, which may compile
+        kernels, have three minutes more.
     budget : float
         Seconds for the repeats of each kind of time.
     tell : callable
         Called with a line about each measurement.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    rows = {Case(r["family"], r["unknowns"], r["seed"], r["competitor"]): r for r in finished(folder)}
-    largest = max((case.unknowns for case in wanted if case not in rows and case.competitor == OURS), default=0)
-    if largest:
-        tell("compiling kernels, where that has not been done: minutes, once for each installation")
-        for case in WARM_UP:
-            if case.unknowns <= largest:
-                _measured(case, None, 0.0)
+    rows = {Case(*(row[name] for name in Case._fields)): row for row in finished(folder)}
     beaten: set[tuple[str, str]] = set()
     for number, case in enumerate(wanted, 1):
         if case not in rows:
             if (case.family, case.competitor) in beaten and case.competitor != OURS:
                 row = case._asdict() | {"failure": "not tried: out of time at a smaller size"}
             else:
-                row = _measured(case, limit, budget)
+                row = _measured(case, limit + 180.0 * (case.competitor == OURS), budget)
             with naming(folder / RESULTS), (folder / RESULTS).open("a", encoding="utf-8") as file:
                 # A leading newline heals a line that an earlier kill cut short.
                 file.write("\n" + json.dumps(row, allow_nan=False) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
             rows[case] = row
-        if "time" in str(rows[case].get("failure", "")):
+        row = rows[case]
+        if "time" in str(row.get("failure", "")):
             beaten.add((case.family, case.competitor))
-        tell(f"[{number}/{len(wanted)}] {describe(rows[case])}")
+        said = f"failed, {row['failure']}" if "failure" in row else f"{1e3 * row['cold']:.3g} ms cold"
+        tell(f"[{number}/{len(wanted)}] {case.family} {case.unknowns}, {case.competitor}: {said}")
     return [rows[case] for case in wanted]
 
 
-def _measured(case: Case, limit: float | None, budget: float) -> dict[str, Any]:
+def _measured(case: Case, limit: float, budget: float) -> dict[str, Any]:
     absent = missing(case.competitor)
     if absent:
         return case._asdict() | {"failure": absent}
-    words = [case.family, str(case.unknowns), str(case.seed), case.competitor, str(budget)]
-    command = [sys.executable, "-m", "circuitsim.bench.measure", *words]
+    command = [sys.executable, "-m", "circuitsim.bench.runner", *map(str, case), str(budget)]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     try:
         done = subprocess.run(
@@ -163,10 +281,6 @@ def _measured(case: Case, limit: float | None, budget: float) -> dict[str, Any]:
         return case._asdict() | {"failure": f"process ended with {done.returncode}: {last[:200]}"}
 
 
-def describe(row: dict[str, Any]) -> str:
-    """One line about a measurement."""
-    what = f"{row['family']} {row['unknowns']}, {row['competitor']}: "
-    if "failure" in row:
-        return what + f"failed, {row['failure']}"
-    cold, prepared = (f"{row[kind] * 1e3:.3g} ms" for kind in ("cold", "prepared"))
-    return what + f"cold {cold}, new values {prepared}, error {row['error']:.0e}"
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    print(json.dumps(measure(Case(words[0], int(words[1]), int(words[2]), words[3]), float(words[4])), allow_nan=False))

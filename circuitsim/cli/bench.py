@@ -20,8 +20,8 @@ There is no --workers: measurements beside one another share processors and memo
 several machines, split the suite with --against and --max-unknowns, each part on a machine of its own.
 
 examples:
-  circuitsim bench --suite small --against clarabel --out bench-small
-  circuitsim bench --suite full --against cvxpy,piqp,osqp,clarabel,ngspice --limit 600 --out bench-full
+  circuitsim bench --suite small --against cvxpy-nodal:PIQP --out bench-small
+  circuitsim bench --suite full --against cvxpy,ngspice --limit 600 --out bench-full
 """
 
 
@@ -31,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", metavar="NAME", default="small", help="small or full (small)")
     parser.add_argument(
         "--against",
-        default="cvxpy,piqp,osqp,clarabel,ngspice",
+        default="cvxpy,ngspice",
         metavar="LIST",
-        help="competitors: cvxpy (all its backends), cvxpy:BACKEND, piqp, osqp, clarabel, daqp, ngspice, by commas",
+        help="competitors: cvxpy (all forms and backends), cvxpy-nodal:PIQP and the like, ngspice, by commas",
     )
     parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
     add_format(parser, "table", "json")
@@ -46,10 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure what is missing, write report.md, results.csv and times.png, print the report."""
+    """Measure what is missing, write report.md and times.png, print the report."""
+    from matplotlib.figure import Figure
+
     from circuitsim._files import atomic_write
-    from circuitsim.bench import figure, report, runner
+    from circuitsim.bench import report, runner
     from circuitsim.bench.competitors import expand
+    from circuitsim.training.curves import save_figure
 
     if args.workers is not None or args.dask is not None:
         raise UsageError(
@@ -75,8 +78,9 @@ def run(args: argparse.Namespace) -> int:
     spent = f"at most {args.limit:g} s a measurement, {args.budget:g} s of repeats."
     settings = f"Suite {args.suite}, seed {args.seed}, {spent}"
     text = report.markdown(rows, settings)
-    for name, content in (("report.md", text), ("results.csv", report.as_csv(rows))):
-        atomic_write(args.out / name, content.encode("utf-8"))
-    atomic_write(args.out / "times.png", figure.picture(rows))
+    atomic_write(args.out / "report.md", text.encode("utf-8"))
+    figure = Figure(layout="constrained")
+    report.draw(figure, rows)
+    save_figure(figure, args.out / "times.png")
     print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
     return 0

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.bench.competitors import CVXPY_BACKENDS, CVXPY_KINDS, create, expand
-from circuitsim.bench.competitors.cvxpy_problem import FORMS, Form, parts
+from circuitsim.bench.competitors import CVXPY_BACKENDS, CVXPY_KINDS, create, energy_matrix, expand
 from circuitsim.bench.families import make
-from circuitsim.bench.quadratic import nodal_matrix
 from circuitsim.bench.verify import verified_error
 from circuitsim.program import analyse
 
@@ -48,13 +46,13 @@ def test_every_form_and_backend_finds_the_potentials_worked_out_by_hand(kind: st
 def test_the_nodal_matrix_is_that_of_the_textbook() -> None:
     circuit = circuitsim.loads("a delta\nR1 a b 0.5\nR2 b 0 0.25\nR3 a 0 1\nV1 a 0 1\n")
     assert list(circuit.node_names[1:]) == ["a", "b"]
-    assert nodal_matrix(circuit.arrays()).toarray().tolist() == [[3.0, -2.0], [-2.0, 6.0]]
+    assert energy_matrix(circuit.arrays(), nodal=True).toarray().tolist() == [[3.0, -2.0], [-2.0, 6.0]]
 
 
 def test_both_forms_have_the_same_energy() -> None:
     arrays = make("grid", 40, 0).arrays()
     v = np.random.default_rng(0).normal(size=arrays.n_nodes - 1)
-    nodal, squares = (parts(arrays, form).energy for form in (Form.NODAL, Form.SQUARES))
+    nodal, squares = (energy_matrix(arrays, form) for form in (True, False))
     assert v @ (nodal @ v) == pytest.approx(np.sum((squares @ v) ** 2), rel=1e-12)
 
 
@@ -71,7 +69,6 @@ def test_the_verified_error_of_the_nodal_form_is_small_and_that_of_a_moved_answe
 
 
 def test_names_stand_for_forms() -> None:
-    assert tuple(FORMS) == CVXPY_KINDS
     assert set(expand("cvxpy")) >= {f"{kind}:{backend}" for kind in CVXPY_KINDS for backend in CVXPY_BACKENDS}
     assert "cvxpy-nodal:PIQP" in expand("cvxpy-nodal") and "cvxpy:PIQP" not in expand("cvxpy-nodal")
     assert "cvxpy-nodal-dpp:XPRESS" in expand("cvxpy-nodal-dpp:xpress")

@@ -11,7 +11,7 @@ import circuitsim.controlled.elements
 from circuitsim import Circuit
 from circuitsim.analysis import controlled
 from circuitsim.analysis.controlled_system import ControlledSystem
-from circuitsim.bench.families.amplifiers import GAIN, chain
+from circuitsim.bench.families import GAIN, chain
 from circuitsim.controlled.block_plan import BlockPlan
 from circuitsim.controlled.equations import right_side
 from circuitsim.controlled.kernels import controlled_kernel

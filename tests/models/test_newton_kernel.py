@@ -11,7 +11,7 @@ import pytest
 import circuitsim
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint
-from circuitsim.bench.families.devices import mesh
+from circuitsim.bench.families import junctions as mesh
 from circuitsim.certificate import certify
 from circuitsim.circuit.elements import RESISTOR
 from circuitsim.newton import seen

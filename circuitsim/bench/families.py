@@ -1,0 +1,368 @@
+"""Families of benchmark circuits: deterministic, with a steady state, one generator ``(unknowns, seed) -> Circuit``.
+
+Every circuit of a family has its unknowns tied to ground through resistors and no diode beside a voltage source without
+a resistor between, so that a unique steady state exists whatever the random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.errors import UsageError
+
+DIODE_SHARE = 0.3
+"""Share of the edges that carry a diode in parallel."""
+LARGEST_CURRENT = 0.1
+"""Bound of the random current sources, A."""
+SHUNT = 0.05
+"""Size of the conductances from a chain's nodes to ground, S."""
+GAIN = 1e5
+"""Of the operational amplifiers."""
+
+
+class Sheet:
+    """A circuit under construction with its random numbers; ends are node numbers or arrays of them, 0 is ground."""
+
+    def __init__(self, *seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.n_nodes = 1
+        self._blocks: list[tuple[np.ndarray, ...]] = []
+
+    def nodes(self, *shape: int) -> np.ndarray:
+        """Numbers of new nodes."""
+        count = math.prod(shape)
+        self.n_nodes += count
+        return np.arange(self.n_nodes - count, self.n_nodes).reshape(shape)
+
+    def add(self, kind: int, first: ArrayLike, second: ArrayLike, value: ArrayLike = np.nan) -> None:
+        """Elements of a kind: Ω, V, A, or ideal diodes."""
+        columns = np.broadcast_arrays(np.int8(kind), first, second, np.asarray(value, dtype=float))
+        self._blocks.append(tuple(column.ravel() for column in columns))
+
+    def resistors(self, first: ArrayLike, second: ArrayLike, conductance: ArrayLike) -> None:
+        """Resistors of conductances in S."""
+        self.add(RESISTOR, first, second, 1.0 / np.asarray(conductance, dtype=float))
+
+    def usual(self, count: int) -> np.ndarray:
+        """Conductances e^{0.5 N(0, 1)} S."""
+        return np.exp(0.5 * self.rng.standard_normal(count))
+
+    def edges(self, first: np.ndarray, second: np.ndarray, conductance: np.ndarray) -> None:
+        """Resistors, of which `DIODE_SHARE` carry a diode of random direction in parallel."""
+        self.resistors(first, second, conductance)
+        chosen = self.rng.permutation(first.size)[: round(DIODE_SHARE * first.size)]
+        swap = self.rng.random(chosen.size) < 0.5
+        a, b = first[chosen], second[chosen]
+        self.add(DIODE, np.where(swap, b, a), np.where(swap, a, b))
+
+    def currents(self, nodes: np.ndarray, count: int) -> None:
+        """``count`` sources (at least one) of at most `LARGEST_CURRENT` into different random nodes."""
+        chosen = self.rng.permutation(nodes.size)[: max(1, count)]
+        self.add(CURRENT, 0, nodes[chosen], self.rng.uniform(-LARGEST_CURRENT, LARGEST_CURRENT, chosen.size))
+
+    def driven(self, inputs: np.ndarray, outputs: np.ndarray) -> None:
+        """1 V through 1 S into each input, 1 S from each output to ground."""
+        rail = self.nodes(1)
+        self.add(VOLTAGE, rail, 0, 1.0)
+        self.resistors(rail, inputs, np.ones(inputs.size))
+        self.resistors(outputs, 0, np.ones(outputs.size))
+
+    def circuit(self, family: str, seed: int) -> Circuit:
+        """The finished circuit."""
+        kind, first, second, value = (np.concatenate(column) for column in zip(*self._blocks))
+        title = f"{family}, {self.n_nodes - 1} unknowns, seed {seed}"
+        return Circuit.from_arrays(kind, first, second, value, self.n_nodes, title)
+
+
+def _neighbours(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the edges of a square mesh."""
+    return tuple(
+        np.concatenate([a.ravel(), b.ravel()]) for a, b in ((node[:, :-1], node[:-1]), (node[:, 1:], node[1:]))
+    )  # type: ignore[return-value]
+
+
+def _grid(unknowns: int, seed: int, wide: bool = False) -> Sheet:
+    """1 V through 1 S on the left side, 1 S to ground on the right, one random current source to 20 nodes."""
+    m = max(2, round(math.sqrt(unknowns)))
+    sheet = Sheet(seed, m, wide)
+    node = sheet.nodes(m, m)
+    first, second = _neighbours(node)
+    g = 10.0 ** sheet.rng.uniform(-9.0, 3.0, first.size) if wide else sheet.usual(first.size)
+    sheet.edges(first, second, g)
+    sheet.currents(node.ravel(), m * m // 20)
+    sheet.driven(node[:, 0], node[:, -1])
+    return sheet
+
+
+def _grid_scaled(unknowns: int, seed: int) -> Sheet:
+    """The grid with conductances over twelve decades."""
+    return _grid(unknowns, seed, wide=True)
+
+
+def _erdos_renyi(unknowns: int, seed: int) -> Sheet:
+    """Random graph of mean degree 4: its giant component, numbered anew (other components would float)."""
+    from circuitsim.program.components import component_labels
+
+    n = max(4, unknowns - 1)
+    sheet = Sheet(seed, n, 2)
+    count, keys = min(2 * n, n * (n - 1) // 2), np.zeros(0, dtype=np.int64)
+    while keys.size < count:  # different unordered pairs of different nodes
+        a, b = sheet.rng.integers(0, n, (2, 2 * count))
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        drawn = np.concatenate([keys, (low * n + high)[low != high]])
+        keys = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    first, second = keys[:count] // n, keys[:count] % n
+    label = component_labels(n, first, second)
+    giant = label == np.argmax(np.bincount(label, minlength=n))
+    number, inside = np.cumsum(giant) - 1, giant[first]
+    return _graph(sheet, int(giant.sum()), number[first[inside]], number[second[inside]])
+
+
+def _scale_free(unknowns: int, seed: int) -> Sheet:
+    """Barabási–Albert graph: each new node joins two old ones, chosen by their degrees."""
+    n = max(4, unknowns - 1)
+    sheet, ends = Sheet(seed, n, 3), [0, 1]  # every node as often as it has edges
+    draws = sheet.rng.random((n, 16)).tolist()
+    for new in range(2, n):
+        found: dict[int, None] = {}
+        for draw in draws[new]:
+            found[ends[int(draw * len(ends))]] = None
+            if len(found) == 2:
+                break
+        for old in found:
+            ends += (new, old)
+    return _graph(sheet, n, *np.array(ends).reshape(-1, 2).T)
+
+
+def _graph(sheet: Sheet, n: int, first: np.ndarray, second: np.ndarray) -> Sheet:
+    """Values as in the grid; √n random nodes are inputs, √n others outputs."""
+    node = sheet.nodes(n)
+    sheet.edges(node[first], node[second], sheet.usual(first.size))
+    sheet.currents(node, n // 20)
+    ends, side = node[sheet.rng.permutation(n)], max(1, math.isqrt(n))
+    sheet.driven(ends[:side], ends[side : 2 * side])
+    return sheet
+
+
+def _ladder(unknowns: int, seed: int) -> Sheet:
+    """A chain of resistors with a shunt at every node; a source to ten nodes keeps potentials from dying out."""
+    n = max(3, unknowns - 1)
+    sheet = Sheet(seed, n, 4)
+    node = sheet.nodes(n)
+    sheet.edges(node[:-1], node[1:], sheet.usual(n - 1))
+    sheet.resistors(node, 0, SHUNT * sheet.usual(n))
+    sheet.currents(node, n // 10)
+    sheet.driven(node[:1], node[-1:])
+    return sheet
+
+
+def _bridges(unknowns: int, seed: int) -> Sheet:
+    """Full-wave bridges: floating sources of random sign behind 1 Ω, loads, and a resistor from each to the next."""
+    k = max(1, round(unknowns / 5))
+    sheet = Sheet(seed, k, 5)
+    a, b, source, plus, minus = sheet.nodes(5, k)
+    sheet.add(VOLTAGE, source, b, sheet.rng.uniform(0.2, 1.0, k) * sheet.rng.choice([-1.0, 1.0], k))
+    sheet.resistors(source, a, sheet.usual(k))
+    for anode, cathode in ((a, plus), (b, plus), (minus, a), (minus, b)):
+        sheet.add(DIODE, anode, cathode)
+    sheet.resistors(plus, minus, sheet.usual(k))
+    sheet.resistors(minus, 0, SHUNT * sheet.usual(k))
+    sheet.resistors(plus[:-1], minus[1:], SHUNT * sheet.usual(k - 1))
+    return sheet
+
+
+def _selectors(unknowns: int, seed: int) -> Sheet:
+    """Groups of four random voltages behind 1 Ω; diodes pass on the largest or the smallest of each group."""
+    k = max(1, round(unknowns / 9))
+    sheet = Sheet(seed, k, 6)
+    source, tap = sheet.nodes(2, 4 * k)
+    out = sheet.nodes(k)
+    sheet.add(VOLTAGE, source, 0, sheet.rng.uniform(-1.0, 1.0, 4 * k))
+    sheet.resistors(source, tap, sheet.usual(4 * k))
+    # In turn groups of the largest, whose output is pulled down, and of the smallest, pulled up.
+    largest = np.arange(k) % 2 == 0
+    to, group = np.repeat(out, 4), np.repeat(largest, 4)
+    sheet.add(DIODE, np.where(group, tap, to), np.where(group, to, tap))
+    sheet.resistors(out, 0, 0.1 * sheet.usual(k))
+    sheet.add(CURRENT, 0, out, np.where(largest, -0.3, 0.3))
+    sheet.resistors(out[:-1], out[1:], 0.01 * sheet.usual(k - 1))
+    return sheet
+
+
+def _crossbar(unknowns: int, seed: int, rectifying: bool = False) -> Sheet:
+    """m×m cells of 10^U(−6, −4) S between row and column wires of 1 S a cell; rows driven by ±½ V at the left, columns
+    grounded below; ``rectifying``: a diode in series with every cell, its middle node included."""
+    m = max(2, round(math.sqrt(unknowns / (3 if rectifying else 2))))
+    sheet, ones = Sheet(seed, m, 7), np.ones(m * (m - 1))
+    row, column = sheet.nodes(2, m, m)
+    rail = sheet.nodes(2)
+    sheet.add(VOLTAGE, rail, 0, [0.5, -0.5])
+    # As many rows at + as at −, so that no seed leaves all diodes of a small crossbar off.
+    sheet.resistors(sheet.rng.permutation(rail[np.arange(m) % 2]), row[:, 0], np.ones(m))
+    sheet.resistors(row[:, :-1].ravel(), row[:, 1:].ravel(), ones)
+    sheet.resistors(column[:-1].ravel(), column[1:].ravel(), ones)
+    sheet.resistors(column[-1], 0, np.ones(m))
+    cell = 10.0 ** sheet.rng.uniform(-6.0, -4.0, m * m)
+    far = sheet.nodes(m * m) if rectifying else column.ravel()
+    sheet.resistors(row.ravel(), far, cell)
+    if rectifying:
+        sheet.add(DIODE, far, column.ravel())
+    return sheet
+
+
+def _crossbar_1d1r(unknowns: int, seed: int) -> Sheet:
+    """The crossbar with a diode in series with every cell."""
+    return _crossbar(unknowns, seed, rectifying=True)
+
+
+def _drn(unknowns: int, seed: int) -> Sheet:
+    """Deep resistive network after Scellier (2024, §3): half of each hidden layer held ≥ 0 V, half ≤ 0 V by diodes.
+
+    Inputs come doubled, as sources +x and −x; weights are max(0, U(−c, c)) with c = 1/√(size of the layer before).
+    Layers have the proportions 4 : 3 : 3 : 2; the number of elements grows with the square of the unknowns.
+    """
+    sizes = [max(1, round(unknowns * share / 12)) for share in (2, 3, 3, 2)]
+    sizes[0] *= 2
+    sheet = Sheet(seed, *sizes, 8)
+    half = sheet.rng.uniform(0.0, 1.0, sizes[0] // 2)
+    before = sheet.nodes(sizes[0])
+    sheet.add(VOLTAGE, before, 0, 4.0 * np.concatenate([half, -half]))
+    for depth, size in enumerate(sizes[1:], start=1):
+        layer, c = sheet.nodes(size), 1.0 / math.sqrt(before.size)
+        g = np.maximum(0.0, sheet.rng.uniform(-c, c, (before.size, size)))
+        g[0] = np.maximum(g[0], 0.01 * c)  # nobody is left without a conductance
+        a, b = np.nonzero(g)
+        sheet.resistors(before[a], layer[b], g[a, b])
+        if depth < 3:
+            sheet.add(DIODE, 0, layer[: size // 2])
+            sheet.add(DIODE, layer[size // 2 :], 0)
+            sheet.add(CURRENT, 0, layer, sheet.rng.uniform(-0.1, 0.1, size))
+        else:
+            sheet.resistors(layer, 0, np.full(size, c))
+        before = layer
+    return sheet
+
+
+def junctions(m: int, share: float = DIODE_SHARE, seed: int = 0) -> Circuit:
+    """A mesh of m×m nodes, 1 kΩ e^{0.5 N(0, 1)} an edge, a junction diode (IS 1e-14 A) of random direction beside a
+    share of them; m V through 1 kΩ on the left side, 1 kΩ to ground on the right."""
+    from circuitsim.models import MODELS
+
+    rng = np.random.default_rng([seed, m, 9])
+    circuit = Circuit(f"shockley-grid, {m * m + 1} unknowns, seed {seed}")
+    node = np.array([[f"n{i}_{j}" for j in range(m)] for i in range(m)])
+    ends = [column.tolist() for column in _neighbours(node)]
+    ohms = 1e3 * np.exp(0.5 * rng.standard_normal(len(ends[0])))
+    circuit.voltage_source("V0", "rail", "0", float(m))
+    for i in range(m):
+        circuit.resistor(f"RI{i}", "rail", str(node[i, 0]), 1e3)
+        circuit.resistor(f"RO{i}", str(node[i, -1]), "0", 1e3)
+    for k, (a, b, r) in enumerate(zip(*ends, ohms.tolist())):
+        circuit.resistor(f"R{k}", a, b, r)
+    (diode,) = (row.device for row in MODELS if row.name == "junction diode")
+    assert diode is not None
+    law = diode().with_value("is", 1e-14)
+    for k, edge in enumerate(rng.permutation(ohms.size)[: round(share * ohms.size)].tolist()):
+        a, b = (column[edge] for column in ends)
+        circuit.device(f"D{k}", *((a, b) if rng.random() < 0.5 else (b, a)), law)
+    return circuit
+
+
+def chain(count: int) -> Circuit:
+    """So many inverting amplifiers of finite gain in a row, with a rectifier and its load behind each."""
+    from circuitsim.controlled.elements import voltage_by_voltage
+
+    circuit = Circuit(f"op-amp-stages, {3 * count + 1} unknowns")
+    circuit.voltage_source("V0", "o0", "0", 1.0)
+    for k in range(1, count + 1):
+        circuit.resistor(f"RA{k}", f"o{k - 1}", f"n{k}", 1e3)
+        circuit.resistor(f"RB{k}", f"n{k}", f"o{k}", 1e3 * (1.0 + 0.1 * (k % 3 - 1)))
+        voltage_by_voltage(circuit, f"E{k}", (f"o{k}", "0"), ("0", f"n{k}"), GAIN)
+        circuit.diode(f"D{k}", f"o{k}", f"d{k}")
+        circuit.resistor(f"RL{k}", f"d{k}", "0", 1e4)
+    return circuit
+
+
+def _shockley_grid(unknowns: int, seed: int) -> Circuit:
+    return junctions(max(2, round(math.sqrt(unknowns))), seed=seed)
+
+
+def _op_amp_stages(unknowns: int, seed: int) -> Circuit:
+    return chain(max(1, round(unknowns / 3)))
+
+
+class Family(NamedTuple):
+    """One family.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(unknowns, seed)`` gives the circuit whose number of nodes besides ground is about ``unknowns``.
+    linear : bool
+        Whether it has no ideal diodes at all.
+    convex_program : bool
+        Whether it is a convex quadratic program, which other solvers can take: no smooth devices, no controlled
+        sources.
+    """
+
+    make: Callable[[int, int], Sheet | Circuit]
+    linear: bool = False
+    convex_program: bool = True
+
+
+FAMILIES: dict[str, Family] = {
+    "grid": Family(_grid),
+    "grid-scaled": Family(_grid_scaled),
+    "erdos-renyi": Family(_erdos_renyi),
+    "scale-free": Family(_scale_free),
+    "ladder": Family(_ladder),
+    "bridges": Family(_bridges),
+    "selectors": Family(_selectors),
+    "crossbar": Family(_crossbar, linear=True),
+    "crossbar-1d1r": Family(_crossbar_1d1r),
+    "drn": Family(_drn),
+    "shockley-grid": Family(_shockley_grid, linear=True, convex_program=False),
+    "op-amp-stages": Family(_op_amp_stages, convex_program=False),
+}
+"""All families by name, in the order of the report."""
+
+
+def make(name: str, unknowns: int, seed: int) -> Circuit:
+    """The circuit of a family; the same arguments give the same bits.
+
+    Parameters
+    ----------
+    name : str
+        A name in `FAMILIES`.
+    unknowns : int
+        How many unknown voltages it has, about; at least 4.
+    seed : int
+        Of its random values.
+
+    Examples
+    --------
+    >>> from circuitsim.families import make
+    >>> make("grid", 100, 0)
+    Circuit('grid, 101 unknowns, seed 0': 102 nodes, 261 elements: 200 R, 55 D, 1 V, 5 I)
+
+    Raises
+    ------
+    UsageError
+        No such family; fewer than four unknowns.
+    """
+    if name not in FAMILIES:
+        raise UsageError(f"no family is called {name!r}; known: {', '.join(FAMILIES)}")
+    if unknowns < 4:
+        raise UsageError(f"a benchmark circuit has at least 4 unknowns, not {unknowns}")
+    made = FAMILIES[name].make(unknowns, seed)
+    return made.circuit(name, seed) if isinstance(made, Sheet) else made
+
+
+__all__ = ["FAMILIES", "Family", "chain", "junctions", "make"]
