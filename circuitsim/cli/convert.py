@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from circuitsim.cli.deck import add_deck, read, report, roles_of
 from circuitsim.cli.output import add_output, check_ending, check_target, deliver
 
 EPILOG = """\
-Sub-circuits, parameters and includes are worked out; what remains is one line an element. circuitsim reads it to the
-same operating point, and ngspice runs it (ideal diodes as steep ones, zero-ohm parts as sources of 0 V; with --ngspice
-also devices that it has no model of).
+Sub-circuits, parameters and includes are worked out; what remains is one line an element, and the analyses,
+measurements and outputs of the deck. circuitsim reads it to the same results, and ngspice runs it (ideal diodes as
+steep ones, zero-ohm parts as sources of 0 V; with --ngspice also devices that it has no model of). What a flat deck
+cannot say (a sweep of a parameter) is refused by name.
 
 examples:
   circuitsim convert my.cir
@@ -33,19 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the flattened deck."""
-    from circuitsim.netlist import dumps
+    from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
+    from circuitsim.netlist.timed import Timed, timed_text
 
     check_ending(args.output, ENDINGS)
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)
-    held = [note for note in deck.operating_circuit.notes if note.kind == "switch"]
-    report([*deck.problems, *deck.notes, *held, *notes])
-    circuit = deck.operating_circuit
-    if deck.following.formulas:
-        circuit, following = deck.all_controlled()
-        constant = ", ".join(circuit.names[k] for k in sorted(following.formulas))
-        if constant:
-            print(f"warning: written with their values at the operating point: {constant}", file=sys.stderr)
-    deliver(dumps(circuit, roles, ngspice=args.ngspice), args.output)
+    report([*(w for w in [*deck.problems, *deck.notes] if w.kind not in ELSEWHERE and not acts_over_time(w)), *notes])
+    switches = {k: law.numbers for k, law in deck.following.switches.items()}
+    deliver(timed_text(Timed(deck, deck.circuit, switches, args.ngspice), roles), args.output)
     return 0

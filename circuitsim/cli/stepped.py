@@ -48,7 +48,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     from circuitsim.time_domain.deck import requested, setting
     from circuitsim.time_domain.stepped import transient_sweep
 
-    own = setting(deck, options["step"], options["stop"], options["initial"])
+    own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
     wanted, _ = answerable(own.circuit, (own.begin, own.grid.stop), requested(deck), lower_names(deck))
     wanted += shown.measure
     line = LateProgress("tran")

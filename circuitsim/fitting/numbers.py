@@ -121,4 +121,4 @@ class TimedDeck:
         for k in self.deck.following.switches:
             switch = switches[circuit.names[k]]
             numbers[k] = {number: float(getattr(switch, own)) for number, own in NUMBERS.items()}
-        return timed_text(Timed(self.deck, circuit, numbers), self.roles)
+        return timed_text(Timed(self.deck, circuit, numbers, lenient=True), self.roles)

@@ -362,6 +362,18 @@ class Deck:
         """
         return bool(self._elaborate.has(name))  # type: ignore[attr-defined]
 
+    def idle_parameters(self) -> dict[str, str]:
+        """What the deck's models of diodes state beside their law (CJO, TT), as in a ``.model`` card, by the models'
+        names in lower case.
+
+        Raises
+        ------
+        UsageError
+            Two models of one name in different sub-circuits state different things, or one that is no number.
+        """
+        found: dict[str, str] = self._elaborate.idle()  # type: ignore[attr-defined]
+        return found
+
     def elaborate_with_sources(
         self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
     ) -> tuple[Circuit, FollowingSources]:

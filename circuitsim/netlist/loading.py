@@ -12,6 +12,7 @@ from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, U
 from circuitsim.netlist.analyses import Analyses, undeclared
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
+from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.libraries import read_libraries
@@ -162,6 +163,28 @@ class Elaboration:
         model, colon, parameter = name.partition(":")
         own = self.reader.top.find_model(model.lower()) if colon else None
         return name.lower() in self.reader.top.parameters or (own is not None and steps(own, parameter))
+
+    def idle(self) -> dict[str, str]:
+        """See `Deck.idle_parameters`."""
+        found: dict[str, str] = {}
+        for use in filter(None, self.linker.uses_of.values()):
+            model, stated = use.model, []
+            environment = Environment(None, {}, (self.reader.top.parameters, self.reader.top.defaults))
+            for key, token in model.pairs:
+                if key.text.lower() not in use.row.idle:
+                    continue
+                try:
+                    value = value_of(token, model.card, model.scope)
+                    number = value if isinstance(value, float) else Evaluator().value(value, environment)
+                except (CardError, ExpressionError):
+                    raise UsageError(
+                        f"model {model.name}: {key.text}={token.text} has no value in the deck itself: write a number"
+                    ) from None
+                stated.append(f" {key.text.lower()}={exact(number)}")
+            text = "".join(stated)
+            if found.setdefault(model.name.lower(), text) != text:
+                raise UsageError(f"two models are called {model.name} and differ: give one of them another name")
+        return found
 
     def __call__(
         self, values: Mapping[str, float], temperature: float | None, all_controlled: bool = False

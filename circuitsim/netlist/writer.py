@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit import GROUND, Circuit
@@ -32,13 +32,19 @@ MODEL = f".model {IDEAL_MODEL} D(is=1e-12 n=0.01)"
 class ModelCards:
     """The ``.model`` cards of devices, one for all with equal parameters.
 
+    Parameters
+    ----------
+    idle : mapping of str to str
+        What models state beside their law, by their names in lower case.
+
     Attributes
     ----------
     lines : list of str
         The cards.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Mapping[str, str]) -> None:
+        self.idle = idle
         self.lines: list[str] = []
         self._names: dict[tuple[object, ...], str] = {}
         self._taken = Names([IDEAL_MODEL])
@@ -56,6 +62,7 @@ class ModelCards:
                 self._taken.taken.add(wanted.lower())
             self._names[key] = name = wanted if free else self._taken.legal(wanted, wanted)
             listed = " ".join(f"{parameter}={exact(value)}" for parameter, value in stated.items())
+            listed += self.idle.get(device.label.lower(), "")
             if device.model.dialect:
                 self.lines.append(f"* {name} is {device.model.dialect}")
             self.lines.append(f".model {name} {device.model.card_type}({listed})")
@@ -112,6 +119,8 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
     ]
     for k in circuit.laws:
         written[k] = controlled_writer.letter(circuit, k)
+    for k in circuit.dynamics.formulas if circuit.dynamics is not None else ():
+        written[k] = str(circuit.names[k])[:1].upper()  # its card is written as it was
     legal = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
     new = Names(name for name, same in zip(circuit.names, legal) if same)
     names = [
@@ -129,7 +138,11 @@ def with_letter(name: str, letter: str) -> str:
 
 
 def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None, ngspice: bool = False) -> str:
-    """The deck; see `circuitsim.netlist.dumps`. With ``timed``, what acts over time too."""
+    """The deck; see `circuitsim.netlist.dumps`. ``timed`` says what acts over time and frequency."""
+    if timed is None:
+        from circuitsim.netlist.timed import of_circuit
+
+        timed = of_circuit(circuit)
     nodes, changed = node_names(circuit)
     written, names, renamed = element_names(circuit)
     lines = [safe_title(circuit.title)]
@@ -142,7 +155,12 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
     cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
     kind, first, second, values = circuit.columns()
-    models, own_names, own_nodes, ideal = ModelCards(), Names(names), Names(nodes), DIODE in kind
+    models, own_names, own_nodes, ideal = (
+        ModelCards({} if timed is None else timed.idle()),
+        Names(names),
+        Names(nodes),
+        DIODE in kind,
+    )
     for k, value in enumerate(values):
         if k in circuit.laws:
             lines += controlled_writer.lines(circuit, k, names, nodes)

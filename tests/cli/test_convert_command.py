@@ -39,7 +39,7 @@ def test_the_deck_is_never_overwritten(command: Command, deck, tmp_path: Path) -
 
 
 def test_sources_that_follow_others_stay_controlled(command: Command, deck) -> None:
-    """A gain of what a source fixes is a gain in the flat deck; a formula of the time is a number, which is said."""
+    """A gain of what a source fixes is a gain in the flat deck; a formula of the time stays as it is, or is refused."""
     path = deck("n\nV1 a 0 PULSE(2 5 0 1u 1u 1m 2m)\nE1 e 0 a 0 3\nR4 e 0 1k\n")
     result = command("convert", path)
     assert (result.code, result.err) == (0, "")
@@ -47,4 +47,6 @@ def test_sources_that_follow_others_stay_controlled(command: Command, deck) -> N
     rows = command("sweep", flat, "--vary", "V1=0,1,2", "--columns", "v(e)").out.splitlines()[1:]
     assert [float(row.split(",")[-1]) for row in rows] == [0.0, 3.0, 6.0]
     timed = command("convert", deck("n\nB1 a 0 V=2+sin(time)\nR1 a 0 1k\n"))
-    assert timed.code == 0 and "written with their values at the operating point: B1" in timed.err
+    assert (timed.code, timed.err) == (0, "") and "\nB1 a 0 V=2+sin(time)\n" in timed.out
+    refused = command("convert", deck("n\n.param k=2\nB1 a 0 V={k+sin(time)}\nR1 a 0 1k\n"))
+    assert (refused.code, refused.out) == (2, "") and "B1 is a formula" in refused.err
