@@ -117,7 +117,12 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
         raise UsageError("a rawfile holds responses: leave out --poles, or choose another --format")
     found = poles(circuit_at_operating_point(deck, changed=None), deck.following.couplings)
     _warn(found.kinks)
-    deliver(table_text(poles_table(found), args.format, {"stable": found.stable}), args.output)
+    proof = {"stable": found.stable, "stability": found.stability, "rounding": found.rounding}
+    text = table_text(poles_table(found), args.format, proof)
+    if args.format == "table":
+        within = f" within rounding: real parts are known to {found.rounding:.1e} 1/s" if found.rounding else ""
+        text += f"\n{found.stability}{within}\n"
+    deliver(text, args.output)
     return 0
 
 

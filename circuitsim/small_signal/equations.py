@@ -43,7 +43,7 @@ class SmallSignalEquations(NamedTuple):
     couplings : mapping of (str, str) to float
         Coupling factors of pairs of inductors.
     windings : Windings or None
-        Where some couplings are ideal.
+        Where some couplings are ideal, or factors were asked for: A₁ is P diag(storages) Pᵀ to the last digit.
     """
 
     linear: Linearized
@@ -76,8 +76,10 @@ class SmallSignalEquations(NamedTuple):
         return found
 
 
-def small_signal_equations(linear: Linearized, couplings: Mapping[tuple[str, str], float]) -> SmallSignalEquations:
-    """The matrices of a linearized circuit with couplings of inductors.
+def small_signal_equations(
+    linear: Linearized, couplings: Mapping[tuple[str, str], float], factored: bool = False
+) -> SmallSignalEquations:
+    """The matrices of a linearized circuit with couplings of inductors, ``factored`` as `Windings` wherever there are.
 
     Raises
     ------
@@ -110,7 +112,16 @@ def small_signal_equations(linear: Linearized, couplings: Mapping[tuple[str, str
     storage = (memory @ diags(storages) @ memory.T).tocsc()
     ideal = windings is not None and windings.independent < windings.coils.size
     return SmallSignalEquations(
-        linear, eq, constant, storage, memory, storages, elements, ideal, couplings, windings if ideal else None
+        linear,
+        eq,
+        constant,
+        storage,
+        memory,
+        storages,
+        elements,
+        ideal,
+        couplings,
+        windings if ideal or factored else None,
     )
 
 

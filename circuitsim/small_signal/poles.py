@@ -23,16 +23,20 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program.flow import spanning_forest
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
-from circuitsim.small_signal.formulation import nodal, of_tree
-from circuitsim.small_signal.frequency import MOST_TERMS
+from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
+from circuitsim.small_signal.frequency import MOST_TERMS, SAFETY
 from circuitsim.small_signal.linearized import linearized
 from circuitsim.small_signal.solution import Solution
 
 LARGEST = 3000
 """Most elements that store energy."""
-NEGLIGIBLE = 1e-13
-"""An eigenvalue μ below this share of the largest is zero, where controlled sources or ideal couplings leave the number
-of states open."""
+BACKWARD = 2.0**-50
+"""Rounding of an eigenvalue problem, of its norm and order: four units of 2⁻⁵², of the QR algorithm (Wilkinson, 1965)
+and of the entries."""
+SHIFTS, FARTHEST = 12, 1e-40
+"""Most shifts down and up, and how far: by 40 decades."""
+EXACT = 2.0**-80
+"""Real parts below this share of a pole are 0 but for rounding of pairs of doubles."""
 
 SINGULAR = (
     "the small-signal equations are singular at every frequency: a part that no element ties to the rest, or ideally "
@@ -46,13 +50,17 @@ class Poles(NamedTuple):
     Attributes
     ----------
     values : (k,) complex array
-        rad/s, in ascending magnitude; pairs of conjugates in order of imaginary part.
+        rad/s, in ascending magnitude; pairs of conjugates in order of imaginary part. Real parts within their bound of
+        the imaginary axis are 0.
     kinks : tuple of str
         Diodes without current and voltage at the operating point.
+    bounds : (k,) float array
+        What each real part may be off by, 1/s.
     """
 
     values: np.ndarray
     kinks: tuple[str, ...]
+    bounds: np.ndarray
 
     @property
     def hertz(self) -> np.ndarray:
@@ -66,9 +74,28 @@ class Poles(NamedTuple):
         return np.divide(-self.values.real, size, out=np.zeros(size.size), where=size > 0.0)
 
     @property
+    def stability(self) -> str:
+        """``"stable"``, ``"marginal"`` or ``"unstable"``.
+
+        Stable: every small signal decays. Unstable: one grows exponentially. Marginal: neither, but a pole lies on the
+        imaginary axis, as far as `bounds` tell (`rounding`).
+        """
+        real = self.values.real
+        return "unstable" if (real > 0.0).any() else "marginal" if (real == 0.0).any() else "stable"
+
+    @property
     def stable(self) -> bool:
-        """Whether every small signal decays."""
-        return bool((self.values.real < 0.0).all())
+        """Whether every small signal decays: all poles are left of the imaginary axis."""
+        return self.stability == "stable"
+
+    @property
+    def rounding(self) -> float:
+        """The largest bound of a pole on the imaginary axis, 1/s.
+
+        It is 0 where topology or 24 digits place all of them there, and where none lies there.
+        """
+        axis = (self.values.real == 0.0) & (self.bounds > EXACT * np.abs(self.values))
+        return float(self.bounds[axis].max(initial=0.0))
 
 
 def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPLED) -> Poles:
@@ -90,43 +117,203 @@ def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPL
         Equations that are singular at every s.
     """
     circuit, couplings = at_frequencies(circuit, couplings)
-    system = small_signal_equations(linearized(circuit), couplings)
+    system = small_signal_equations(linearized(circuit), couplings, factored=True)
     count = system.storages.size
     if count > LARGEST:
         raise UsageError(f"poles of {count:,} capacitors and inductors are not computed, only of up to {LARGEST:,}")
     live = np.flatnonzero(system.storages != 0.0)
     if not live.size:
-        return Poles(np.zeros(0, dtype=complex), system.linear.kinks)
-    shift = _shift(system, live)
-    inner = _inner(system, shift, live)
-    # Symmetric scaling by |D|^½ balances capacitances and inductances.
-    root = np.sqrt(np.abs(system.storages[live]))
-    response = np.sign(system.storages[live])[:, None] * (root[:, None] * (inner) * root)
-    mu = np.linalg.eigvals(response)
-    mu = mu[np.argsort(-np.abs(mu), kind="stable")]
-    states = _states(system, live)
-    mu = mu[:states] if states is not None else mu[np.abs(mu) > NEGLIGIBLE * np.abs(mu[0])]
-    found = shift - 1.0 / mu
+        _solution(system, 1.0)
+        return Poles(np.zeros(0, dtype=complex), system.linear.kinks, np.zeros(0))
+    with np.errstate(over="ignore"):  # poles as far away as doubles reach
+        found, bounds = _Spectrum(system, live).poles()
     order = np.lexsort((found.imag, np.round(np.log(np.abs(found) + 1e-300), 9)))
-    return Poles(found[order], system.linear.kinks)
+    return Poles(found[order], system.linear.kinks, bounds[order])
 
 
-def _inner(system: SmallSignalEquations, shift: float, live: np.ndarray) -> np.ndarray:
-    """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P."""
-    n = system.linear.arrays.n_nodes
-    for turn in range(2):
-        made = nodal(system) if turn == 0 else of_tree(system, shift, MOST_TERMS)
-        if made is None:
-            break
+class _Spectrum:
+    """All poles with bounds of their errors, from several shifts.
+
+    The eigenvalues at a shift σ resolve the poles whose magnitudes are near σ. Faster and slower ones are computed at
+    shifts of their own size, poles near the imaginary axis at a shift on it, where the real part is no longer a
+    difference of larger numbers.
+    """
+
+    def __init__(self, system: SmallSignalEquations, live: np.ndarray) -> None:
+        self.system, self.live, self.centre = system, live, _shift(system, live)
+        arrays = system.linear.arrays
+        self.states, self.zeros = _states(system, live)
+        self.passive = not system.linear.laws and not (arrays.value[arrays.kind == RESISTOR] < 0.0).any()
+        self.passive = self.passive and not (arrays.value[system.elements] < 0.0).any()
+
+    def poles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Values (k,) and bounds (k,)."""
+        view = first = self._near(complex(self.centre))
+        low, slow = view.below(self.centre)
+        high, fast = view.above(self.centre)
+        half = view.between(low, high)
+        shift = self.centre
+        for _ in range(SHIFTS):
+            shift = 0.1 * min(low, shift)
+            if slow <= self.zeros or shift < FARTHEST * self.centre:
+                break
+            try:
+                found = self._near(complex(shift))
+            except ConvergenceError:  # singular at 0 within 32 digits
+                break
+            lower, slower = found.below(shift)
+            more = found.between(lower, low)
+            if slower + _count(more) != slow:  # this shift does not tell them apart
+                break
+            view, half, low, slow = found, half + more, lower, slower
+        more = view.between(0.0, low)
+        slow -= _count(more)
+        half += [*more, *[(0j, 0.0 if slow == self.zeros else low)] * slow]
+        view, shift = first, self.centre
+        for _ in range(SHIFTS):
+            shift = 10.0 * max(high, shift)
+            if not fast or shift * FARTHEST > self.centre:
+                break
+            try:
+                found = self._near(complex(shift))
+            except ConvergenceError:
+                break
+            higher, faster = found.above(shift)
+            more = found.between(high, higher)
+            if faster + _count(more) != fast:
+                break
+            view, half, high, fast = found, half + more, higher, faster
+        half += view.between(high, np.inf)
+        values, bounds = np.array([s for s, _ in half], complex), np.array([bound for _, bound in half])
+        for k in np.flatnonzero((np.abs(values.real) <= bounds) & (values != 0.0)).tolist():
+            values[k], bounds[k] = self._at_axis(values[k], values, bounds)
+        over = np.abs(values.real) <= bounds
+        if self.passive:  # energy only falls
+            over |= values.real > 0.0
+            bounds = np.maximum(bounds, np.where(over, np.abs(values.real), 0.0))
+        values[over] = 1j * values[over].imag
+        turned = values.imag > 0.0
+        return np.append(values, values[turned].conj()), np.append(bounds, bounds[turned])
+
+    def _at_axis(self, pole: complex, values: np.ndarray, bounds: np.ndarray) -> tuple[complex, float]:
+        """A pole near the imaginary axis and its bound, from a shift on the axis."""
+        size = abs(pole)
+        own = int(np.flatnonzero(values == pole)[0])
         try:
-            solution = Solution(made.coefficients(0.0, shift), dense=turn > 0)
-        except ArithmeticError:
-            continue
-        memory = system.memory[:, live].toarray()
-        own = np.vstack([made.paths[1:].T @ memory[: n - 1], memory[n - 1 :]])
-        columns = [solution.of(Pairs.of(np.append(column, np.zeros(column.size))))[0] for column in own.T]
-        return np.asarray(own.T @ np.column_stack([column.high.real for column in columns]))
+            found, errors, *_ = self._near(1j * size)
+        except ConvergenceError:  # singular there within 32 digits
+            return 1j * size, EXACT * size
+        rank = int((np.abs(values - 1j * size) < abs(pole - 1j * size)).sum())
+        nearest = np.argsort(np.abs(found - 1j * size), kind="stable")[rank]
+        if not errors[nearest] < bounds[own]:
+            return pole, float(bounds[own])
+        return complex(found[nearest]), float(errors[nearest])
+
+    @staticmethod
+    def _balanced(response: np.ndarray, off: np.ndarray) -> tuple[np.ndarray, float]:
+        """A similar matrix and what its rounding, and errors ``off`` of its entries, come to in the norm: the least of
+        some diagonal scalings between none and the one that balances rows and columns."""
+        from scipy.linalg import lapack
+
+        scale = (lapack.zgebal if np.iscomplexobj(response) else lapack.dgebal)(response, scale=1, permute=0)[3]
+        found: list[tuple[np.ndarray, float]] = []
+        for power in (0.0, 0.25, 0.5, 0.75, 1.0):
+            own = np.exp2(np.round(power * np.log2(scale)))
+            ratio = own / own[:, None]
+            made = response * ratio
+            found.append((made, BACKWARD * len(own) * float(np.linalg.norm(made)) + float(np.linalg.norm(off * ratio))))
+        return min(found, key=lambda own: own[1])
+
+    def _near(self, shift: complex) -> _View:
+        """The poles as a shift shows them."""
+        from scipy.linalg import eig
+
+        # Symmetric scaling by |D|^½ balances capacitances and inductances.
+        storages = self.system.storages[self.live]
+        root = np.sqrt(np.abs(storages))
+        inner, off = _inner(self.system, shift, self.live)
+        response = np.sign(storages)[:, None] * (root[:, None] * inner * root)
+        off = root[:, None] * off * root
+        response[np.abs(response) <= off] = 0.0  # balancing would blow rounding up
+        response, wrong = self._balanced(response, off)
+        mu, left, right = eig(response, left=True)
+        # |δμ| ≤ ‖δR‖ / |yᴴ x| for unit vectors (Wilkinson, 1965).
+        condition = 1.0 / np.maximum(np.abs((left.conj() * right).sum(axis=0)), 1e-300)
+        wrong = wrong * condition
+        order = np.argsort(-np.abs(mu), kind="stable")
+        mu, wrong = mu[order], wrong[order]
+        mu, wrong = mu[: self.states], wrong[: self.states]
+        mu = np.where(mu == 0.0, np.finfo(float).tiny, mu)
+        away = np.where(np.abs(mu) > np.finfo(float).tiny, np.abs(mu) - wrong, 0.0)
+        bounds = np.divide(wrong / np.abs(mu), away, out=np.full(mu.size, np.inf), where=away > 0.0)
+        return _View(shift - 1.0 / mu, bounds, 1.0 / (np.abs(mu) + wrong))
+
+
+def _count(half: list[tuple[complex, float]]) -> int:
+    """Poles, with the conjugates of those above the real axis."""
+    return sum(2 if pole.imag > 0.0 else 1 for pole, _ in half)
+
+
+class _View(NamedTuple):
+    """Poles (k,) as one shift shows them, bounds of their errors, and the least distances from the shift."""
+
+    values: np.ndarray
+    bounds: np.ndarray
+    away: np.ndarray
+
+    def _known(self) -> np.ndarray:
+        return self.bounds < 0.5 * np.abs(self.values)
+
+    def below(self, shift: float) -> tuple[float, int]:
+        """A magnitude, and how many poles are below it, some too slow for this shift; none of the others is."""
+        size = np.abs(self.values)
+        slow = ~self._known() & (size <= shift)
+        low = min(float((size + self.bounds)[slow].max(initial=0.0)), shift)
+        return low, int((size <= low).sum())
+
+    def above(self, shift: float) -> tuple[float, int]:
+        """A magnitude, and how many poles are above it, some too fast for this shift; none of the others is."""
+        size = np.abs(self.values)
+        fast = ~self._known() & (size > shift)
+        high = max(float(self.away[fast].min(initial=np.inf)) - shift, shift)
+        return high, int((fast | (self._known() & (size > high))).sum())
+
+    def between(self, low: float, high: float) -> list[tuple[complex, float]]:
+        """The known poles with an imaginary part of at least 0 between two magnitudes, and their bounds."""
+        size = np.abs(self.values)
+        inside = self._known() & (size > low) & (size <= high) & (self.values.imag >= 0.0)
+        return list(zip(self.values[inside].tolist(), self.bounds[inside].tolist()))
+
+
+def _solution(system: SmallSignalEquations, shift: complex) -> tuple[Formulation, Solution]:
+    """Factors of A₀ + σ A₁.
+
+    Raises
+    ------
+    ConvergenceError
+        It is singular.
+    """
+    for by_tree in (False, True):
+        made = of_tree(system, shift, MOST_TERMS) if by_tree else nodal(system)
+        if made is not None:
+            try:
+                return made, Solution(made.coefficients(shift.imag / (2.0 * np.pi), shift.real), dense=by_tree)
+            except ArithmeticError:
+                continue
     raise ConvergenceError(SINGULAR)
+
+
+def _inner(system: SmallSignalEquations, shift: complex, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P, real for a real shift, and bounds of its errors."""
+    n, (made, solution) = system.linear.arrays.n_nodes, _solution(system, shift)
+    memory = system.memory[:, live].toarray()
+    own = np.vstack([made.paths[1:].T @ memory[: n - 1], memory[n - 1 :]])
+    found, off = np.zeros((2, live.size, live.size), dtype=complex)
+    for k, column in enumerate(own.T):
+        x, left = solution.of(Pairs.of(np.append(column, np.zeros(column.size))))
+        found[:, k] = own.T @ x.high + own.T @ x.low
+        off[:, k] = SAFETY * np.max([np.abs(own.T @ part.high) for part in left], axis=0)
+    return (found if shift.imag else found.real), off.real
 
 
 def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:
@@ -139,27 +326,35 @@ def _shift(system: SmallSignalEquations, live: np.ndarray) -> float:
     return float(np.exp(np.log(rates).mean()))
 
 
-def _states(system: SmallSignalEquations, live: np.ndarray) -> int | None:
-    """The number of states, from the topology alone; None with controlled sources or ideal couplings.
+def _states(system: SmallSignalEquations, live: np.ndarray) -> tuple[int | None, int]:
+    """The number of states, and of those at s = 0, from the topology alone; None and 0 with controlled sources or ideal
+    couplings.
 
     Capacitors beyond a forest of voltage sources and capacitors, and inductors that a forest of everything else still
-    needs, are no states.
+    needs, are no states. Currents stay in loops of inductors and voltage sources, charges in cut-sets of capacitors and
+    current sources.
     """
     if system.linear.laws or system.ideal:
-        return None
+        return None, 0
     arrays = system.linear.arrays
     kind, n = arrays.kind, arrays.n_nodes
     places = system.elements[live]
     capacitors, coils = places[kind[places] == CAPACITOR], places[kind[places] == INDUCTOR]
     idle = np.zeros(kind.size, dtype=bool)
     idle[system.elements] = system.storages == 0.0
-    short = (kind == VOLTAGE) | (idle & (kind == INDUCTOR)) | ((kind == RESISTOR) & (arrays.value == 0.0))
-    shorts = np.flatnonzero(short)
-    taken = spanning_forest(n - 1, arrays.first, arrays.second, np.concatenate([shorts, capacitors]))
-    free = int(np.isin(capacitors, taken).sum())
+    shorts = np.flatnonzero(
+        (kind == VOLTAGE) | (idle & (kind == INDUCTOR)) | ((kind == RESISTOR) & (arrays.value == 0.0))
+    )
     others = np.flatnonzero((kind != CURRENT) & ~np.isin(np.arange(kind.size), coils) & ~(idle & (kind == CAPACITOR)))
-    taken = spanning_forest(n - 1, arrays.first, arrays.second, np.concatenate([others, coils]))
-    return free + int((~np.isin(coils, taken)).sum())
+
+    def joined(*edges: np.ndarray) -> np.ndarray:
+        return spanning_forest(n - 1, arrays.first, arrays.second, np.concatenate(edges))
+
+    free = int(np.isin(capacitors, joined(shorts, capacitors)).sum())
+    free += int((~np.isin(coils, joined(others, coils))).sum())
+    loops = int((~np.isin(coils, joined(shorts, coils))).sum())
+    cuts = int(np.isin(capacitors, joined(np.setdiff1d(others, capacitors), coils, capacitors)).sum())
+    return free, loops + cuts
 
 
 __all__ = ["Poles", "poles"]
