@@ -11,9 +11,17 @@ from circuitsim.analysis.branch_warnings import listed, some
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.block_plan import BlockPlan, block_plan
-from circuitsim.controlled.blocks import Block, RawBlock, StructureError, blocks
+from circuitsim.controlled.blocks import Block, StructureError, blocks
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
-from circuitsim.controlled.equations import Equations, RightSide, equations, floating_controls, of_resistances, parts
+from circuitsim.controlled.equations import (
+    Equations,
+    RawBlock,
+    RightSide,
+    equations,
+    floating_controls,
+    of_resistances,
+    parts,
+)
 from circuitsim.controlled.law_arrays import LawArrays
 from circuitsim.controlled.linear import Factor, Pattern, Terms
 from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read, binary, decimal

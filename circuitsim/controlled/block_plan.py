@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.blocks import RawBlock
 from circuitsim.controlled.corrections import SPLIT
 from circuitsim.controlled.dense_blocks import DenseBlocks
-from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.kernels import controlled_kernel
 from circuitsim.controlled.linear import Pair, Terms
 

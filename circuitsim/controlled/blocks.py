@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.linear import Pattern, Terms
 from circuitsim.controlled.matrices import EPS, equilibrated, in_watts, inverted, is_p_matrix
 from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, hybrid, matrix_of, with_constant
@@ -197,14 +196,6 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
         )
         for b in order
     ]
-
-
-class RawBlock(NamedTuple):
-    """Equations, unknowns and diodes of a block."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    diodes: np.ndarray
 
 
 def _ordered(count: int, user: np.ndarray, used: np.ndarray) -> Sequence[int]:

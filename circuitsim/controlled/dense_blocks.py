@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.blocks import RawBlock
-from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.linear import Terms
 from circuitsim.controlled.matrices import EPS, inverted
 

@@ -37,6 +37,14 @@ SMALL = 1e-6
 GOLDEN = 0.6180339887498949
 
 
+class RawBlock(NamedTuple):
+    """Equations, unknowns and diodes of a block."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    diodes: np.ndarray
+
+
 class Equations(NamedTuple):
     """The triplets of the matrix, the right-hand side, and where things stand.
 

@@ -19,7 +19,7 @@ from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.linear import Terms
 
 if TYPE_CHECKING:
-    from circuitsim.controlled.blocks import RawBlock
+    from circuitsim.controlled.equations import RawBlock
 
 LARGEST = 80
 """Most unknowns of a block: it is eliminated in a second at most."""
@@ -257,7 +257,7 @@ def _solved(steps: list[_Step], wanted: Vector) -> dict[int, Fraction]:
 def _reduced(rows: Matrix, columns: int) -> list[int]:
     """Gauss–Jordan elimination in place, in integers without a common divisor; the pivots' columns, whose rows come
     first."""
-    whole = []
+    whole = list[list[int]]()
     for row in rows:
         scale = lcm(*(x.denominator for x in row))
         whole.append(_primitive([x.numerator * (scale // x.denominator) for x in row]))
@@ -270,14 +270,14 @@ def _reduced(rows: Matrix, columns: int) -> list[int]:
         found = min(able, key=lambda k: sum(map(bool, whole[k])))
         whole[at], whole[found] = whole[found], whole[at]
         own = whole[at]
-        for k, row in enumerate(whole):
-            if k != at and row[column]:
-                common = gcd(own[column], row[column])
-                keep, factor = own[column] // common, row[column] // common
-                whole[k] = _primitive([keep * a - factor * b if b else keep * a for a, b in zip(row, own)])
+        for k, other in enumerate(whole):
+            if k != at and other[column]:
+                common = gcd(own[column], other[column])
+                keep, factor = own[column] // common, other[column] // common
+                whole[k] = _primitive([keep * a - factor * b if b else keep * a for a, b in zip(other, own)])
         pivots.append(column)
-    scales = [row[column] for row, column in zip(whole, pivots)] + [1] * (len(whole) - len(pivots))
-    rows[:] = [[Fraction(x, scale) if x else ZERO for x in row] for row, scale in zip(whole, scales)]
+    scales = [line[column] for line, column in zip(whole, pivots)] + [1] * (len(whole) - len(pivots))
+    rows[:] = [[Fraction(x, scale) if x else ZERO for x in line] for line, scale in zip(whole, scales)]
     return pivots
 
 

@@ -7,9 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from circuitsim.controlled.blocks import RawBlock
 from circuitsim.controlled.dense_blocks import DenseBlocks
-from circuitsim.controlled.equations import Equations
+from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.linear import Terms
 from circuitsim.controlled.matrices import EPS, in_watts, is_p_matrix
 from circuitsim.controlled.ports import base_of, matrix_of

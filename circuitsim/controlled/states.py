@@ -74,7 +74,7 @@ def tried(ports: Ports) -> Tried:
     bound = np.where(np.isnan(bound), np.inf, bound * (1.0 + 2 * d * EPS))
     possible, proven = (z - bound <= 0.0).all(axis=1), np.isfinite(error).all(axis=(1, 2))
     clear = np.asarray(~possible | (proven & (z + bound <= 0.0).all(axis=1)))
-    return Tried(conducting, z, possible, clear)
+    return Tried(conducting, z, np.asarray(possible), clear)
 
 
 def values(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step, euler_step, third_order_step
-
-if TYPE_CHECKING:
-    from circuitsim.time_domain.implicit_result import ImplicitResult
 
 TOGETHER = 2**20
 """Voltages and currents of stages that are looked at together."""
@@ -51,7 +48,7 @@ class StepsAgain:
     result : ImplicitResult
     """
 
-    def __init__(self, result: ImplicitResult) -> None:
+    def __init__(self, result: Any) -> None:
         self.result, self.run, self.stretches = result, result.run, list(result.run.stretches)
         if self.stretches[-1].time < result.stop:  # an error ended the run
             self.stretches.append(self.stretches[-1]._replace(time=result.stop, late=0.0))

@@ -89,6 +89,10 @@ class Later:
         found = np.where(found + self.since < own, np.nextafter(found, np.inf), found)
         return found[(found > after) & (found < until)]
 
+    def cycles(self, until: float) -> float:
+        """The waveform's own periods."""
+        return self.wave.cycles(until + self.since)
+
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The waveform's own states."""
         return self.wave.states(times + self.since)
