@@ -220,11 +220,14 @@ class Timed(NamedTuple):
             what = "and ngspice has no .step" if plain else "which a flat deck does not have: it has numbers"
             raise UsageError(f"{word} {one.name} cannot be written, {what}; run it here, or leave the card out")
         assert isinstance(one, DcRange)
+        k = self.circuit.element_index(one.name)
+        wave = self.following.waves.get(k)  # whose m= is on the written card, too
+        factor = self.following.factors.get(k, 1.0) / (1.0 if wave is None else wave.factor)
         if one.step != 0.0:
-            return f"{called.element(one.name)} {exact(one.start)} {exact(one.stop)} {exact(one.step)}"
+            return f"{called.element(one.name)} {' '.join(exact(factor * x) for x in (one.start, one.stop, one.step))}"
         if self.ngspice:
             raise UsageError(f"{word} {one.name} has no equal steps, as ngspice needs them; convert without --ngspice")
-        return f"{called.element(one.name)} list {' '.join(map(exact, one.values))}"
+        return f"{called.element(one.name)} list {' '.join(exact(factor * x) for x in one.values)}"
 
 
 class _Renamed:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circuitsim import UsageError, dumps, loads, solve, transient
+from circuitsim import UsageError, dumps, loads, solve, sweep, transient
+from circuitsim.cli.sweep import asked_of
 from circuitsim.errors import CircuitError, NetlistError
 from circuitsim.netlist import read_deck, read_deck_text
 from circuitsim.netlist.timed import Timed, timed_text
@@ -109,6 +110,16 @@ def test_what_a_flat_deck_does_not_have_is_refused_by_name(cards, named):
     deck = read_deck_text(f"t\nV1 a 0 1\nR1 a 0 1k\n{cards}\n")
     with pytest.raises(UsageError, match=re.escape(named)):
         flat(deck)
+
+
+@pytest.mark.parametrize(
+    "card", [".dc V1 1 3 1", ".dc R1 1k 3k 1k", ".dc I1 1m 3m 1m", ".dc I2 1m 3m 1m", ".dc dec R1 1k 100k 1"]
+)
+def test_sweeps_of_what_a_card_states(card):
+    text = f"t\nV1 a 0 1\nR1 a b 1k tc=1m m=2\nI1 0 b 1m m=3\nI2 0 b SIN(0 1m 1k) m=4\nR2 b 0 1k\n.temp 127\n{card}\n"
+    decks = read_deck_text(text), read_deck_text(flat(read_deck_text(text)))
+    found = [sweep(deck, asked_of(deck), "v(b)")["v(b)"] for deck in decks]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 
 def test_circuits_are_written_with_what_they_bring_along():
