@@ -77,6 +77,14 @@ def median(
     return statistics.median(found[1:] or found)
 
 
+def timed(call: Callable[[], object], clock: Callable[[], float] = time.process_time, factor: float = 1.0) -> Action:
+    """Medians of calls times a factor, after calls of a second in all, by which kernels are loaded."""
+    began = time.process_time()
+    while time.process_time() - began < 1.0:
+        call()
+    return lambda budget: {"seconds": factor * median(call, budget, clock)}
+
+
 def children(words: list[str], cache: str | None = None) -> float:
     """Processor seconds of a process of this installation; its kernels are stored in ``cache``."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -105,7 +113,7 @@ def cold(side: int) -> Action:
     """From a circuit in memory to a certified operating point."""
     circuit, prepared = circuit_of(circuits.mesh(side)), public("prepared")
     certified(prepared(circuit).solve())
-    return lambda budget: {"seconds": median(lambda: certified(prepared(circuit).solve()), budget)}
+    return timed(lambda: certified(prepared(circuit).solve()))
 
 
 def new_values(circuit: str, size: int) -> Action:
@@ -121,7 +129,7 @@ def new_values(circuit: str, size: int) -> Action:
         value[sources] *= rng.uniform(0.9, 1.1, sources.size)
         certified(ready.solve(value))
 
-    return lambda budget: {"seconds": median(call, budget)}
+    return timed(call)
 
 
 def turned_values(size: int) -> Action:
@@ -129,7 +137,7 @@ def turned_values(size: int) -> Action:
     ready, turn = public("prepared")(circuit_of(circuits.stages(size))), iter(range(10**9))
     ready.solve()
     values = 1.5, -2.5, 3.5, -0.5
-    return lambda budget: {"seconds": median(lambda: certified(ready.solve({"V0": values[next(turn) % 4]})), budget)}
+    return timed(lambda: certified(ready.solve({"V0": values[next(turn) % 4]})))
 
 
 def drn(preset: str, threads: int = 2) -> Action:
@@ -145,8 +153,7 @@ def drn(preset: str, threads: int = 2) -> Action:
     def call() -> None:
         learner.steps(data, rng.permutation(4000)[: 4 * steps], 4, rates, rng)
 
-    call()
-    return lambda budget: {"seconds": median(call, budget, time.perf_counter) * 15_000 / steps}
+    return timed(call, time.perf_counter, 15_000 / steps)
 
 
 def rbm(batch: int, samples: int) -> Action:
@@ -155,7 +162,7 @@ def rbm(batch: int, samples: int) -> Action:
     rows = {"learning_rate_init": 0.05, "batch_size": batch, "max_iter": 1, "random_state": 0}
     kind = public("ContrastiveDivergenceRBM")
     kind(256, **rows).fit(x[:200])
-    return lambda budget: {"seconds": median(lambda: kind(256, **rows).fit(x), budget)}
+    return timed(lambda: kind(256, **rows).fit(x))
 
 
 def pictures(samples: int) -> np.ndarray:
@@ -179,7 +186,7 @@ def convolution(batch: int, sweeps: int) -> Action:
     )
     x = np.random.default_rng(2).normal(size=(batch, block.n_inputs)).astype(np.float32)
     block.relax(x)
-    return lambda budget: {"seconds": median(lambda: block.relax(x), budget)}
+    return timed(lambda: block.relax(x))
 
 
 def layer(side: int, diodes: int) -> Action:
@@ -218,7 +225,7 @@ def crossbar(side: int, inputs: int) -> Action:
     batch = public("batched")(circuit_of(circuits.crossbar(side)), [f"V{k}" for k in range(side)], [("1", "0")])
     x = np.random.default_rng(1).uniform(0.0, 0.2, (inputs, side))
     batch.solve(x, threads=1)
-    return lambda budget: {"seconds": median(lambda: batch.solve(x, threads=1), budget)}
+    return timed(lambda: batch.solve(x, threads=1))
 
 
 def images(count: int) -> Action:
@@ -232,7 +239,7 @@ def images(count: int) -> Action:
         hidden = np.maximum(first(x), 0.0)
         second(hidden * (0.2 / hidden.max()))
 
-    return lambda budget: {"seconds": median(call, budget, time.perf_counter)}
+    return timed(call, time.perf_counter)
 
 
 def montecarlo(samples: int, of: int) -> Action:
@@ -242,8 +249,7 @@ def montecarlo(samples: int, of: int) -> Action:
     def call() -> None:
         run(circuit, ["R*=1%"], "v(100)", samples, ["1<v(100)<1.1"], workers=1)
 
-    call()
-    return lambda budget: {"seconds": median(call, budget) * of / samples}
+    return timed(call, factor=of / samples)
 
 
 def grid(deck: str) -> Action:
@@ -264,8 +270,7 @@ def buck(periods: int) -> Action:
     circuit, transient = circuit_of(circuits.BUCK), public("transient")
     wave = {"V1": public("Pulse")(-1.0, 12.0, 0.0, 1e-9, 1e-9, 4e-6, 1e-5)}
     call = functools.partial(transient, circuit, periods * 1e-5, wave, {})
-    call()
-    return lambda budget: {"seconds": median(call, budget)}
+    return timed(call)
 
 
 def rectified(name: str) -> Any:
@@ -278,7 +283,7 @@ def rectified(name: str) -> Any:
 def rectifier(name: str) -> Action:
     """The run of `rectified`."""
     rectified(name)
-    return lambda budget: {"seconds": median(lambda: rectified(name), budget)}
+    return timed(lambda: rectified(name))
 
 
 def capacitors(stop: float) -> Action:
@@ -288,7 +293,7 @@ def capacitors(stop: float) -> Action:
     waves = {name: sine(0.0, *given) if len(given) == 2 else pulse(*given) for name, given in numbers.items()}
     transient(circuit, 0.02 * stop, waves, points=3, method="implicit")
     call = functools.partial(transient, circuit, stop, waves, points=11, method="implicit")
-    return lambda budget: {"seconds": median(call, budget)}
+    return timed(call)
 
 
 def command(*words: str) -> Action:
@@ -302,8 +307,7 @@ def command(*words: str) -> Action:
             if main(given):
                 raise RuntimeError(f"circuitsim {' '.join(words)} failed")
 
-    call()
-    return lambda budget: {"seconds": median(call, budget)}
+    return timed(call)
 
 
 def process(*words: str, repeats: int = 11) -> Action:

@@ -2,8 +2,9 @@
 
     python benchmarks/spread.py [--out benchmarks/results/spread.txt]
 
-The 1D1R crossbar of 7,960 unknowns and the mesh of 20,000 of `circuitsim.bench.families`, every resistance multiplied
-by 10^U(−12, 12). Processor time of one cold solve from a circuit in memory, kernels compiled before.
+The 1D1R crossbar of 7,960 unknowns and the mesh of 20,000 of `circuitsim.families`, every resistance multiplied
+by 10^U(−12, 12). Processor time of one cold solve from a circuit in memory, kernels compiled before (`circuitsim
+warm-up`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import circuitsim
-from circuitsim.bench.families import make
-from circuitsim.circuit.elements import RESISTOR
-from circuitsim.kernels import compile_all
+from circuitsim.elements import RESISTOR
+from circuitsim.families import make
 
 CIRCUITS = (("crossbar-1d1r", 8_000), ("grid", 20_000))
 """Family and unknowns asked for."""
@@ -53,7 +53,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="write the table to a file too")
     options = parser.parse_args()
-    compile_all()
     for family, _ in CIRCUITS:
         circuitsim.solve(spread(family, 1_000))
         circuitsim.solve(make(family, 6_000, 0))

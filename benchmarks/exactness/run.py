@@ -4,11 +4,11 @@
     python benchmarks/exactness/run.py --count 2000 --start 0 --nodes 21-60 --regime SPREAD
     python benchmarks/exactness/run.py --count 5000 --start 0 --repeats 4
 
-Seeds start … start + count − 1; without ``--regime`` seed s belongs to regime s mod 10. Processes with disjoint ranges
-of seeds share the work. Kernels run compiled, as after some dozens of solutions in any process; ``--interpreted`` runs
-them as they stand (the bits are the same). With ``--repeats`` each circuit is prepared once and solved with so many
-sets of values, from earlier points and as a batch. The last lines count complaints by kind and circuits by regime; the
-exit status is 1 if any circuit is wrong.
+Seeds start … start + count − 1; without ``--regime`` seed s belongs to regime s mod 10. Processes with disjoint
+ranges of seeds share the work. Kernels run compiled where a cache holds them (`circuitsim warm-up`), with the same
+bits. With ``--repeats`` each circuit is prepared once and solved with so many sets of values, from earlier points and
+as a batch. The last lines count complaints by kind and circuits by regime; the exit status is 1 if any circuit is
+wrong.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from circuits import Sketch  # noqa: E402
 from repeated_checks import examine_batch, examine_starts  # noqa: E402
 from wide_circuits import Regime, draw  # noqa: E402
 
-from circuitsim.engine.small import kernels  # noqa: E402
-from circuitsim.netlist import dumps  # noqa: E402
+from circuitsim import dumps  # noqa: E402
 
 
 def node_range(text: str) -> tuple[int, int]:
@@ -52,7 +51,6 @@ def arguments() -> argparse.Namespace:
         default=0,
         help="sets of values of each circuit: solved from earlier points, then as a batch, on one prepared circuit",
     )
-    parser.add_argument("--interpreted", action="store_true", help="kernels as they stand, without a compiler")
     parser.add_argument("--quiet", action="store_true", help="counts only, no circuits")
     return parser.parse_args()
 
@@ -68,8 +66,6 @@ def complaints(sketch: Sketch, seed: int, repeats: int) -> list[Complaint]:
 def main() -> int:
     """Run the circuits; 1 if any is wrong."""
     options = arguments()
-    if not options.interpreted:
-        kernels.load()
     regimes = list(Regime)
     drawn: Counter[Regime] = Counter()
     wrong: Counter[Regime] = Counter()

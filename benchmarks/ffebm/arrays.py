@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim._files import atomic_write
 from circuitsim.ffebm import Chain, DeepHopfieldBlock, Linear, Readout, Sweeps
 
 INPUTS, CLASSES = 784, 10
@@ -109,7 +108,7 @@ def main() -> int:
     print(page)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        atomic_write(args.out / "arrays.md", page.encode())
+        (args.out / "arrays.md").write_text(page, encoding="utf-8")
     return 0
 
 

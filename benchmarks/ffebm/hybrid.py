@@ -16,11 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from circuitsim._files import atomic_write
 from circuitsim.datasets import load
 from circuitsim.ffebm import BatchNorm, Chain, Chaining, Linear, Normalise, Readout, ResistiveBlock, Sweeps, build
 from circuitsim.training import Adam, Cosine
-from circuitsim.training.curves import save_figure
 
 COLUMNS = ("method", "seed", "accuracy", "loss", "residual", "conducting", "seconds", "samples", "epochs")
 
@@ -121,7 +119,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         axes.plot([place] * len(points), points, "o", alpha=0.7)
     axes.set_xticks([0, 1], ["EP", "ID"])
     axes.set(xlim=(-0.5, 1.5), ylabel="test accuracy, %", title="digital + resistive + netlist")
-    save_figure(figure, path)
+    figure.savefig(path, dpi=120)
 
 
 def main() -> None:
@@ -148,8 +146,8 @@ def main() -> None:
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-            atomic_write(table, text.getvalue().encode())
-            atomic_write(directory / "hybrid.md", page(rows).encode())
+            table.write_text(text.getvalue(), encoding="utf-8")
+            (directory / "hybrid.md").write_text(page(rows), encoding="utf-8")
             draw(rows, directory / "hybrid.png")
             print(values, flush=True)
 

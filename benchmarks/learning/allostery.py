@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from common import NETLISTS, experiment, machine, train, write
 
-from circuitsim.netlist import read_deck
-from circuitsim.netlist.roles import read_roles
+from circuitsim import read_deck
+from circuitsim.roles import read_roles
 
 METHODS = ("ep", "coupled")
 EPOCHS = 300

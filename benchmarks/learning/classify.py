@@ -45,9 +45,9 @@ def parts(y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
 
 def run(name: str, seed: int) -> dict[str, float]:
     """Accuracies of the three models on what was held out, for one seed."""
+    from circuitsim import read_deck
     from circuitsim.datasets.samples import bundled
-    from circuitsim.netlist import read_deck
-    from circuitsim.netlist.roles import read_roles
+    from circuitsim.roles import read_roles
 
     options = dict(TASKS[name])
     hidden, count = options.pop("hidden"), options.pop("held_out")

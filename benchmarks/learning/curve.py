@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from common import NETLISTS, ROOT, experiment, machine, train, write
 
+from circuitsim import Circuit
 from circuitsim.analysis.curve import curve
-from circuitsim.circuit import Circuit
 
 EPOCHS = 600
 VOLTS = np.linspace(0.0, 3.0, 121)
