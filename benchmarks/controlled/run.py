@@ -2,6 +2,7 @@
 
     python benchmarks/controlled/run.py --count 5000 --nodes 12 --diodes 6
     python benchmarks/controlled/run.py --count 200 --nodes 40 --diodes 10 --start 10000
+    python benchmarks/controlled/run.py --count 3500 --hard --nodes 8 --diodes 5
 
 The lines count answers by kind; a wrong answer (a missed operating point with a proof that there is none, a false
 ``unique`` or ``several``, an operating point that exact arithmetic does not have) is printed, and the exit status is 1.
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "controlled")]
 
+from hard_circuits import hard_circuit  # noqa: E402
 from judge import judged  # noqa: E402
 from random_controlled import random_circuit  # noqa: E402
 
@@ -28,12 +30,13 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="first seed")
     parser.add_argument("--nodes", type=int, default=12, help="most nodes")
     parser.add_argument("--diodes", type=int, default=6, help="most diodes")
+    parser.add_argument("--hard", action="store_true", help="circuits that nothing makes well posed")
     options = parser.parse_args()
     found: Counter[str] = Counter()
-    wrong = 0
+    make, wrong = hard_circuit if options.hard else random_circuit, 0
     for seed in range(options.start, options.start + options.count):
         try:
-            found[judged(random_circuit(seed, options.nodes, options.diodes)).value] += 1
+            found[judged(make(seed, options.nodes, options.diodes)).value] += 1
         except AssertionError as error:
             wrong += 1
             print(f"seed {seed}: {error}")

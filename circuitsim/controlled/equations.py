@@ -10,7 +10,6 @@ diodes and of resistors far smaller than their neighbours. The row of a diode is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
@@ -56,8 +55,6 @@ class Equations(NamedTuple):
         Triplets without those of the diodes' rows.
     share, gain, under : (nnz,) arrays
         What the values are: a share, times the value of the element ``gain``, over that of ``under`` (−1: none).
-    ohm : (nnz,) float array
-        Where a value is ±1/R, the resistance R, Ω; infinite where it is another quotient; nan elsewhere.
     own : (m,) int array
         Unknown that is the current of an element, or −1.
     diode : (d,) int array
@@ -77,7 +74,6 @@ class Equations(NamedTuple):
     share: np.ndarray
     gain: np.ndarray
     under: np.ndarray
-    ohm: np.ndarray
     own: np.ndarray
     diode: np.ndarray
     plus: np.ndarray
@@ -92,17 +88,15 @@ class _Triplets:
     def __init__(self) -> None:
         self.parts: list[tuple[np.ndarray, ...]] = []
 
-    def add(
-        self, row: object, column: object, share: object, gain: object = -1, under: object = -1, ohm: object = np.nan
-    ) -> None:
+    def add(self, row: object, column: object, share: object, gain: object = -1, under: object = -1) -> None:
         whole = (np.asarray(part, dtype=np.int64) for part in (row, column, gain, under))
-        columns = np.broadcast_arrays(*whole, *(np.asarray(part, dtype=float) for part in (share, ohm)))
+        columns = np.broadcast_arrays(*whole, np.asarray(share, dtype=float))
         self.parts.append(tuple(part.ravel() for part in columns))
 
     def joined(self) -> tuple[np.ndarray, ...]:
-        row, column, gain, under, share, ohm = (np.concatenate(p) for p in zip(*self.parts))
+        row, column, gain, under, share = (np.concatenate(p) for p in zip(*self.parts))
         inside = (row >= 0) & (column >= 0)
-        return tuple(part[inside] for part in (row, column, share, gain, under, ohm))
+        return tuple(part[inside] for part in (row, column, share, gain, under))
 
 
 def term_values(value: np.ndarray, share: np.ndarray, gain: np.ndarray, under: np.ndarray) -> np.ndarray:
@@ -164,8 +158,8 @@ def equations(
     a, b = first - 1, second - 1  # unknowns; −1 is ground
     found, size = _Triplets(), n - 1 + branch.size
     for row, other in ((a[nodal], b[nodal]), (b[nodal], a[nodal])):
-        found.add(row, row, 1.0, -1, nodal, value[nodal])
-        found.add(row, other, -1.0, -1, nodal, value[nodal])
+        found.add(row, row, 1.0, -1, nodal)
+        found.add(row, other, -1.0, -1, nodal)
     column = own[branch]
     found.add(a[branch], column, 1.0)
     found.add(b[branch], column, -1.0)
@@ -180,15 +174,13 @@ def equations(
     for node in pinned.tolist():
         outside = triplets[0] != node - 1
         triplets = tuple(t[outside] for t in triplets)
-        ends = (node - 1, node - 1, 1.0, -1, -1, np.nan)
+        ends = (node - 1, node - 1, 1.0, -1, -1)
         triplets = tuple(np.append(t, end) for t, end in zip(triplets, ends))
     diode = np.flatnonzero(kind == DIODE)
     loads = _loads(arrays, diode.size)
-    rows, columns, share, gain, under, ohms = triplets
+    rows, columns, share, gain, under = triplets
     values = term_values(value, share, gain, under)
-    return Equations(
-        size, rows, columns, values, share, gain, under, ohms, own, diode, a[diode], b[diode], loads, pinned
-    )
+    return Equations(size, rows, columns, values, share, gain, under, own, diode, a[diode], b[diode], loads, pinned)
 
 
 def of_resistances(
@@ -204,10 +196,8 @@ def of_resistances(
     branch, inside = _roles(arrays, varying)[1], eq.own >= 0
     if branch.size != int(inside.sum()) or not inside[branch].all():
         return None
-    ohm, nodal = eq.ohm.copy(), np.isfinite(eq.ohm)
-    ohm[nodal] = value[eq.under[nodal]]
     entry = term_values(value, eq.share, eq.gain, eq.under)
-    return eq._replace(value=entry, ohm=ohm, load=_loads(arrays, eq.diode.size))
+    return eq._replace(value=entry, load=_loads(arrays, eq.diode.size))
 
 
 class RightSide:
@@ -292,27 +282,26 @@ def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np
 def _controlled(arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law]) -> tuple[np.ndarray, ...]:
     """Triplets of the rows of controlled elements: own quantity − gain · control = constant."""
     kind, first, second, value, _ = arrays
-    found: list[tuple[int, int, float, int, int, float]] = []
+    found: list[tuple[int, int, float, int, int]] = []
 
     def voltage(row: int, plus: int, minus: int, share: float, gain: int = -1, under: int = -1) -> None:
-        ohm = math.inf if under >= 0 else math.nan
-        found.append((row, plus - 1, share, gain, under, ohm))
-        found.append((row, minus - 1, -share, gain, under, ohm))
+        found.append((row, plus - 1, share, gain, under))
+        found.append((row, minus - 1, -share, gain, under))
 
     for k, law in laws.items():
         row, gain = int(own[k]), -1 if np.isnan(value[k]) else k
         if law.quantity is Quantity.VOLTAGE:
             voltage(row, int(first[k]), int(second[k]), 1.0)
         elif law.quantity is Quantity.CURRENT:
-            found.append((row, row, 1.0, -1, -1, math.nan))
+            found.append((row, row, 1.0, -1, -1))
         for coefficient, plus, minus in law.voltages:
             voltage(row, plus, minus, -coefficient, gain)
         for coefficient, e in law.currents:
             if own[e] >= 0:
-                found.append((row, int(own[e]), -coefficient, gain, -1, math.nan))
+                found.append((row, int(own[e]), -coefficient, gain, -1))
             elif kind[e] == RESISTOR:
                 voltage(row, int(first[e]), int(second[e]), -coefficient, gain, int(e))
-    return tuple(np.array(part) for part in zip(*found)) if found else (np.zeros(0),) * 6
+    return tuple(np.array(part) for part in zip(*found)) if found else (np.zeros(0),) * 5
 
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:

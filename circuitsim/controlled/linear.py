@@ -74,9 +74,8 @@ class Pattern:
         v = np.ones(d) if conducting is None else conducting.astype(float)
         i = -eq.load if conducting is None else np.where(conducting, 0.0, 1.0)
         value, share = (np.concatenate([part, v, -v, i])[self._order] for part in (eq.value, eq.share))
-        ohm = np.concatenate([eq.ohm, np.full(3 * d, np.nan)])[self._order]
         gain, under = (np.append(part, np.full(3 * d, -1))[self._order] for part in (eq.gain, eq.under))
-        return Terms(value, self._column, self._row, self._ends, ohm, share, gain, under)
+        return Terms(value, self._column, self._row, self._ends, share, gain, under)
 
 
 class Terms(NamedTuple):
@@ -88,7 +87,7 @@ class Terms(NamedTuple):
         Sorted by row.
     ends : (size + 1,) int array
         Where each row begins, and the last one ends.
-    ohm, share, gain, under : (nnz,) arrays
+    share, gain, under : (nnz,) arrays
         As in `Equations`.
     """
 
@@ -96,7 +95,6 @@ class Terms(NamedTuple):
     column: np.ndarray
     row: np.ndarray
     ends: np.ndarray
-    ohm: np.ndarray
     share: np.ndarray
     gain: np.ndarray
     under: np.ndarray
@@ -106,18 +104,17 @@ class Terms(NamedTuple):
         rows = np.concatenate([self.row, row])
         order = np.argsort(rows, kind="stable")
         none, ends = np.full(row.size, -1), np.searchsorted(rows[order], np.arange(self.ends.size))
-        values, columns, ohm, share, gain, under = (
+        values, columns, share, gain, under = (
             np.append(own, more)[order]
             for own, more in (
                 (self.value, value),
                 (self.column, column),
-                (self.ohm, np.full(row.size, np.nan)),
                 (self.share, value),
                 (self.gain, none),
                 (self.under, none),
             )
         )
-        return Terms(values, columns, rows[order], ends, ohm, share, gain, under)
+        return Terms(values, columns, rows[order], ends, share, gain, under)
 
     def matrix(self) -> csr_matrix:
         """The matrix in double precision."""

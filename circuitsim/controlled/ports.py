@@ -55,22 +55,16 @@ class Hybrid(NamedTuple):
         Ports described by −v (y is ρ i); the others by ρ i (y is −v).
     constant : (d,) float array
         V; zero where rounding hides its sign.
-    clear : bool
-        Whether it hides none.
     matrix : (d, d) float array
         Without a unit.
     inverse : (d, d) float array
         z of the ports from z of the base.
-    rounding : (d,) float array
-        By what the constant may be off, V.
     """
 
     base: np.ndarray
     constant: np.ndarray
-    clear: bool
     matrix: np.ndarray
     inverse: np.ndarray
-    rounding: np.ndarray
 
     def conducting(self, basic: np.ndarray) -> np.ndarray:
         """Diodes that conduct where these z are basic (d,)."""
@@ -99,7 +93,7 @@ def hybrid(p: np.ndarray, q: np.ndarray) -> Hybrid:
     taken, sign = base[:, None], np.where(base, -1.0, 1.0)
     inverse = np.linalg.inv(np.where(taken, p, q))
     # z of the base is sign (near0 + near z); y is −sign (far0 + far z).
-    return Hybrid(base, zero, True, -sign[:, None] * (np.where(taken, q, p) @ inverse) * sign, inverse, zero)
+    return Hybrid(base, zero, -sign[:, None] * (np.where(taken, q, p) @ inverse) * sign, inverse)
 
 
 @np.errstate(invalid="ignore", over="ignore")
@@ -124,7 +118,7 @@ def with_constant(found: Hybrid, ports: Ports) -> Hybrid:
     near_rounding, far_rounding = np.where(base, ports.dv, ports.di), np.where(base, ports.di, ports.dv)
     rounding = far_rounding + np.abs(far) @ (np.abs(found.inverse) @ near_rounding)
     hidden = (np.abs(constant) <= rounding) & (rounding > 0.0)
-    return found._replace(constant=np.where(hidden, 0.0, constant), clear=not hidden.any(), rounding=rounding)
+    return found._replace(constant=np.where(hidden, 0.0, constant))
 
 
 def ports_from_base(found: Hybrid, ports: Ports, basic: np.ndarray) -> np.ndarray | None:
