@@ -76,3 +76,13 @@ def test_text_and_json_show_the_word(capsys: pytest.CaptureFixture[str], tmp_pat
     assert found["real"] == [0.0, 0.0]
     assert main(["-q", "ac", str(deck), "--poles", "--format", "table"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "marginal"
+
+
+def test_a_pole_that_rounding_alone_puts_on_the_axis_says_so() -> None:
+    """A tank behind half a farad loses 1e-31 of its energy in a period: no 30 digits tell it from none."""
+    cards = "V1 a 0 1\nR1 a b 1k\nC1 b 0 .5\nL1 b c 1n\nC2 c 0 1p\nR2 c b 1e24\n"
+    found = poles(circuitsim.loads(f"t\n{cards}"))
+    tank = np.abs(found.values) > 1.0
+    assert found.stability in ("stable", "marginal")
+    assert (found.bounds[tank] < 1e-20 * np.abs(found.values[tank])).all()
+    assert (found.rounding > 0.0) == (found.stability == "marginal")
