@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck
+from circuitsim.cli.deck import add_deck, report
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
-    from circuitsim.time_domain import TransientResult
+    from circuitsim.time_domain import ImplicitResult, TransientResult
     from circuitsim.time_domain.deck import fourier_requested, requested, run_setting, setting
     from circuitsim.time_domain.measure import check_measurements
 
@@ -130,10 +130,17 @@ def run(args: argparse.Namespace) -> int:
             raise
         finally:
             line.close()
-    if interrupt.asked:
+        more, ended = dict[str, float | None](), interrupt.asked
+        if not ended and isinstance(found, ImplicitResult):
+            line = LateProgress("accuracy")
+            more["difference"] = found.difference = found.compared(interrupt.watch(line))
+            line.close()
+    if ended:
         wanted, harmonics = measurable(found, wanted, names), []
-    show(args, deck, probes, found, wanted, {}, harmonics, outside)
-    if interrupt.asked:
+    show(args, deck, probes, found, wanted, more, harmonics, outside)
+    if not ended:
+        report(found.warnings)
+    else:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED
     return 0

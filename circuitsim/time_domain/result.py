@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.errors import UsageError
+from circuitsim.errors import Problem, UsageError
 from circuitsim.formats.rich import repr_html
 from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.kernels import time_kernel
@@ -241,7 +241,13 @@ class TransientResult:
     stop : float
         End of the run, s.
     origin : Origin
+    difference : float or None
+        Of implicit runs; see `circuitsim.time_domain.ImplicitResult`.
+    warnings : tuple of Problem
     """
+
+    difference: float | None = None
+    warnings: tuple[Problem, ...] = ()
 
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -14,7 +15,17 @@ from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import Pulse, Sine, Switch, implicit_result, measure, transient
+from circuitsim.time_domain import (
+    ImplicitResult,
+    Pulse,
+    Sine,
+    Switch,
+    Value,
+    implicit_result,
+    measure,
+    transient,
+    waveform_gradient,
+)
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.implicit_step import third_order_step
@@ -242,3 +253,40 @@ def test_the_rule_and_what_is_refused() -> None:
         _ = found.segments
     with pytest.raises(UsageError, match="times must lie"):
         found.voltage("out", times=[2.0])
+
+
+OSCILLATOR = """an LC circuit that nothing damps
+L1 a 0 {henry!r} IC={begin!r}
+C1 a 0 {farad!r}
+E1 b 0 a 0 2
+R1 b 0 1k
+.tran {step!r} {stop!r} UIC
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_difference_from_a_run_at_a_tenth_of_the_accuracy(seed: int) -> None:
+    """Against the cosine: what the result says of itself, and where it warns."""
+    r = random.Random(seed)
+    henry, farad, begin = 10.0 ** r.uniform(-6.0, 0.0), 10.0 ** r.uniform(-9.0, -3.0), r.uniform(0.1, 2.0)
+    omega = 1.0 / math.sqrt(henry * farad)
+    stop, points, accuracy = r.uniform(1.0, 60.0) / omega, r.choice((10, 100)), 10.0 ** r.randint(-7, -4)
+    text = OSCILLATOR.format(henry=henry, farad=farad, begin=begin, step=stop / points, stop=stop)
+    found = run_deck(read_deck_text(text), accuracy=accuracy)
+    assert isinstance(found, ImplicitResult)
+    off = np.abs(found.current("L1") / begin - np.cos(omega * found.times)).max()
+    assert found.difference == pytest.approx(max(off, found.difference or 0.0), rel=0.4, abs=0.1 * accuracy)
+    assert bool(found.warnings) is bool((found.difference or 0.0) > accuracy)
+    for warning in found.warnings:
+        assert warning.kind == "accuracy" and "a tenth of the accuracy" in warning.message
+        better = run_deck(read_deck_text(text), accuracy=float(warning.hint.split()[-1]))
+        assert np.abs(better.current("L1") / begin - np.cos(omega * better.times)).max() < 3.0 * accuracy
+
+
+def test_no_difference_of_large_circuits_or_within_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = OSCILLATOR.format(henry=1e-3, farad=1e-6, begin=1.0, step=1e-5, stop=1e-4)
+    large = text + "".join(f"R{k} a n{k} 1k\nC{k} n{k} 0 1n\n" for k in range(2, 60))
+    assert run_deck(read_deck_text(large)).difference is None
+    monkeypatch.setattr(ImplicitResult, "compared", None)  # nobody asks by itself
+    run = run_deck(read_deck_text(text))
+    assert run.certificate.certified and waveform_gradient(run, [Value("v(a)", 5e-5)], ["L1"]).values.size == 1

@@ -48,7 +48,7 @@ C1 n 0 {farad} IC={begin}
 
 @pytest.mark.parametrize("seed", [0, 4, 8, 9, 13, 17, 10, 3])
 def test_random_circuits_at_random_times(seed: int) -> None:
-    title, off = check(seed)
+    title, off, _ = check(seed)
     assert off < OFF, title
 
 
