@@ -19,6 +19,7 @@ from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.expansion import Expansion, same_shape
+from circuitsim.engine.steady_state import SMALLEST
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
 from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
@@ -288,7 +289,7 @@ def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolera
         unique[k] = point.unique[list(expansion.parts[k])].all()
         if not isinstance(device, SmoothDevice):  # those have the values that Newton's method has found
             exact[k] = device
-    least = NOTHING if len(exact) < len(devices) else 0.0
+    least = NOTHING if len(exact) < len(devices) else SMALLEST
     around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
     _, first, second, _, _ = circuit.arrays()
     for k, device in exact.items():

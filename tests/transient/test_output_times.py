@@ -109,3 +109,13 @@ def _constant(found: TransientResult) -> float:
     """R C at the inverting input, s."""
     value = found.circuit.arrays().value
     return float(value[found.circuit.element_index("R3")] * value[found.circuit.element_index("C1")])
+
+
+@pytest.mark.parametrize("step", ["2m", "0.1m"])
+def test_the_far_end_of_a_line_at_rest(step: str) -> None:
+    """In the first instant a node has a billionth of the one before it: beyond the 32nd less than doubles hold."""
+    text = "a line\nV1 in 0 PULSE(0 5 0 1u 1u 3m 10m)\nR0 in n0 0.1\n.model dd D(VFWD=0.7 RON=0.1 ROFF=1meg)\n"
+    for k in range(40):
+        text += f"C{k} n{k} 0 1u\nR{k + 1} n{k} n{k + 1} 1\nD{k} n{k} 0 dd\n"
+    found = run_deck(read_deck_text(f"{text}R99 n40 0 1\n.tran {step} 2m\n"), method="implicit")
+    assert found.certificate.certified and 0.3 < found.voltage("n0")[-1] < 5.0
