@@ -66,5 +66,6 @@ def test_the_site_has_every_public_name_and_figure(tmp_path: Path) -> None:
     for path in notebooks:  # executed by the build, which a failing cell ends
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         assert not any(cell.get("outputs") for cell in cells), f"{path.name}: outputs are not committed"
-        assert (tmp_path / f"site/notebooks/{path.stem}.html").read_text(encoding="utf-8").count("<svg") >= 2
+        shown = (tmp_path / f"site/notebooks/{path.stem}.html").read_text(encoding="utf-8")
+        assert shown.count("<svg") + shown.count("<img") >= 2
     assert (tmp_path / "site/search.html").is_file() and (tmp_path / "site/searchindex.js").stat().st_size > 100_000

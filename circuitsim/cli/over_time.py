@@ -148,9 +148,14 @@ def show(
 
 
 def answerable(
-    circuit: Circuit, shown: tuple[float, float], texts: Sequence[str], names: Mapping[str, float]
+    circuit: Circuit,
+    shown: tuple[float, float],
+    texts: Sequence[str],
+    names: Mapping[str, float],
+    varied: Sequence[str] = (),
 ) -> tuple[list[str], list[str]]:
-    """The measurements of a deck that a run can answer, and those that lie outside it; a warning says why.
+    """The measurements of a deck that a run can answer, and those that lie outside it; a warning says why. ``varied``:
+    names that have another value in each of several runs.
 
     Raises
     ------
@@ -166,9 +171,9 @@ def answerable(
         try:
             if missing:
                 raise UsageError(f"measurement {text!r}: {', '.join(missing)} is not measured")
-            check_measurements(circuit, shown, [*found, text], names)
+            check_measurements(circuit, shown, [*found, text], names, varied)
         except UsageError as error:
-            check_measurements(circuit, (0.0, math.inf), [*found, *outside, text], names)
+            check_measurements(circuit, (0.0, math.inf), [*found, *outside, text], names, varied)
             print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
             outside.append(text)
         else:

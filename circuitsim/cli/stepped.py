@@ -49,7 +49,8 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     from circuitsim.time_domain.stepped import transient_sweep
 
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
-    wanted, _ = answerable(own.circuit, (own.begin, own.grid.stop), requested(deck), lower_names(deck))
+    span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters follow others
+    wanted, _ = answerable(own.circuit, span, requested(deck), lower_names(deck), moving)
     wanted += shown.measure
     line = LateProgress("tran")
     with Interrupt() as interrupt:

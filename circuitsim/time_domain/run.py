@@ -146,10 +146,10 @@ def transient(
                 "state others"
             )
         return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
-    if circuit.dynamics is not None:
+    if circuit.dynamics is not None and stop is not None:  # without an end the times below are an error
         from circuitsim.time_domain.deck import stated
 
-        grid = Grid(step or (stop or 0.0) / ((points or POINTS) - 1 or 1), stop or 0.0)
+        grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
         circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
         max_step = min(max_step or np.inf, longest) if longest else max_step
     if not isinstance(waveforms, Mapping):

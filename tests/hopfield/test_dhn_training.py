@@ -183,6 +183,7 @@ def test_the_command(tmp_path, capsys):
     )
     assert "stationary within " in printed.out and printed.err == ""
     assert sorted(file.name for file in whole.iterdir()) == [
+        ".lock",
         "checkpoint.npz",
         "config.json",
         "history.csv",

@@ -94,8 +94,8 @@ def flattened(name: str) -> tuple[str, dict[str, str], Model]:
     text = circuitsim.dumps(circuitsim.load(NETLISTS / f"{name}.cir"))
     found = re.search(r"^\.model \S+ D\(is=(\S+) n=(\S+)\)$", text, re.MULTILINE)
     model = Model(float(found[1]), float(found[2])) if found else NEAR_IDEAL
-    assert text.endswith(".op\n.end\n")
-    return text.removesuffix(".op\n.end\n") + options(name) + CONTROL, {}, model
+    assert text.endswith("\n.end\n")
+    return text.removesuffix(".end\n").removesuffix(".op\n") + options(name) + CONTROL, {}, model
 
 
 def options(name: str) -> str:

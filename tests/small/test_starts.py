@@ -97,7 +97,6 @@ def crowd(count: int) -> tuple[BatchSolver, np.ndarray]:
 
 
 def test_samples_begin_with_the_one_before_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("circuitsim.analysis.batch.MOST_PORTS", 0)
     monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
     solver, x = crowd(50)
     whole = solver.solve(x, threads=1)

@@ -120,7 +120,6 @@ def test_an_event_that_does_not_happen(sine: TransientResult) -> None:
     [
         ("m AVG v(b) FORM=1m", "does not belong"),
         ("m MAX v(nowhere)", "nowhere"),
-        ("m AVG v(b) TO=3", "outside the run"),
         ("m TRIG v(b) VAL=1 RISE=1", "missing"),
         ("m PARAM='2*other'", "no number"),
     ],
@@ -136,6 +135,18 @@ def test_a_measurement_in_error_is_refused_before_the_run(
     for path in (deck, alone):
         assert main(["tran", str(path)]) == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", [".step param x 1 2 1\n", ""], ids=["steps", "alone"])
+def test_a_measurement_outside_the_run_fails_alone(
+    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deck = tmp_path / "d.cir"
+    cards = f"{step}.tran 10u 2m uic\n.meas tran m AVG v(b) TO=3\n.meas tran top MAX v(b)\n.end\n"
+    deck.write_text("*\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n" + cards)
+    assert main(["tran", str(deck), "--format", "csv"]) == 0
+    out, said = capsys.readouterr()
+    assert "3 lies outside the run" in said and "0.864665" in said and len(out.splitlines()) > 200
 
 
 def test_times_that_a_sweep_varies_are_not_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
