@@ -94,7 +94,9 @@ def summed(piece, j):
     rounding = ROUNDING * (abs(c[0]) + abs(c[1]) + abs(c[2]))
     while many > 1 and abs(c[many - 1]) <= rounding:
         many -= 1
-    piece.many[j], piece.tail[j] = many, max(abs(c[POINTS - 1]), abs(c[POINTS - 2]))
+    piece.many[j] = many
+    # Coefficients of a part that is over before the first node fall no faster than one by one: that many are as large.
+    piece.tail[j] = POINTS * max(abs(c[POINTS - 1]), abs(c[POINTS - 2]))
     piece.rest[j], piece.last[j] = 0.0, c[0]
     for k in range(1, many):
         piece.rest[j] += abs(c[k])

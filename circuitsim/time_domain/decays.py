@@ -92,7 +92,7 @@ class Piece(NamedTuple):
         Last coefficients that are not resolved over the largest allowed ones; see `unresolved`.
     room : (WORK, s + c) float array
         Memory of `decay`.
-    of_states, of_slack : (2, q), (4, d) float arrays
+    of_states, of_slack : (3, q), (4, d) float arrays
         Memory for sums of all states, of all waveforms of events.
     """
 
@@ -125,7 +125,7 @@ def room_of(decays):
         np.zeros(d, np.bool_),
         np.zeros(1 + decays.rate.shape[1]),
         np.zeros((WORK, n)),
-        np.zeros((2, decays.states.shape[2])),
+        np.zeros((3, decays.states.shape[2])),
         np.zeros((4, d)),
     )
 
@@ -196,18 +196,21 @@ def states_resolved(decays, m, s, z, z_size, piece):
 
     Their sizes on the window, those of the run or of their values at its ends, are filled in.
     """
-    good, rows, tail, end = True, decays.states[m], piece.of_states[0], piece.of_states[1]
+    good, rows = True, decays.states[m]
+    tail, end, terms = piece.of_states[0], piece.of_states[1], piece.of_states[2]
     for i in range(end.size):
-        tail[i], end[i] = 0.0, z[s + i]
+        tail[i], end[i], terms[i] = 0.0, z[s + i], 0.0
     for j in range(s + decays.many[m]):
         for i in range(end.size):
             tail[i] += abs(rows[j, i]) * piece.tail[j]
             end[i] += rows[j, i] * piece.last[j]
+            terms[i] += abs(rows[j, i]) * piece.rest[j]
     for i in range(end.size):
         piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end[i]))
-        if tail[i] > RESOLVED * piece.peak[s + i]:
+        allowed = max(RESOLVED * piece.peak[s + i], STATE * terms[i])
+        if tail[i] > allowed:
             good = False
-            unresolved(rows, i, decays.many[m], s, tail[i], RESOLVED * piece.peak[s + i], piece)
+            unresolved(rows, i, decays.many[m], s, tail[i], allowed, piece)
     return good
 
 

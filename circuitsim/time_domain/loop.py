@@ -11,12 +11,12 @@ from circuitsim.time_domain.decay_series import to_nodes
 from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
-from circuitsim.time_domain.part_states import at_first, currents_of, first_value, later_errors
+from circuitsim.time_domain.part_states import STATE, at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
-from circuitsim.time_domain.window_lengths import too_long
+from circuitsim.time_domain.window_lengths import RESOLVED, UNSEEN, too_long
 from circuitsim.time_domain.windows import (
     AHEAD,
     ERROR,
@@ -228,6 +228,14 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     state_sizes(modes, m, walk, space.x_size, space.z_size)
     z_size = space.z_size
     if decays is not None:
+        s = walk.w.size
+        for k in range(modes.size[m]):
+            if modes.current.shape[2] == 0:
+                # Differences of voltages drive currents through small resistances.
+                z_size[s + k] *= STATE / RESOLVED
+            else:
+                # A current counts by itself: after an inductor's kick it may be all that flows through an open switch.
+                z_size[s + k] = UNSEEN / RESOLVED / STATE * parts.x_error[modes.place[m, k]]
         power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
     least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
@@ -317,7 +325,7 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
         if event >= 0 and decays.slack_whole[m, event]:
             missed = abs(event_value(decays, modes, m, event, walk, parts))
         currents_of(decays, m, walk.w, walk.w_size, parts, missed)
-        parts.holds[0], parts.mode[0] = decays.whole[1, 0], m
+        parts.holds[0], parts.mode[0] = modes.current.shape[2] == 0, m
 
 
 def without_current(modes, m, diode, walk):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.time_domain.decaying_parts import backward, decompose
-from circuitsim.time_domain.mode_kernels import Waves
+from circuitsim.time_domain.mode_kernels import Waves, blocking, inductors
 from circuitsim.time_domain.part_currents import link_flows, part_currents
-from circuitsim.time_domain.trees import CONDUCTING, CURRENT, FREE, VOLTAGE, C, L, R
+from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, VOLTAGE, C, L, R
 
 
 class Parting(NamedTuple):
@@ -31,7 +31,7 @@ class Parting(NamedTuple):
     slope : (k, s) float array
         Slopes of the states over w; those over y are −λ shape.
     current : (m, s + c) float array
-        Branch currents over w and y; (0, 0) where currents are the states.
+        Branch currents over w and y, branch voltages where currents are the states.
     value : (m,) float array
         Ω, F or H.
     resistors : (r,) int array
@@ -51,21 +51,27 @@ class Parting(NamedTuple):
     resistors: np.ndarray
 
 
-def of_inductors(role, of, waves, dependent, resistors):
+def of_inductors(net, role, of, shared, waves, dependent, resistors):
     """The decaying parts of a mode without capacitors.
+
+    From the voltages of the resistors, each with the digits of its own size: a small voltage at a large resistance is
+    no difference of inductor currents. Kirchhoff's voltage law and the fluxes give all others.
 
     Parameters
     ----------
+    net : Wiring
     role : (m,) int array
     of : Given
         With the resistances of the mode.
+    shared : float array
+        As in `circuitsim.time_domain.mode_kernels.blocking`.
     waves : Waves
     dependent : (m, k + s) float array
         See `circuitsim.time_domain.modes.Mode`.
     resistors : (r,) int array
         Elements.
     """
-    n, s = waves.system.shape[0], of.system.shape[0]
+    m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
     k, flow = n - s, np.zeros((resistors.size, n))
     for r in range(resistors.size):
         scale = math.sqrt(of.value[resistors[r]])
@@ -79,7 +85,39 @@ def of_inductors(role, of, waves, dependent, resistors):
                 if waves.current[e, i] != 0.0:
                     for c in range(s):
                         push[i, c] -= waves.current[e, i] * waves.voltage[e, k + c]
-    return decomposed(of, dependent, flow, push)
+    found = decomposed(of, dependent, flow, push)
+    many = found.rate.size
+    voltage, rate = np.zeros((m, s + many)), np.zeros((m, s + many))
+    for r in range(resistors.size):
+        scale = math.sqrt(of.value[resistors[r]])
+        for c in range(s + many):
+            voltage[resistors[r], c] = scale * found.current[r, c]
+    for e in of.sources:
+        for c in range(s):
+            if role[e] == VOLTAGE:
+                voltage[e, c] = waves.voltage[e, k + c]
+            else:
+                for i in range(s):
+                    rate[e, c] += waves.current[e, k + i] * of.system[i, c]
+    across = Waves(voltage, np.zeros((m, s + many)), np.zeros((s + many, s + many)))
+    inductors(net, of.value, of.coupling, rate, np.zeros((k, k)), across)
+    blocks = np.empty(m, np.bool_)
+    for e in range(m):
+        blocks[e] = role[e] == BLOCKING
+    blocking(net, blocks, shared, across)
+    return Parting(
+        found.rate,
+        found.start,
+        found.lift,
+        found.weight,
+        found.drive,
+        found.shape,
+        found.along,
+        found.slope,
+        voltage,
+        of.value,
+        found.resistors,
+    )
 
 
 def of_capacitors(net, role, of, shared, waves, dependent):

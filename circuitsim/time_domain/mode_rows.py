@@ -140,7 +140,7 @@ def filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
         if supply.capacitors:
             parts = of_capacitors(net, role, of, shared[1], waves, dependent)
         else:
-            parts = of_inductors(role, of, waves, dependent, supply.resistors)
+            parts = of_inductors(net, role, of, shared[0], waves, dependent, supply.resistors)
         parted(supply, conducting, parts, k, modes, pointer(decays), at)
     return DONE, many
 
@@ -282,18 +282,25 @@ def parted(supply, conducting, parting, k, modes, decays, at):
         for j in range(s):
             decays.states[at, j, i] = parting.along[i, j]
     over_parts(modes.slack[at], parting, c, decays.slack[at])
-    over_parts(modes.voltage[at], parting, c, decays.voltage[at])
-    if not supply.capacitors:
+    # What is whole: currents of capacitors' parts, voltages of inductors'.
+    if supply.capacitors:
+        over_parts(modes.voltage[at], parting, c, decays.voltage[at])
+        for j in range(s + c):
+            for e in range(parting.current.shape[0]):
+                decays.current[at, j, e] = parting.current[e, j]
+            for e in supply.resistors:
+                decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
+    else:
         over_parts(modes.current[at], parting, c, decays.current[at])
-        return
-    for j in range(s + c):
-        for e in range(parting.current.shape[0]):
-            decays.current[at, j, e] = parting.current[e, j]
-        for e in supply.resistors:
-            decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
+        for j in range(s + c):
+            for e in range(parting.current.shape[0]):
+                decays.voltage[at, j, e] = parting.current[e, j]
+            for e in supply.resistors:
+                decays.current[at, j, e] = parting.current[e, j] / parting.value[e]
     for j in range(conducting.size):
         on, control = conducting[j], j - d
-        whole = on if control < 0 else supply.control[control, 0] == 1
+        of_current = on if control < 0 else supply.control[control, 0] == 1
+        whole = of_current == supply.capacitors
         decays.slack_whole[at, j] = whole
         if whole:
             e = supply.diodes[j] if control < 0 else supply.control[control, 1]

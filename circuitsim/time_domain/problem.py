@@ -17,6 +17,7 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.mode_equations import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of, normal_tree
+from circuitsim.time_domain.proof import Elements
 from circuitsim.time_domain.sampled import Sampled
 from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
@@ -72,6 +73,7 @@ class Problem:
         self.device_parts = expansion.parts
         self.inner = np.array([k for own in expansion.parts.values() for k in own], dtype=np.int64)
         self.circuit = circuit = expansion.circuit
+        self.couplings = couplings
         self.own = _parts(circuit, couplings)
         self.switched = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
         self.switches = tuple(switches.values())
@@ -116,6 +118,8 @@ class Problem:
         found = np.zeros((2, self.parts.role.size), dtype=bool)
         if self.decays and (self.parts.role == Role.CAPACITOR).any():
             found[0, self.resistors], found[1] = True, True
+        elif self.decays:
+            found[0], found[1, self.resistors] = True, True
         return found
 
     def mode(self, conducting: np.ndarray) -> Mode:
@@ -145,6 +149,54 @@ class Problem:
         """States of all sources at a time, and their sizes: (s,) each."""
         found = [wave.states(np.array([time])) for wave in self.waveforms]
         return np.concatenate([state[0] for state, _ in found]), np.concatenate([size[0] for _, size in found])
+
+    def elements(self) -> Elements:
+        """The elements' laws, for the certificate."""
+        own, circuit = self.own, self.circuit
+        coils = np.flatnonzero((own.role == Role.INDUCTOR) | (own.role == Role.WINDING))
+        capacitors = np.flatnonzero(own.role == Role.CAPACITOR)
+        inductance = np.diag(own.value[coils])
+        mutual = mutual_inductances(
+            circuit, np.where(np.isin(np.arange(own.role.size), coils), own.value, 0.0), self.couplings
+        )
+        if mutual is not None:
+            inductance = inductance + mutual[np.ix_(coils, coils)]
+        return Elements(
+            circuit.names,
+            circuit.node_names,
+            own.first,
+            own.second,
+            self.resistors,
+            coils,
+            capacitors,
+            self.diodes,
+            self.sources,
+            own.role[self.sources] == Role.VOLTAGE,
+            [circuit.names[k] for k in self.switched],
+            inductance,
+            own.value[capacitors],
+            self.levels,
+        )
+
+    def levels(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values of `sources` (n, sources) at times (n,), and the sizes that they are rounding of."""
+        found = np.zeros((2, times.size, self.sources.size))
+        for k, wave in enumerate(self.waveforms[: self.sources.size]):
+            states, sizes = wave.states(times)
+            found[0, :, k], found[1, :, k] = states @ wave.row, sizes @ np.abs(wave.row)
+        return found[0], found[1]
+
+    def beyond(self, closed: np.ndarray, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
+        """How far the controls of switches, closed or not (…, switches), are beyond their thresholds, over the largest
+        of threshold and control; branch voltages and currents (…, m) with those of the controls."""
+        found = np.zeros(closed.shape)
+        for k, (switch, (by_current, place)) in enumerate(zip(self.switches, self.control.tolist())):
+            control = (current if by_current else voltage)[..., place]
+            on, off = switch.threshold + switch.hysteresis, switch.threshold - switch.hysteresis
+            wrong = np.where(closed[..., k], off - control, control - on)
+            size = max(abs(on), abs(off), float(np.abs(control).max(initial=0.0)))
+            found[..., k] = np.maximum(wrong, 0.0) / (size or 1.0)
+        return found
 
     def supply(self) -> Supply:
         """What modes are made from."""

@@ -1,59 +1,96 @@
-"""The certificate of a run: Kirchhoff's laws and the elements' laws at all output times, and the energy balance.
+"""The certificate of a run: each element's law and Kirchhoff's at all output times and at random times between events,
+and the energy balance.
 
-All are judged by what the run itself has at the place: the largest current at the node, the largest voltage in the
-loop, over all output times. The energy balance joins the times: what sources deliver is dissipated, stored or lost in
-jumps.
+It reads voltages and currents alone and shares no code with the methods. v = L di/dt and i = C dv/dt are judged without
+derivatives: on short intervals between events the change of flux or charge is the integral of voltage or current. Each
+violation is relative to what meets at the element at that time: the largest voltage (nodes to ground included) or
+current of the elements at its nodes, in the same interval. A pulse of gigavolts earlier in the run excuses nothing. The
+energy balance joins the times: what sources deliver is dissipated, stored or lost in jumps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from circuitsim.time_domain.modes import Parts, Role, normal_tree
-
+RESIDUE = 1e-5
+"""Least scale, of the largest anywhere at that time and of the largest at the place during the run: with a tolerance of
+1e-9 it is 50 units in the last place of what all is computed from, and of what has died out."""
 ROUNDING = 1e-3
-"""Voltages below this share of the largest one, or of R · the largest current, are rounding."""
+"""Least scale of a current, of the voltages at its nodes in its resistor: these are held to 1e-12 of each other."""
+SIGNS = 1e-2
+"""As `ROUNDING`, of signs: what decides them is no more than 1e-12 of the voltages and currents in the circuit."""
+INTERVALS = 24
+"""Most intervals by number of segments; a third as many more are by their lengths."""
+QUARTER = 0.25
+"""Length of an interval over that of its segment, whose waveforms `NODES` then integrate to rounding."""
+RESOLUTION = 1e3
+"""Least length of a segment in units in the last place of its time: no shorter one shows between two times."""
+GAUSS = np.polynomial.legendre.leggauss(10)
+SHARES = np.concatenate([[0.0], 0.5 * (1.0 + GAUSS[0]), [1.0]])
+"""Times of an interval, of its length: its ends and the nodes of Gauss and Legendre."""
+WEIGHTS = np.concatenate([[0.0], 0.5 * GAUSS[1], [0.0]])
+VALUES = 1e-1
+"""Share of the tolerance up to which the values at both ends of an interval may be off: what a slow state changes by in
+a short interval is a small difference of large values."""
 
 LAWS = {
     "kcl": "Kirchhoff's current law",
     "kvl": "Kirchhoff's voltage law",
-    "sources": "source voltages",
+    "sources": "the source's waveform",
     "resistors": "Ohm's law",
-    "diodes": "signs of diode currents and voltages",
+    "reactances": "v = L di/dt or i = C dv/dt",
+    "diodes": "the signs of its current and voltage",
     "complementarity": "complementarity",
-    "devices": "laws of devices",
+    "switches": "its control",
+    "devices": "its characteristic",
     "energy": "the energy balance",
 }
 """What the columns of a certificate are about."""
 
 
-def violations(columns: Iterable[tuple[str, float, float]]) -> str:
+class Place(NamedTuple):
+    """Where a law is violated most: the element or node, and the time, s."""
+
+    name: str
+    time: float
+
+
+def violations(columns: Iterable[tuple[str, float, float]], places: dict[str, Place] | None = None) -> str:
     """The laws of a certificate that are violated, from the name, size and tolerance of each column."""
-    wrong = [f"{LAWS[name]} by {size:.1e} (tolerance {most:.0e})" for name, size, most in columns if not size <= most]
+    wrong = []
+    for name, size, most in columns:
+        if not size <= most:
+            place = (places or {}).get(name)
+            where = "" if place is None else f" of {place.name} at {place.time:.9g} s"
+            wrong.append(f"{LAWS[name]}{where} by {size:.1e} (tolerance {most:.0e})")
     return "the waveforms fail their certificate, relative to the sizes there: " + ", ".join(wrong)
 
 
 class TransientCertificate(NamedTuple):
-    """Largest violations over all output times.
+    """Largest violations over all output times and random times between events.
 
     Attributes
     ----------
     kcl : float
-        Net current of a node over the largest current there during the run, at least `ROUNDING` of all voltages over
-        its resistances.
+        Net current of a node over the largest current there.
     kvl : float
-        Net voltage of a loop over the largest voltage in it during the run.
+        Net voltage of a loop over the largest voltage at that time, whose rounding coupled windings have.
+    sources : float
+        Distance of a source from its waveform, over the waveform's own size.
     resistors : float
-        v − R i over the largest |v| of the resistor during the run, at least `ROUNDING` of all voltages and of R · the
-        largest current.
+        v − R i over the largest voltage at the resistor's nodes.
+    reactances : float
+        Change of flux less ∫ v dt, over the time and the largest voltage at the inductor's nodes; change of charge less
+        ∫ i dt over the time and the largest current at the capacitor's nodes.
     diodes : float
-        Reverse current or forward voltage over the largest current at the node, voltage in the loop.
+        Reverse current or forward voltage over the largest current or voltage at the diode's nodes during the run.
     complementarity : float
         Smaller of |v| and |i| of a diode, each over these sizes.
+    switches : float
+        How far a control is on the wrong side of its switch's threshold, over the largest voltage or current there.
     energy : float
         What the energy balance misses, over the energy turned over.
     tolerance : float
@@ -61,9 +98,12 @@ class TransientCertificate(NamedTuple):
 
     kcl: float
     kvl: float
+    sources: float
     resistors: float
+    reactances: float
     diodes: float
     complementarity: float
+    switches: float
     energy: float
     tolerance: float
 
@@ -75,70 +115,244 @@ class TransientCertificate(NamedTuple):
     @property
     def violations(self) -> str:
         """What is violated, in words."""
-        return violations((name, size, self.tolerance) for name, size in zip(self._fields[:-1], self))
+        return self.violated({})
+
+    def violated(self, places: dict[str, Place]) -> str:
+        """`violations`, with the places."""
+        return violations(((name, size, self.tolerance) for name, size in zip(self._fields[:-1], self)), places)
 
 
-def certify(
-    parts: Parts,
-    diodes: np.ndarray,
-    voltage: np.ndarray,
-    current: np.ndarray,
-    ohms: np.ndarray,
-    imbalance: float,
-    tolerance: float,
-) -> TransientCertificate:
-    """The certificate of waveforms (n, m) in V and A, with the resistors' values (n, r), Ω, at the same times."""
-    m, r = parts.role.size, np.flatnonzero(parts.role == Role.RESISTOR)
-    # One row a branch: what follows runs along time.
-    across, through = np.ascontiguousarray(voltage.T), np.ascontiguousarray(current.T)
-    v, i = _peak(across), _peak(through)
-    steady = np.where((ohms == parts.value[r]).all(axis=0), parts.value[r], 0.0)
-    # Currents of a node that carries none are the rounding of all voltages in its resistors.
-    carried = i.copy()
-    carried[r] = np.maximum(i[r], ROUNDING * v.max(initial=0.0) / np.where(steady > 0.0, steady, np.inf))
-    at_node = np.zeros(parts.n_nodes)
-    np.maximum.at(at_node, parts.first, carried)
-    np.maximum.at(at_node, parts.second, carried)
-    ends = np.concatenate([parts.first, parts.second])
-    by_node = np.argsort(ends, kind="stable")
-    begins = np.append(0, np.bincount(ends, minlength=parts.n_nodes).cumsum())
-    signs, elements = np.where(by_node < m, 1.0, -1.0), by_node % m
-    incidence = sparse.csr_array((signs, elements, begins), shape=(parts.n_nodes, m))
-    net = _peak(incidence @ through)
-    tree = normal_tree(parts, np.zeros(m, dtype=np.int64))
-    around = _peak(across[tree.links] - tree.cut.T @ across[tree.twigs])
-    off = _peak(across[r] - ohms.T * through[r])
-    # A circuit whose voltages are all zero still has rounding: that of its currents in its resistors, not its switches.
-    largest = max(v.max(initial=0.0), ROUNDING * float(steady.max(initial=0.0)) * i.max(initial=0.0))
-    in_loop = np.where(tree.cut != 0.0, v[tree.twigs][:, None], 0.0).max(axis=0, initial=ROUNDING * largest)
-    in_loop = np.maximum(v[tree.links], in_loop)
-    met = np.maximum(at_node[parts.first[diodes]], at_node[parts.second[diodes]])
-    drops = across[diodes] / (largest or 1.0)
-    flows = through[diodes] / np.where(met > 0.0, met, 1.0)[:, None]
-    wrong = np.maximum(drops.max(initial=0.0), -flows.min(initial=0.0))
-    both = np.minimum(np.abs(drops, out=drops), np.abs(flows, out=flows)).max(initial=0.0)
-    law = _share(off, np.maximum(v[r], ROUNDING * np.maximum(largest, steady * i.max(initial=0.0))))
-    return TransientCertificate(
-        _largest(_share(net, at_node)),
-        _largest(_share(around, in_loop)),
-        _largest(law),
-        float(wrong),
-        float(both),
-        imbalance,
-        tolerance,
-    )
+class Elements(NamedTuple):
+    """What the laws of a circuit's elements are.
+
+    Attributes
+    ----------
+    names, nodes : sequence of str
+    first, second : (m,) int arrays
+        Terminals.
+    resistors, inductors, capacitors, diodes, sources : int arrays
+        Elements.
+    inductance : (l, l) float array
+        With mutual ones, H.
+    capacitance : (c,) float array
+        F.
+    is_voltage : (sources,) bool array
+    switches : sequence of str
+    levels : callable
+        Values of the sources (n, sources) at times (n,), and the sizes that they are rounding of.
+    """
+
+    names: Sequence[str]
+    nodes: Sequence[str]
+    first: np.ndarray
+    second: np.ndarray
+    resistors: np.ndarray
+    inductors: np.ndarray
+    capacitors: np.ndarray
+    diodes: np.ndarray
+    sources: np.ndarray
+    is_voltage: np.ndarray
+    switches: Sequence[str]
+    inductance: np.ndarray
+    capacitance: np.ndarray
+    levels: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def _peak(rows: np.ndarray) -> np.ndarray:
-    """Largest absolute value of each row."""
-    found: np.ndarray = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0))
+class Waves(NamedTuple):
+    """Waveforms at times (g, n): g intervals, or single times where n is 1.
+
+    Attributes
+    ----------
+    times : (g, n) float array
+    voltage, current : (g, n, m) float arrays
+    ohms : (g, n, r) float array
+        Of the resistors.
+    beyond : (g, n, switches) float array
+        How far a switch's control is on the wrong side of its threshold.
+    """
+
+    times: np.ndarray
+    voltage: np.ndarray
+    current: np.ndarray
+    ohms: np.ndarray
+    beyond: np.ndarray
+
+
+def intervals(starts: np.ndarray, stop: float) -> np.ndarray:
+    """Times (g, n) of intervals within some of the segments that begin at ``starts`` (n,), the same for the same
+    segments: as many long as short ones, and as many more where most of the time is spent."""
+    ends = np.append(starts[1:], stop)
+    length = ends - starts
+    usable = np.flatnonzero(length > RESOLUTION * np.spacing(ends))
+    if not usable.size:
+        return np.zeros((0, SHARES.size))
+    draw = np.random.default_rng(usable.size)
+    chosen = draw.choice(usable, min(INTERVALS, usable.size), replace=False)
+    long = np.searchsorted(starts, stop * draw.random(INTERVALS // 3), side="right") - 1
+    chosen = np.concatenate([chosen, long[np.isin(long, usable)]])
+    begin = starts[chosen] + (1.0 - QUARTER) * draw.random(chosen.size) * length[chosen]
+    found: np.ndarray = begin[:, None] + QUARTER * length[chosen, None] * SHARES
     return found
 
 
-def _share(size: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """``size`` / ``scale``; 0 where both are zero."""
-    return np.divide(size, scale, out=np.where(size > 0.0, np.inf, 0.0), where=scale > 0.0)
+class _Judge:
+    """The largest violations so far, and where they are."""
+
+    def __init__(self) -> None:
+        self.worst = dict.fromkeys(TransientCertificate._fields[:-2], 0.0)
+        self.places: dict[str, Place] = {}
+
+    def take(self, law: str, off: np.ndarray, scale: np.ndarray, times: np.ndarray, names: Sequence[str]) -> None:
+        """Violations (g, n, k) of elements with these names, and what they are relative to."""
+        size = np.divide(off, scale, out=np.where(off == 0.0, 0.0, np.inf), where=scale > 0.0)
+        if not size.size:
+            return
+        at = np.unravel_index(np.argmax(np.where(np.isnan(size), np.inf, size)), size.shape)
+        if not size[at] <= self.worst[law]:
+            self.worst[law] = float(size[at])
+            self.places[law] = Place(names[int(at[2])], float(np.broadcast_to(times[..., None], size.shape)[at]))
 
 
-def _largest(shares: np.ndarray) -> float:
-    return float(shares.max(initial=0.0))
+def certify(
+    of: Elements, output: Waves, between: Waves, imbalance: float, tolerance: float
+) -> tuple[TransientCertificate, dict[str, Place]]:
+    """The certificate of waveforms at output times and in intervals between events, and where each law is violated
+    most."""
+    judge = _Judge()
+    sizes = [_sizes(of, waves) for waves in (output, between)]
+    # What the place has seen at output times and in the intervals; pulses that are over before one are not in it.
+    run = [np.maximum(*(own[k].max(axis=(0, 1), initial=0.0) for own in sizes)) for k in range(2)]
+    carried = _carried(of, output, between)
+    for waves, (drop, flow, potential) in zip((output, between), sizes):
+        drop, flow = (
+            np.maximum(now, RESIDUE * np.maximum(now.max(axis=2, keepdims=True, initial=0.0), most))
+            for now, most in (
+                (own.max(axis=1, keepdims=True, initial=0.0), most) for own, most in zip((drop, flow), run)
+            )
+        )
+        _hold(judge, of, waves, drop, flow, potential, tolerance)
+        _signs(judge, of, waves, np.maximum(drop, run[0]), np.maximum(flow, carried))
+    return TransientCertificate(**judge.worst, energy=imbalance, tolerance=tolerance), judge.places
+
+
+def _carried(of: Elements, output: Waves, between: Waves) -> np.ndarray:
+    """What signs of currents (m,) are relative to: the largest currents of the run at the nodes, no less than those of
+    `SIGNS` times its largest voltage in resistances there, which is how diodes are judged by the exact method."""
+    most = np.maximum(*(np.abs(waves.current).max(axis=(0, 1), initial=0.0) for waves in (output, between)))
+    volts, ohms = np.abs(output.voltage).max(initial=0.0), output.ohms.max(axis=(0, 1))
+    most[of.resistors] = np.maximum(most[of.resistors], SIGNS * volts / ohms)
+    met = np.zeros(len(of.nodes))
+    for nodes in (of.first, of.second):
+        _into(met, nodes, most)
+    return np.maximum(met[of.first], met[of.second])
+
+
+def _sizes(of: Elements, waves: Waves) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each element the largest voltage and the largest current at its nodes (g, n, m), and the potentials of all
+    nodes (g, n, nodes)."""
+    potential = _potentials(of, waves.voltage)
+    ends = of.first, of.second
+    at_node = np.abs(potential)
+    for nodes in ends:
+        _into(at_node, nodes, np.abs(waves.voltage))
+    drop = np.maximum(at_node[..., of.first], at_node[..., of.second])
+    # A current is no less than the rounding of voltages in its resistor.
+    carried = np.abs(waves.current)
+    carried[..., of.resistors] = np.maximum(carried[..., of.resistors], ROUNDING * drop[..., of.resistors] / waves.ohms)
+    met = np.zeros(at_node.shape)
+    for nodes in ends:
+        _into(met, nodes, carried)
+    return drop, np.maximum(met[..., of.first], met[..., of.second]), potential
+
+
+def _into(at_node: np.ndarray, nodes: np.ndarray, own: np.ndarray) -> None:
+    """Take the largest values of the elements that end at each node."""
+    order = np.argsort(nodes, kind="stable")
+    begins = np.flatnonzero(np.diff(nodes[order], prepend=-1))
+    if begins.size:
+        here = nodes[order][begins]
+        at_node[..., here] = np.maximum(at_node[..., here], np.maximum.reduceat(own[..., order], begins, axis=-1))
+
+
+def _potentials(of: Elements, voltage: np.ndarray) -> np.ndarray:
+    """Potentials of all nodes along paths from ground; of floating parts from one of their nodes."""
+    around: list[list[tuple[int, int, float]]] = [[] for _ in of.nodes]
+    for k, (a, b) in enumerate(zip(of.first.tolist(), of.second.tolist())):
+        around[a].append((b, k, -1.0))
+        around[b].append((a, k, 1.0))
+    found = np.zeros((*voltage.shape[:-1], len(of.nodes)))
+    seen = set[int]()
+    for root in range(len(of.nodes)):
+        if root in seen:
+            continue
+        seen.add(root)
+        queue = [root]
+        for u in queue:
+            for v, k, sign in around[u]:
+                if v not in seen:
+                    seen.add(v)
+                    queue.append(v)
+                    found[..., v] = found[..., u] + sign * voltage[..., k]
+    return found
+
+
+def _hold(
+    judge: _Judge,
+    of: Elements,
+    waves: Waves,
+    drop: np.ndarray,
+    flow: np.ndarray,
+    potential: np.ndarray,
+    tolerance: float,
+) -> None:
+    """Hold all laws; ``drop`` and ``flow`` (g, 1, m) are what voltages and currents are relative to."""
+    v, i, times, names = waves.voltage, waves.current, waves.times, of.names
+
+    def named(chosen: np.ndarray) -> list[str]:
+        return [names[k] for k in chosen.tolist()]
+
+    net, met = np.zeros(potential.shape), np.zeros((*flow.shape[:-1], len(of.nodes)))
+    for nodes, sign in ((of.first, 1.0), (of.second, -1.0)):
+        for k, node in enumerate(nodes.tolist()):
+            net[..., node] += sign * i[..., k]
+        _into(met, nodes, flow)
+    judge.take("kcl", np.abs(net), met, times, of.nodes)
+    around, largest = (
+        v - potential[..., of.first] + potential[..., of.second],
+        drop.max(axis=2, keepdims=True, initial=0.0),
+    )
+    judge.take("kvl", np.abs(around), np.broadcast_to(largest, around.shape), times, names)
+    r = of.resistors
+    judge.take("resistors", np.abs(v[..., r] - waves.ohms * i[..., r]), drop[..., r], times, named(r))
+    judge.take("switches", waves.beyond, np.ones(waves.beyond.shape), times, of.switches)
+    if times.shape[1] == 1:
+        return
+    level, size = (own.reshape(*times.shape, -1) for own in of.levels(times.ravel()))
+    own = np.where(of.is_voltage, v[..., of.sources], i[..., of.sources])
+    judge.take("sources", np.abs(own - level), size, times, named(of.sources))
+    length = (times[:, -1] - times[:, 0])[:, None, None]
+    # Each time is rounded: what a waveform changes by in that enters its integral.
+    late = np.spacing(times[:, -1])[:, None, None] / length
+    for chosen, store, state, push, size, scale in (
+        (of.inductors, of.inductance, i, v, flow, drop),
+        (of.capacitors, np.diag(of.capacitance), v, i, drop, flow),
+    ):
+        kept, pushed = state[..., chosen], push[..., chosen]
+        change = (kept[:, -1:] - kept[:, :1]) @ store
+        missing = np.abs(change - length * (WEIGHTS @ pushed)[:, None])
+        values = tolerance * VALUES * size[..., chosen] @ np.abs(store)
+        allowed = length * (tolerance + late) * scale[..., chosen] + values
+        judge.take("reactances", tolerance * missing, allowed, times[:, :1], named(chosen))
+
+
+def _signs(judge: _Judge, of: Elements, waves: Waves, drop: np.ndarray, flow: np.ndarray) -> None:
+    """Hold diodes to their signs, relative to ``drop`` and ``flow`` (g, 1, m)."""
+    d = of.diodes
+    over, back = waves.voltage[..., d] / _nonzero(drop[..., d]), -waves.current[..., d] / _nonzero(flow[..., d])
+    one, names = np.ones(over.shape), [of.names[k] for k in d.tolist()]
+    judge.take("diodes", np.maximum(np.maximum(over, back), 0.0), one, waves.times, names)
+    judge.take("complementarity", np.minimum(np.abs(over), np.abs(back)), one, waves.times, names)
+
+
+def _nonzero(scale: np.ndarray) -> np.ndarray:
+    return np.where(scale > 0.0, scale, np.inf)

@@ -23,8 +23,8 @@ from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
-from circuitsim.time_domain.proof import certify
-from circuitsim.time_domain.result import TransientResult, evaluate
+from circuitsim.time_domain.proof import Waves, certify, intervals
+from circuitsim.time_domain.result import Segments, TransientResult, evaluate
 from circuitsim.time_domain.sampled import Sampled
 from circuitsim.time_domain.waveforms import Waveform, check_cycles
 
@@ -221,6 +221,17 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
     return np.append(grid.array(), stop)[:count]
 
 
+def _waves(problem: Problem, segments: Segments, times: np.ndarray) -> Waves:
+    """Waveforms at times (g, n) within a run, for its certificate."""
+    voltage, current, where = evaluate(segments, times.ravel())
+    m, r, shape = problem.own.role.size, problem.resistors, (*times.shape, -1)
+    closed = segments.conducting(where)[:, problem.diodes.size :]
+    ohms = np.tile(problem.own.value[r], (times.size, 1))
+    ohms[:, np.searchsorted(r, problem.switched)] = problem.ohms(closed)
+    beyond = problem.beyond(closed, voltage, current)
+    return Waves(times, *(own.reshape(shape) for own in (voltage[:, :m], current[:, :m], ohms, beyond)))
+
+
 def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:
     """The result of a run with its certificate.
 
@@ -230,17 +241,14 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
         The certificate fails.
     """
     problem, segments, energies = run.problem, run.segments(), run.energies()
-    voltage, current, where = evaluate(segments, times)
-    m = problem.own.role.size
-    ohms = np.broadcast_to(problem.own.value[problem.resistors], (times.size, problem.resistors.size))
-    if problem.switched.size:
-        ohms = ohms.copy()
-        places = np.searchsorted(problem.resistors, problem.switched)
-        ohms[:, places] = problem.ohms(segments.conducting(where)[:, problem.diodes.size :])
-    voltage, current = voltage[:, :m], current[:, :m]
-    found = certify(problem.own, problem.diodes, voltage, current, ohms, energies.imbalance, tolerance)
+    output = _waves(problem, segments, times[:, None])
+    between = _waves(problem, segments, intervals(segments.start, run.stop))
+    found, places = certify(problem.elements(), output, between, energies.imbalance, tolerance)
     if not found.certified:
-        raise ConvergenceError(f"{found.violations}; take the method implicit, or accept less with a larger tolerance")
+        raise ConvergenceError(
+            f"{found.violated(places)}; take the method implicit, or accept less with a larger tolerance"
+        )
+    voltage, current = output.voltage[:, 0], output.current[:, 0]
     waves = problem.terminals.of_parts(voltage, current)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(

@@ -92,7 +92,7 @@ def too_long(fixed, decays, m, z, z_size, parts, half):
             continue
         for j in range(s):
             away -= decays.held[m, c, j] * z[j]
-        last = LAST * math.exp(-decline(rate * half)) * abs(away)
+        last = POINTS * LAST * math.exp(-decline(rate * half)) * abs(away)
         if last > least[c]:
             count = max(count, halvings(rate * half, last / least[c] if least[c] > 0.0 else MOST))
     return count

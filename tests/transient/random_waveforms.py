@@ -139,3 +139,82 @@ def draw_coupled(
             if factor:
                 factors[first, second] = factor
     return circuit, waves, initial, switches, factors
+
+
+def draw_open(
+    seed: int, currents: bool = False
+) -> tuple[Circuit, dict[str, Waveform], dict[str, float], dict[str, Switch], float]:
+    """Inductors and capacitors of many decades behind 1 to 3 switches of 1 kΩ to 1 TΩ when open, which sources open
+    and close; the end of the run, s. Sources are lines between corners; ``currents`` lets them be current sources. No
+    capacitors in loops with sources, no inductors in cuts."""
+    r = random.Random(f"open {seed}")
+    n = r.randint(3, 6)
+    circuit = Circuit(f"open {seed}")
+    stop = 10.0 ** r.randint(-4, -1)
+    waves: dict[str, Waveform] = {}
+    initial: dict[str, float] = {}
+    switches: dict[str, Switch] = {}
+    part = list(range(n))
+
+    def joins(a: int, b: int) -> bool:
+        """Whether a capacitor or source leaves no loop; it is counted then."""
+        if part[a] == part[b]:
+            return False
+        part[:] = [part[a] if p == part[b] else p for p in part]
+        return True
+
+    def control() -> PiecewiseLinear:
+        times, values, level, at = [], [], r.choice((0.0, 1.0)), 0.0
+        for _ in range(r.choice((1, 1, 2))):
+            at += round(r.uniform(0.02, 0.45), 4) * stop
+            times += [at, at + r.choice((1e-3, 1e-6)) * stop]
+            values += [level, 1.0 - level]
+            at, level = times[-1], 1.0 - level
+        return PiecewiseLinear(times, values)
+
+    def ohm() -> float:
+        return float(f"{10.0 ** r.uniform(0.0, 4.0):.2g}")
+
+    many = r.randint(1, 3)
+    # Each node has a path of resistors and switches to ground.
+    for k in range(1, n):
+        a, b = k, r.randrange(k)
+        if len(switches) < many and r.random() < 0.5:
+            switches[f"S{len(switches)}"] = Switch(("0", "0"))
+            circuit.resistor(f"S{len(switches) - 1}", node(a), node(b), 1.0)
+        else:
+            circuit.resistor(f"R{k}", node(a), node(b), ohm())
+    while len(switches) < many:
+        circuit.resistor(f"S{len(switches)}", *two(r, n), 1.0)
+        switches[f"S{len(switches)}"] = Switch(("0", "0"))
+    for k in range(many):
+        circuit.voltage_source(f"Vc{k}", f"c{k}", "0", 0.0)
+        waves[f"Vc{k}"] = control()
+        off = 10.0 ** r.randint(3, 12)
+        switches[f"S{k}"] = Switch((f"c{k}", "0"), 0.5, 0.0, r.choice((0.1, 1.0, 10.0)), off)
+    kinds = r.choice(("L", "LC", "LC", "C"))
+    for k in range(r.randint(1, 2) if "L" in kinds else 0):
+        circuit.add("L", f"L{k}", *two(r, n), float(f"{stop * 10.0 ** r.uniform(-3.0, 3.0):.2g}"))
+        initial[f"L{k}"] = r.choice((0.0, 0.0, round(r.uniform(-2.0, 2.0), 2)))
+    for k in range(r.randint(1, 2) if "C" in kinds else 0):
+        a, b = r.sample(range(n), 2)
+        if joins(a, b):
+            circuit.add("C", f"C{k}", node(a), node(b), float(f"{stop * 10.0 ** r.uniform(-6.0, 0.0):.2g}"))
+            initial[f"C{k}"] = r.choice((0.0, 0.0, round(r.uniform(-20.0, 20.0), 1)))
+    for k in range(r.randint(1, 2)):
+        a, b = r.sample(range(n), 2)
+        if r.random() < 0.3 and currents:
+            circuit.current_source(f"I{k}", node(a), node(b), round(r.uniform(-0.1, 0.1), 3))
+        elif joins(a, b):
+            circuit.voltage_source(f"V{k}", node(a), node(b), round(r.uniform(-20.0, 20.0), 1))
+        else:
+            inner = f"s{k}"
+            circuit.voltage_source(f"V{k}", inner, node(a), round(r.uniform(-20.0, 20.0), 1))
+            circuit.resistor(f"Rs{k}", inner, node(b), ohm())
+        name = circuit.names[-1] if circuit.names[-1][0] in "VI" else circuit.names[-2]
+        if r.random() < 0.5:
+            level = 0.1 if name[0] == "I" else 20.0
+            waves[name] = PiecewiseLinear(
+                [0.0, 0.3 * stop, 0.31 * stop, 0.8 * stop], [level * round(r.uniform(-1.0, 1.0), 2) for _ in range(4)]
+            )
+    return circuit, waves, initial, switches, stop

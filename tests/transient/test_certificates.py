@@ -9,7 +9,7 @@ import pytest
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.proof import TransientCertificate
 
-EXACT = TransientCertificate(*[1e-16] * 6, tolerance=1e-9)
+EXACT = TransientCertificate(*[1e-16] * 9, tolerance=1e-9)
 IMPLICIT = ImplicitCertificate(*[1e-16] * 7, tolerance=1e-9, energy_tolerance=1e-4)
 
 

@@ -81,7 +81,8 @@ def parts_of(problem: Problem, mode: Mode) -> Parting:
     value[problem.switched] = problem.ohms(mode.conducting[d:])
     of, waves = supply.of._replace(value=value), Waves(mode.voltage, mode.current, mode.system)
     if not supply.capacitors:
-        return of_inductors(role, of, waves, mode.dependent, problem.resistors)
+        potentials = shared_of(mode.wiring, role)[0]
+        return of_inductors(mode.wiring, role, of, potentials, waves, mode.dependent, problem.resistors)
     currents = shared_of(mode.wiring, role)[1]
     return of_capacitors(mode.wiring, role, of, currents, waves, mode.dependent)
 
