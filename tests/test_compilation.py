@@ -277,7 +277,6 @@ def test_how_much_there_is_to_compile_of_waveforms(tmp_path: Path) -> None:
         "rectifier-bridge-smoothed",
         "buck-converter",
         "cockcroft-walton",
-        "clipper-1n4148",
     ],
 )
 def test_first_waveforms_compile_nothing(tmp_path: Path, name: str) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.errors import Problem, UsageError
+from circuitsim import errors
+from circuitsim.errors import UsageError
 from circuitsim.formats.rich import repr_html
 from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.kernels import time_kernel
@@ -243,11 +244,11 @@ class TransientResult:
     origin : Origin
     difference : float or None
         Of implicit runs; see `circuitsim.time_domain.ImplicitResult`.
-    warnings : tuple of Problem
+    warnings : tuple of circuitsim.errors.Problem
     """
 
     difference: float | None = None
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[errors.Problem, ...] = ()
 
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
