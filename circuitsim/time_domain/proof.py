@@ -139,7 +139,8 @@ class Elements(NamedTuple):
     is_voltage : (sources,) bool array
     switches : sequence of str
     levels : callable
-        Values of the sources (n, sources) at times (n,), and the sizes that they are rounding of.
+        Of the sources (n, sources) at times (n,): values, the sizes that they are rounding of, and what they change by
+        within the rounding of the times.
     """
 
     names: Sequence[str]
@@ -155,7 +156,7 @@ class Elements(NamedTuple):
     switches: Sequence[str]
     inductance: np.ndarray
     capacitance: np.ndarray
-    levels: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    levels: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Waves(NamedTuple):
@@ -327,9 +328,9 @@ def _hold(
     judge.take("switches", waves.beyond, np.ones(waves.beyond.shape), times, of.switches)
     if times.shape[1] == 1:
         return
-    level, size = (own.reshape(*times.shape, -1) for own in of.levels(times.ravel()))
+    level, size, late = (own.reshape(*times.shape, -1) for own in of.levels(times.ravel()))
     own = np.where(of.is_voltage, v[..., of.sources], i[..., of.sources])
-    judge.take("sources", np.abs(own - level), size, times, named(of.sources))
+    judge.take("sources", np.maximum(np.abs(own - level) - late, 0.0), size, times, named(of.sources))
     length = (times[:, -1] - times[:, 0])[:, None, None]
     # Each time is rounded: what a waveform changes by in that enters its integral.
     late = np.spacing(times[:, -1])[:, None, None] / length
