@@ -47,7 +47,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
     slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
     nonzero, where = aligned(2 * pixels * samples, dtype).reshape(2, -1), np.zeros(pixels, np.int32)
     # The nudged phases have twice as many samples.
-    twice, hidden = 2 * samples * n, PARTS * 2 * samples * n if last > 2 else PARTS * n
+    twice, hidden = 2 * samples * n, PARTS * 2 * samples * n
     sizes = {
         "tiles": 2 * pixels * columns_of(int(layout.units[1])),
         "inner": layout.size,
@@ -121,9 +121,9 @@ class Engine:
         self.samples = -(-batch // 4) * 4
         self.layout = lay_out(architecture.units)
         self.memory = allocate(self.layout, self.samples, self.dtype)
-        # Small matrices of one hidden layer are never shared: nothing more to compile for them.
-        shared = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.update_parts.size > 2
-        self.shared = threads > 1 and (shared or self.layout.several is not None)
+        # Small matrices are never shared: nothing more to compile for them.
+        large = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.update_parts.size > 2
+        self.shared = threads > 1 and large
         self.pending, self.changed = False, True
         nudges = strengths(learning.variant, learning.beta)
         lower, upper = min(nudges) < 0, max(nudges) > 0

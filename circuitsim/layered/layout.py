@@ -42,8 +42,6 @@ class Layout(NamedTuple):
         Where the shares of `blocks` begin.
     updates, update_parts
         The same for the blocks of all inner matrices: matrix and first row; one part where there are few.
-    several : None or True
-        None for one hidden layer. It is another type: kernels of such networks need not contain the sweeps of others.
     """
 
     units: np.ndarray
@@ -59,7 +57,6 @@ class Layout(NamedTuple):
     parts: np.ndarray
     updates: np.ndarray
     update_parts: np.ndarray
-    several: bool | None
 
 
 def lay_out(units: tuple[int, ...]) -> Layout:
@@ -99,7 +96,6 @@ def lay_out(units: tuple[int, ...]) -> Layout:
         _shares(len(sweeping), PARTS),
         table(updating),
         _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
-        None if last == 2 else True,
     )
 
 

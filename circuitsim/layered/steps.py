@@ -25,8 +25,7 @@ from circuitsim._vectors import (
     total,
 )
 from circuitsim.layered.layout import BLOCK, LANES
-from circuitsim.layered.pair import ALL, HIDDEN, NONE
-from circuitsim.layered.sweeps import sweep
+from circuitsim.layered.sweeps import ALL, HIDDEN, NONE, sweep
 from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, nonzero_inputs
 
 OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE = 0, 1, 2
@@ -42,11 +41,8 @@ def advance(memory, layout, samples, nonzero, threads):
     """Make the pending step of the first layer, sum it, multiply it with the ``nonzero`` pixels in ``slot[1]``."""
     m = memory
     run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.levels[255], m.tile_sums, m.product)
-    if threads is not None:
-        if m.tiles.size >= WORTH_THREADS:
-            all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
-        else:
-            all_tiles(m.tiles, layout.width[1], samples, *run)
+    if threads is not None and m.tiles.size >= WORTH_THREADS:
+        all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
     else:
         all_tiles(m.tiles, layout.width[1], samples, *run)
     for j in range(m.slot.shape[1]):
@@ -122,11 +118,8 @@ def update_inner(memory, layout, rates, samples, threads):
     """The step of the inner matrices from `diff` and `mean`, and their sums for each unit."""
     m, n = memory, layout.total
     parts = layout.update_parts.size - 1
-    if threads is not None:
-        if parts > 1:
-            all_updates_in_parallel(m, layout, rates, samples)
-        else:
-            all_updates(m, layout, rates, samples)
+    if threads is not None and parts > 1:
+        all_updates_in_parallel(m, layout, rates, samples)
     else:
         all_updates(m, layout, rates, samples)
     for k in range(0, n, LANES):

@@ -7,23 +7,38 @@ comes from memory once: products with the even layers, the rows' new states, pro
 
 from __future__ import annotations
 
+import numpy as np
 from numba import prange
 
 from circuitsim._vectors import (
     add,
+    div,
     fma,
     kernel,
     largest,
     load,
+    magnitude,
     maximum,
     minimum,
     mul,
     splat,
     store,
+    sub,
     total,
 )
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
-from circuitsim.layered.pair import ALL, HIDDEN, SMALLEST, larger, sweep_pair
+
+NONE, HIDDEN, ALL = 0, 1, 2
+"""Which units' moves a sweep measures."""
+
+SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+@kernel()
+def larger(moves, new, old, p, smallest):
+    """``moves`` or, where larger, |new − old| over |p| + |old|, lane by lane; ``smallest`` (> 0) makes 0/0 zero."""
+    scale = maximum(add(magnitude(p), magnitude(old)), smallest)
+    return maximum(moves, div(magnitude(sub(new, old)), scale))
 
 
 @kernel()
@@ -105,25 +120,29 @@ def scatter(inner, g, length, v, r, n, sums, s):
 
 
 @kernel()
-def clip_states(sums, v, inverse, low, high, place, first, count, o):
-    """New states of ``count`` units (a multiple of LANES) of one sample, from their numerators.
+def clip(sums, v, inverse, low, high, place, first, o, moves, measured, lanes):
+    """New states of ``lanes`` units of one sample, from their numerators; the largest relative moves are returned.
 
     ``first`` is the first unit, ``place`` its entry in ``inverse``, ``o`` that in the sample's states and numerators.
     """
-    for k in range(0, count, LANES):
-        p = mul(load(sums, o + k, LANES), load(inverse, place + k, LANES))
-        store(v, o + k, minimum(maximum(p, load(low, first + k, LANES)), load(high, first + k, LANES)))
+    p = mul(load(sums, o, lanes), load(inverse, place, lanes))
+    new = minimum(maximum(p, load(low, first, lanes)), load(high, first, lanes))
+    if measured:
+        moves = larger(moves, new, load(v, o, lanes), p, splat(v.dtype.type(SMALLEST), lanes))
+    store(v, o, new)
+    return moves
 
 
 @kernel()
-def clip_block(sums, v, inverse, low, high, place, first, o, moves, measured):
-    """`clip_states` of the units of one block of rows; the largest relative moves, lane by lane, are returned."""
-    p = mul(load(sums, o, BLOCK), load(inverse, place, BLOCK))
-    new = minimum(maximum(p, load(low, first, BLOCK)), load(high, first, BLOCK))
-    if measured:
-        moves = larger(moves, new, load(v, o, BLOCK), p, splat(v.dtype.type(SMALLEST), BLOCK))
-    store(v, o, new)
-    return moves
+def clip_layer(layer, layout, v, sums, inverse, low, high, samples, phase, measured):
+    """New states of a layer's units; returns the largest relative move."""
+    n, first, moves = layout.total, layout.at[layer], splat(v.dtype.type(0), LANES)
+    for b in range(samples):
+        place = phase[b // 4] * n + first
+        for k in range(0, layout.width[layer], LANES):
+            o = b * n + first + k
+            moves = clip(sums, v, inverse, low, high, place + k, first + k, o, moves, measured, LANES)
+    return largest(moves)
 
 
 @kernel()
@@ -164,7 +183,7 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
             for b in range(samples):
                 at = phase[b // 4] * n + unit
                 counted = measured == ALL or (measured == HIDDEN and layer < last)
-                moves = clip_block(sums, v, inverse, low, high, at, unit, b * n + unit, moves, counted)
+                moves = clip(sums, v, inverse, low, high, at, unit, b * n + unit, moves, counted, BLOCK)
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
                 stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
@@ -269,57 +288,33 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
         Units of the returned number, which costs divisions. A nudge moves the outputs at once, independently of the
         error of the state before it.
     """
-    return sweep_of(
-        layout.several,
-        layout,
-        inner,
-        base,
-        v,
-        sums,
-        inverse,
-        low,
-        high,
-        partial,
-        lanes,
-        moved,
-        samples,
-        phase,
-        threads,
-        measured,
-    )
-
-
-@kernel()
-def sweep_of(
-    several, layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, threads, measured
-):
-    """`sweep`, for one hidden layer (``several`` is None) or for more."""
-    if several is None:
-        return sweep_pair(layout, inner, base, v, inverse, low, high, lanes, samples, phase, measured)
     n, last = layout.total, layout.units.size - 1
     reset(layout, base, sums, samples, 1)
     if last % 2 == 0:
         outputs_to_hidden(layout, inner, v, sums, samples)
     given = (layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
-    if threads is not None:
-        all_parts_in_parallel(*given)
+    if last == 2:
+        # The only hidden layer has no rows of a matrix.
+        most = clip_layer(1, layout, v, sums, inverse, low, high, samples, phase, measured != NONE)
     else:
-        all_parts(*given)
-    most = inner.dtype.type(0)
-    for part in range(PARTS):
-        most = max(most, moved[part])
+        if threads is not None and layout.update_parts.size > 2:
+            all_parts_in_parallel(*given)
+        else:
+            all_parts(*given)
+        most = inner.dtype.type(0)
+        for part in range(PARTS):
+            most = max(most, moved[part])
     reset(layout, base, sums, samples, 0)
     if last % 2 == 0:
         hidden_to_outputs(layout, inner, v, sums, lanes, samples)
     for layer in range(2, last + 1, 2):
-        first = layout.at[layer]
-        for b in range(samples):
-            o = b * n + first
-            if layer < last:
+        if layer < last:
+            for b in range(samples):
+                o = b * n + layout.at[layer]
                 for k in range(0, layout.width[layer], LANES):
                     s = load(sums, o + k, LANES)
                     for part in range(PARTS):
                         s = add(s, load(partial, part * samples * n + o + k, LANES))
                     store(sums, o + k, s)
-            clip_states(sums, v, inverse, low, high, phase[b // 4] * n + first, first, layout.width[layer], o)
+        clip_layer(layer, layout, v, sums, inverse, low, high, samples, phase, False)
     return most
