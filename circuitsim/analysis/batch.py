@@ -109,8 +109,8 @@ class BatchSolver:
         stiffness : float
             Conductance across each output pair, S; negative while the energy stays convex.
         start : BatchSolution, optional
-            Diodes to start with: a solution of as many samples. Without it each sample starts with those of the one
-            before it, but the first of every 16 with none.
+            Diodes to start with: a solution of as many samples. Without it each sample of a circuit of at most 4,000
+            nodes starts with those of the one before it, but the first of every 16 with none.
         threads : int, optional
             Most threads; as many as the process may use, if not given. The result is the same.
 

@@ -90,10 +90,8 @@ def _sweep() -> str:
     import numpy as np
 
     import circuitsim
-    from circuitsim.analysis.tree_proof import tree_kernel
     from circuitsim.bench.families import make
 
-    tree_kernel.load()
     for family, unknowns, samples in BATCHES:
         circuit = make(family, unknowns, 0)
         sources = [name for name, kind in zip(circuit.names, circuit.arrays().kind.tolist()) if kind == VOLTAGE]

@@ -125,7 +125,7 @@ def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | N
     state = steps.new_state(plan, made.siemens, made.strength)
     v, offset = np.zeros((2, net.n_nodes))
     kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
-    injected = _injected(net)
+    injected = source_currents(net)
     tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
     begin, finish, arrange = kernel(_begin, m), kernel(_finish, m), kernel(_arrange, m)
     branch, room = net.branch[d], np.empty(d.size, dtype=np.int64)
@@ -190,7 +190,7 @@ def _alternated(net: Network, offset: np.ndarray, there: np.ndarray, state: step
     return factored
 
 
-def _injected(net: Network) -> np.ndarray:
+def source_currents(net: Network) -> np.ndarray:
     """Currents that sources inject into the nodes (n_nodes,), A."""
     amperes = net.source[net.sources]
     found = np.bincount(net.second[net.sources], amperes, net.n_nodes)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT
-from circuitsim.engine import nodal, potentials, tree
+from circuitsim.engine import nodal, potentials, steps, tree
 from circuitsim.engine.active_set import on_potentials, solve_active_set
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
@@ -17,7 +17,7 @@ from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.spanning import forest_of
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
-from circuitsim.solvers.linear import Supernodal
+from circuitsim.solvers.linear import Factored, Supernodal
 
 SMALLEST, LARGEST = 1e-290, 1e290
 """Magnitudes below the first count as zero, above the second are an error."""
@@ -72,29 +72,89 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
     return _in_range(net, SteadyState(current, drop, end.v, end.v_low, unique, iterations, point.converged))
 
 
+def linear_states(nets: list[Network], factored: Factored) -> list[SteadyState | None]:
+    """The steady states of a circuit without diodes for several sets of sources, columns of one factor; None where
+    corrected potentials do not prove them."""
+    one, on = nets[0], np.zeros(0, dtype=bool)
+    plan, made = one.resistances.wiring.topology, one.resistances
+    if not (_whole(one) and one.grounded and one.structure.resistors.size):
+        return [None] * len(nets)
+    state, need = steps.new_state(plan, made.siemens, made.strength), np.empty((plan.n, len(nets)))
+    offset, v = np.zeros((2, one.n_nodes))
+    for k, net in enumerate(nets):
+        kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
+        kernel(steps.start, v.size)(plan, nodal.source_currents(net), offset, state, on, v)
+        need[:, k] = state.change[:-1]
+    found = []
+    for net, x in zip(nets, factored.solve(need).T):
+        state.x[:] = x
+        found.append(_Doubled(net, state, on))
+        need[:, len(found) - 1] = found[-1].left
+    return [pairs.corrected(change, 2) for pairs, change in zip(found, factored.solve(need).T)]
+
+
+def _whole(net: Network) -> bool:
+    """Whether there are no loops of fixed voltages and no parts without ground."""
+    return not (net.structure.forest.closing.size or net.structure.references.size)
+
+
 def _proven(net: Network, start: nodal.Start) -> SteadyState | None:
     """The steady state from potentials in doubles, corrected once; None where that does not prove it."""
-    structure, plan, m, end = net.structure, net.resistances.wiring.topology, net.first.size, start.end
-    whole = not (structure.forest.closing.size or structure.references.size)
-    if end is None or not whole or not isinstance(net.laplacian, Supernodal):
+    end = start.end
+    if end is None or not _whole(net) or not isinstance(net.laplacian, Supernodal):
         return None
-    elements = potentials.Elements(
-        structure.arrays.kind, net.first, net.second, net.ohms, net.emf, net.source, net.sources, net.diodes
-    )
-    high, low, left = np.empty((2, net.n_nodes)), np.empty((2, net.n_nodes)), np.empty((2, plan.n + 1))
-    pairs = potentials.Pairs(high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1])
-    last = end.state.forest.last[plan.coordinate]
-    rounding = kernel(potentials.leave_over, m)(plan, elements, end.state, end.on, pairs)
-    if not rounding < np.inf:
+    found = _Doubled(net, end.state, end.on)
+    if not found.rounding < np.inf:
         return None
-    change = start.factored.solve(pairs.left[:-1])[last]
-    drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
-    total = kernel(potentials.correct, m)(plan, elements, end.state, end.on, change, rounding, pairs, drop, tight)
-    if not total < np.inf:
-        return None
-    carried = Carried(pairs.current, pairs.current_low, 4.0 * total / RESOLUTION)
-    current, unique = _with_loops(net, pairs.current, loop_currents(net, carried, net.diodes[tight]))
-    return _in_range(net, SteadyState(current, drop, pairs.v, pairs.v_low, unique, start.iterations + 1, True))
+    change = start.factored.solve(found.left)[end.state.forest.last]
+    return found.corrected(change, start.iterations + 1)
+
+
+class _Doubled:
+    """Potentials and currents of a circuit as pairs of doubles, from the potentials ``state.x`` of its super-nodes and
+    with the diodes ``on`` conducting.
+
+    Attributes
+    ----------
+    left : (n,) float array
+        What they leave over at the super-nodes, A.
+    rounding : float
+        Bound on their rounding, A; infinite where a diode conducts backwards.
+    """
+
+    def __init__(self, net: Network, state: steps.State, on: np.ndarray) -> None:
+        structure, self._plan, m = net.structure, net.resistances.wiring.topology, net.first.size
+        self._net, self._state, self._on = net, state, on
+        self._elements = potentials.Elements(
+            structure.arrays.kind, net.first, net.second, net.ohms, net.emf, net.source, net.sources, net.diodes
+        )
+        high, low, left = np.empty((2, net.n_nodes)), np.empty((2, net.n_nodes)), np.empty((2, self._plan.n + 1))
+        self._pairs = potentials.Pairs(
+            high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1]
+        )
+        self.left = left[0, :-1]
+        self.rounding = kernel(potentials.leave_over, m)(self._plan, self._elements, state, on, self._pairs)
+
+    def corrected(self, change: np.ndarray, iterations: int) -> SteadyState | None:
+        """The steady state with the potentials of the super-nodes changed, V; None where that does not prove it."""
+        net, pairs, m = self._net, self._pairs, self._net.first.size
+        drop, tight = np.empty(m), np.empty(net.diodes.size, dtype=bool)
+        total = kernel(potentials.correct, m)(
+            self._plan,
+            self._elements,
+            self._state,
+            self._on,
+            change[self._plan.coordinate],
+            self.rounding,
+            pairs,
+            drop,
+            tight,
+        )
+        if not total < np.inf:
+            return None
+        carried = Carried(pairs.current, pairs.current_low, 4.0 * total / RESOLUTION)
+        current, unique = _with_loops(net, pairs.current, loop_currents(net, carried, net.diodes[tight]))
+        return _in_range(net, SteadyState(current, drop, pairs.v, pairs.v_low, unique, iterations, True))
 
 
 def _with_loops(net: Network, current: np.ndarray, loops: Loops) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,6 @@ from dense_oracle import linear, random_circuit, steady_state
 
 import circuitsim
 from circuitsim.analysis.batch import BatchSolver
-from circuitsim.analysis.engine_batch import EngineBatch
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 
 SEEDS = range(6)
@@ -41,28 +40,6 @@ def test_samples_against_least_squares_of_the_dual(seed: int) -> None:
         v, current = steady_state(solver.circuit, value)
         assert found.voltages[s] == pytest.approx(v, abs=1e-11 * np.abs(v).max())
         assert found.currents[s, solver.columns[0][: value.size] == DIODE] == pytest.approx(current, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_samples_of_equal_diode_states_are_right_hand_sides_of_one_factor(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    solver = without_plan(seed)
-    # States do not change with the scale of all sources.
-    x = np.random.default_rng(seed).normal(size=(1, 4)) * np.linspace(1.0, 1.5, 40)[:, None]
-    calls = []
-    alone = EngineBatch._alone
-    monkeypatch.setattr(EngineBatch, "_alone", lambda *given: calls.append(given[4]) or alone(*given))
-    found = solver.solve(x, threads=1)
-    # The first of a block, and the next one, which shows that they are alike.
-    assert found.certified.all() and set(calls) <= {0, 1, 16, 17, 32, 33}
-    assert (np.delete(found.iterations, calls) == 1).all()
-    again = solver.solve(1.01 * x, start=found, threads=1)
-    assert again.certified.all() and len(calls) <= 6
-    for s in (1, 17, 39):
-        v, _ = steady_state(solver.circuit, values_of(solver, x)[s])
-        assert found.voltages[s] == pytest.approx(v, abs=1e-11 * np.abs(v).max())
-        assert again.voltages[s] == pytest.approx(1.01 * v, abs=1e-11 * np.abs(v).max())
 
 
 def test_results_do_not_depend_on_threads() -> None:
@@ -175,16 +152,15 @@ def mesh_with_diodes(side: int, volts: float) -> circuitsim.Circuit:
     return circuitsim.Circuit.from_arrays(kind, *ends, value, side * side + 1)
 
 
-@pytest.mark.parametrize("spread, iterations", [(1.0, 1.1), (0.01, 3.0)])
-def test_alternating_directions_tell_the_diodes_of_a_batch(spread: float, iterations: float) -> None:
-    """Far samples begin with the diodes that alternating directions tell, near ones with those of the one before."""
+@pytest.mark.parametrize("spread", [1.0, 0.01])
+def test_far_and_near_samples_have_the_diodes_of_single_solves(spread: float) -> None:
     circuit = mesh_with_diodes(18, 1.0)
     kind = circuit.arrays().kind
     solver = circuitsim.batched(circuit, np.array(circuit.names)[kind == VOLTAGE].tolist(), [("n1", "0")])
     assert isinstance(solver, BatchSolver)
     x = 1.0 + spread * np.random.default_rng(0).normal(size=(20, 5))
     found = replace(solver, plan=None).solve(x)
-    assert found.certified.all() and found.iterations.mean() <= iterations
+    assert found.certified.all()
     for s in (0, 7, 19):
         alone = circuitsim.solve(circuit.with_values(dict(zip(np.array(circuit.names)[kind == VOLTAGE], x[s]))))
         assert np.array_equal(found.closed[s], alone.currents[kind == DIODE] > 0.0)

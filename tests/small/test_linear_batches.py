@@ -84,3 +84,38 @@ def test_injected_currents_and_stiffness() -> None:
     nudged = circuitsim.solve(circuitsim.loads(text).with_values({"V0": 0.2}))
     expected = [nudged[name] for name in circuit.node_names]
     assert batch.voltages[0] == pytest.approx(expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("decades", [1.0, 20.0])
+def test_samples_and_responses_of_many_decades(decades: float) -> None:
+    """Samples are those of single solves, be they proven by the factor that they share or by themselves."""
+    mesh = crossbar(SIDE, 4)
+    kind, _, _, value, _ = mesh.arrays()
+    spread = 10.0 ** np.random.default_rng(6).uniform(0.0, decades, value.size)
+    circuit = mesh.with_values(dict(zip(mesh.names, np.where(kind == RESISTOR, value * spread, value).tolist())))
+    solver = circuitsim.batched(circuit, ["V0", "V1"], [("c3_4", "r7_8")])
+    volts = np.array([[0.2, 0.0], [0.1, -0.3], [0.0, 0.0]])
+    found = solver.solve(volts)
+    assert found.certified.all()
+    for s, row in enumerate(volts):
+        point = circuitsim.solve(circuit.with_values(dict(zip(["V0", "V1"], row.tolist()))))
+        assert found.voltages[s] == pytest.approx(point.voltages, rel=1e-9, abs=0.0)
+        assert found.currents[s] == pytest.approx(point.currents, rel=1e-9, abs=0.0)
+    _, currents = solver.adjoint(found, np.ones((3, 1)))
+    for name in ("V0", "V1"):
+        assert -currents[:, circuit.element_index(name)] == pytest.approx(
+            np.full(3, circuitsim.solve(unit(circuit, name)).voltages @ across(circuit, "c3_4", "r7_8")), rel=1e-9
+        )
+
+
+def unit(circuit: Circuit, name: str) -> Circuit:
+    """The circuit with one source at 1 V, all others at 0 V."""
+    sources = [other for other in circuit.names if other[0] == "V"]
+    return circuit.with_values({other: float(other == name) for other in sources})
+
+
+def across(circuit: Circuit, a: str, b: str) -> np.ndarray:
+    """What takes the voltage between two nodes from potentials (n_nodes,)."""
+    found = np.zeros(circuit.arrays().n_nodes)
+    found[circuit.node_index(a)], found[circuit.node_index(b)] = 1.0, -1.0
+    return found

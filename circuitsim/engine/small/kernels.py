@@ -9,18 +9,14 @@ from circuitsim import _graphs, certificate
 from circuitsim.engine.kernels import MODULES
 from circuitsim.engine.small import (
     active_set,
-    along_tree,
-    bits,
     branches,
     currents,
-    lanes,
     linear,
     loops,
     order,
     plan,
     pointers,
     proof,
-    sample_proof,
     samples,
     single,
     spanning,
@@ -41,10 +37,6 @@ KERNELS = (
     "stable",
     "solve_samples",
     "respond_samples",
-    "spanning_tree",
-    "prove_samples",
-    "inject_residuals",
-    "write_samples",
 )
 """Functions that `small_kernel` is asked for."""
 
@@ -62,8 +54,6 @@ _MODULES = (
     samples,
     loops,
     single,
-    along_tree,
-    sample_proof,
 )
 
 MEASURES = (
@@ -86,14 +76,12 @@ def _register() -> None:
     """Let compiled kernels call the functions they are made of."""
     from numba.extending import register_jitable
 
-    from circuitsim import _bits, _lanes, _pointers
+    from circuitsim import _pointers
     from circuitsim.engine.kernels import register
 
     register()  # graph primitives, steps, arithmetic
     _pointers.register_kept(pointers.kept)
     _pointers.register(pointers.pointer, pointers.retain)
-    _lanes.register(lanes)
-    _bits.register(bits)
     for module in _MODULES:
         register_module(module)
     for name in MEASURES:
@@ -101,11 +89,9 @@ def _register() -> None:
 
 
 def _sources() -> Iterator[Path]:
-    for module in (*_MODULES, bits, lanes, certificate, *MODULES, _graphs):
+    for module in (*_MODULES, certificate, *MODULES, _graphs):
         yield Path(str(module.__file__))
 
 
-small_kernel = KernelFamily(
-    KERNELS, (plan, samples, loops, single, along_tree, sample_proof, certificate), _register, _sources
-)
+small_kernel = KernelFamily(KERNELS, (plan, samples, loops, single, certificate), _register, _sources)
 """The kernel of a name (`KERNELS`) for work on so many nodes in all."""

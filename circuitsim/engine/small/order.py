@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.engine.small.bits import ones
 from circuitsim.engine.small.pointers import pointer, retain
 
 slot = np.uint64
@@ -208,6 +207,15 @@ def eliminate_rows(near, lists, queue, row, late, step, updates, limit, position
             for p in range(used + step - before, ptr[before]):
                 turn_off(words, width, row[members[p]], row[members[used + s - before]])
     return step, members
+
+
+def ones(word):
+    """How many bits of an unsigned number of 64 are set."""
+    count = NOTHING
+    while word != NOTHING:
+        word &= word - ONE
+        count += ONE
+    return count
 
 
 def turn_off(words, width, i, j):
