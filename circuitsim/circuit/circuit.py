@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.circuit.columns import CircuitArrays, Element, check_values, checked_columns, checked_value
 from circuitsim.circuit.elements import BY_LETTER, ELEMENTS, device_code
 from circuitsim.circuit.laws import Law
-from circuitsim.circuit.names import GROUND, IndexedNames, Letters, NodeNames, NumberedNames
+from circuitsim.circuit.names import GROUND, Letters, NodeNames, NumberedNames
 from circuitsim.circuit.table import ElementTable
 from circuitsim.errors import TopologyError
 from circuitsim.formats.rich import Picture, repr_html
@@ -256,8 +256,7 @@ class Circuit(ElementTable):
         arrays = checked_columns(kind, first, second, value, n_nodes)
         circuit = cls(title)
         numbered = NumberedNames(Letters([row.letter for row in ELEMENTS], arrays.kind), arrays.kind.size, 1)
-        found = names if isinstance(names, IndexedNames) else None if names is None else list(names)
-        circuit._names = numbered if found is None else found
+        circuit._names = numbered if names is None else list(names)
         check_values(arrays.kind, arrays.value, circuit._names)
         circuit._node_names = NodeNames(n_nodes) if node_names is None else list(node_names)
         if len(circuit._names) != arrays.kind.size or len(circuit._node_names) != n_nodes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -16,72 +15,11 @@ GROUND = 0
 GROUND_NAMES = frozenset({"0", "gnd"})
 
 
-class IndexedNames(Sequence[str]):
-    """Names that are found without an index beside them (`circuitsim.circuit.name_table`)."""
-
-    @property
-    @abstractmethod
-    def characters(self) -> int:
-        """Bytes of all names."""
-
-    @abstractmethod
-    def find(self, key: str) -> int | None:
-        """Position of the name that is ``key`` in lower case."""
-
-    @abstractmethod
-    def append(self, name: str) -> None:
-        """Add a name that is not there yet in either case."""
-
-    @abstractmethod
-    def copy(self) -> IndexedNames:
-        """Names that grow on their own."""
-
-
-class NameIndex:
-    """Positions by name in lower case: those of indexed names, and others (``gnd``, calls of sub-circuits)."""
-
-    def __init__(self, names: IndexedNames, others: dict[str, int] | None = None) -> None:
-        self._names, self._others = names, others if others is not None else {}
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """The position of ``key``; ``default`` if there is none."""
-        found = self._others.get(key)
-        found = self._names.find(key) if found is None else found
-        return default if found is None else found
-
-    def __getitem__(self, key: str) -> int:
-        found = self.get(key)
-        if found is None:
-            raise KeyError(key)
-        return int(found)
-
-    def __setitem__(self, key: str, position: int) -> None:
-        if self.get(key) != position:
-            self._others[key] = position
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self.get(key) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        yield from (name.lower() for name in self._names)
-        yield from self._others
-
-    def __len__(self) -> int:
-        return len(self._names) + len(self._others)
-
-
-def index_of(names: Sequence[str], others: dict[str, int] | None = None) -> dict[str, int] | NameIndex:
+def index_of(names: Iterable[str], others: Mapping[str, int] | None = None) -> dict[str, int]:
     """Positions by name in lower case; ``others`` are positions of further names."""
-    if isinstance(names, IndexedNames):
-        return NameIndex(names, others)
     found = {str(name).lower(): k for k, name in enumerate(names)}
     found.update(others or {})
     return found
-
-
-def characters_of(names: Sequence[str]) -> int:
-    """Characters of all names (bytes, of indexed names)."""
-    return names.characters if isinstance(names, IndexedNames) else sum(map(len, names))
 
 
 class NumberedNames(Sequence[str]):

@@ -14,7 +14,7 @@ from typing import Any
 from circuitsim.circuit.columns import CircuitArrays, Element
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS
 from circuitsim.circuit.laws import Law
-from circuitsim.circuit.names import GROUND, GROUND_NAMES, NameIndex, index_of, unknown_name
+from circuitsim.circuit.names import GROUND, GROUND_NAMES, index_of, unknown_name
 from circuitsim.errors import TopologyError
 from circuitsim.models import Device, ElementModel
 
@@ -37,9 +37,9 @@ class ElementTable:
         self._second = array("q")
         self._value = array("d")
         self._names: list[str] | Sequence[str] = []
-        self._index: dict[str, int] | NameIndex | None = {}
+        self._index: dict[str, int] | None = {}
         self._node_names: list[str] | Sequence[str] = ["0"]
-        self._node_index: dict[str, int] | NameIndex | None = {"0": GROUND, "gnd": GROUND}
+        self._node_index: dict[str, int] | None = {"0": GROUND, "gnd": GROUND}
         self._origins: dict[int, tuple[str, int]] = {}
         self._deck_origins: Any = None  # the same for whole columns: an object with get(k)
         self._devices: dict[int, Device] = {}  # by element
@@ -231,12 +231,12 @@ class ElementTable:
         codes = self._kind.tobytes()
         return [(row, n) for code, row in enumerate(ELEMENTS) if (n := codes.count(code))]
 
-    def _element_index(self) -> dict[str, int] | NameIndex:
+    def _element_index(self) -> dict[str, int]:
         if self._index is None:
             self._index = index_of(self._names)
         return self._index
 
-    def _index_of_nodes(self) -> dict[str, int] | NameIndex:
+    def _index_of_nodes(self) -> dict[str, int]:
         if self._node_index is None:
             self._node_index = index_of(self._node_names, dict.fromkeys(GROUND_NAMES, GROUND))
         return self._node_index

@@ -205,17 +205,7 @@ R1 out 0 1k
 RINGING_DECK = TIME_DECK.replace("D1 in out", "L1 in a 1m\nD1 a out")
 
 
-def _read() -> str:
-    """A deck large enough for runs of plain lines."""
-    from circuitsim.netlist import loads
-    from circuitsim.netlist.plain import LARGE
-
-    loads("a ladder\n" + "".join(f"R{k} {k} {k + 1} 1\n" for k in range(LARGE + 1)))
-    return ""
-
-
 PARTS: dict[str, Callable[[], str]] = {
-    "read": _read,
     "solve": _solve,
     "sweep": _sweep,
     "devices": _devices,

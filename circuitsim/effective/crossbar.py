@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +12,6 @@ from circuitsim.analysis.solve import solve
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
-from circuitsim.circuit.name_table import NameTable
-from circuitsim.circuit.names import IndexedNames
 from circuitsim.effective.matrix import EffectiveMatrix, effective_matrix
 from circuitsim.errors import UsageError
 
@@ -55,64 +51,6 @@ class Gradient(NamedTuple):
 
     conductance: np.ndarray
     inputs: np.ndarray
-
-
-class CrossbarNames(IndexedNames):
-    """Names of a crossbar's elements, made and found on demand: ``V1`` …, ``Vsense1`` …, ``R1_1`` …, ``Rw1`` …
-
-    Parameters
-    ----------
-    rows, columns, wires : int
-        Numbers of sources, bit lines and pieces of wire.
-    """
-
-    def __init__(self, rows: int, columns: int, wires: int) -> None:
-        self._columns, self._more = columns, NameTable()
-        self._counts = {"v": rows, "vsense": columns, "r": rows * columns, "rw": wires}
-        self._numbered = sum(self._counts.values())
-
-    def __len__(self) -> int:
-        return self._numbered + len(self._more)
-
-    def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, slice):
-            return [self[k] for k in range(*item.indices(len(self)))]
-        k = range(len(self))[item]
-        for prefix, count in self._counts.items():
-            if k < count:
-                place = f"{k // self._columns + 1}_{k % self._columns + 1}" if prefix == "r" else k + 1
-                return f"{prefix.capitalize()}{place}"
-            k -= count
-        return self._more[k]
-
-    @property
-    def characters(self) -> int:
-        """Bytes of all names."""
-        return sum(map(len, self))
-
-    def find(self, key: str) -> int | None:
-        """Position of the name that is ``key`` in lower case."""
-        found = re.fullmatch("([a-z]+)([1-9][0-9]{0,17})(?:_([1-9][0-9]{0,17}))?", key, re.ASCII)
-        prefix, device = (found[1], found[3] is not None) if found else ("", False)
-        if found and prefix in self._counts and device == (prefix == "r"):
-            k = int(found[2]) - 1
-            if device:
-                k = k * self._columns + int(found[3]) - 1 if int(found[3]) <= self._columns else self._numbered
-            if k < self._counts[prefix]:
-                order = list(self._counts)
-                return k + sum(self._counts[before] for before in order[: order.index(prefix)])
-        more = self._more.find(key)
-        return None if more is None else self._numbered + more
-
-    def append(self, name: str) -> None:
-        """Add a name that is not there yet in either case."""
-        self._more.append(name)
-
-    def copy(self) -> CrossbarNames:
-        """Names that grow on their own."""
-        other = copy(self)
-        other._more = self._more.copy()
-        return other
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,7 +128,10 @@ class CrossbarLayer:
         value = np.concatenate([ground.astype(float), 1.0 / self.conductance.ravel(), *pieces])
         kind = np.full(value.size, RESISTOR)
         kind[: rows + columns] = VOLTAGE
-        names = CrossbarNames(rows, columns, value.size - rows - columns - rows * columns)
+        wires = value.size - rows - columns - rows * columns
+        names = [f"V{k + 1}" for k in range(rows)] + [f"Vsense{k + 1}" for k in range(columns)]
+        names += [f"R{j + 1}_{k + 1}" for j in range(rows) for k in range(columns)]
+        names += [f"Rw{k + 1}" for k in range(wires)]
         return Circuit.from_arrays(
             kind,
             np.concatenate(first),

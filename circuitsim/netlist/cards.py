@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 from circuitsim.errors import Location
-from circuitsim.netlist.plain import LARGE, Lines
 from circuitsim.netlist.source import Source
+
+WINDOW = 1 << 10
+"""Characters of a text that are matched together at first, and behind a plain line that is refused."""
 
 
 class Piece(NamedTuple):
@@ -80,31 +82,55 @@ def uncommented(line: str) -> str:
     return line
 
 
+class Lines:
+    """Lines of a text with their numbers, of which the next ones can be skipped.
+
+    Attributes
+    ----------
+    source : Source
+    start, number : int
+        Where the current line begins, and its number, from 1.
+    window : int
+        Characters that `circuitsim.netlist.bulk.take` matches next.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.text, self.window = source, source.text, WINDOW
+        self.start = self.number = self._next = 0
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        while self._next <= len(self.text):
+            self.skip(1)
+            yield self.number, self.text[self.start : self._next - 1]
+
+    def skip(self, count: int) -> None:
+        """Go so many lines ahead."""
+        for _ in range(count):
+            end = self.text.find("\n", self._next)
+            self.start, self._next = self._next, (len(self.text) if end < 0 else end) + 1
+        self.number += count
+
+
 class Taker(Protocol):
-    """Who may take a whole line at once; ``simple`` may change from card to card."""
+    """Who may take many lines at once."""
 
-    @property
-    def simple(self) -> Callable[[str, int], bool]:
-        """Consume the line if it is a plain element; returns whether it is."""
-
-    def run(self, lines: Lines) -> bool:
-        """Consume plain elements of a large text from the current line on; returns whether that is one."""
+    def take_plain(self, lines: Lines) -> bool:
+        """Consume plain elements from the current line on; returns whether that is one."""
 
 
 def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
 
-    ``taker.simple(line, number)`` is called first on each one-line card and returns whether it consumed it: the
-    fast path for the plain elements that large decks consist of. Comment lines that begin with ``*!`` (directives,
-    comments to the language) come as cards of their own, and so does a continuation line without a card before it.
+    ``taker.take_plain`` is called first on each line that may begin a card, and may consume it and some that follow.
+    Comment lines that begin with ``*!`` (directives, comments to the language) come as cards of their own, and so does
+    a continuation line without a card before it.
     """
-    marked = any(map(source.has, (";", "$", "//")))
+    marked = any(mark in source.text for mark in (";", "$", "//"))
     held, at = "", 0
     more: list[tuple[int, str]] = []
     directives: list[Card] = []  # wait for the card before them, which may go on behind them
-    count = source.count_lines()
-    lines = Lines(source.content, count) if count > LARGE else None
-    for number, line in lines or enumerate(source.text.split("\n"), 1):
+    lines = Lines(source)
+    for number, line in lines:
         stripped = line.lstrip()
         head = stripped[:1]
         if not head or number < first:
@@ -123,15 +149,15 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
         if more:
             yield joined(Card(source, at, held), more)
             more = []
-        elif at and not taker.simple(held, at):
+        elif at:
             yield Card(source, at, held)
         if directives:
             yield from directives
             directives = []
-        held, at = ("", 0) if lines is not None and taker.run(lines) else (line, number)
+        held, at = ("", 0) if taker.take_plain(lines) else (line, number)
     if more:
         yield joined(Card(source, at, held), more)
-    elif at and not taker.simple(held, at):
+    elif at:
         yield Card(source, at, held)
     yield from directives
 

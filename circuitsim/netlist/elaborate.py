@@ -8,7 +8,6 @@ from typing import Any
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, device_code
-from circuitsim.circuit.names import IndexedNames
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled_laws
@@ -317,12 +316,12 @@ class Elaborator:
         if frame.nodes is None:
             out.first = extended(out.first, scope.first[start:stop])
             out.second = extended(out.second, scope.second[start:stop])
-            self.extend_names(scope, start, stop)
+            out.names.extend(scope.names[start:stop])
         else:
             node, prefix = frame.nodes.__getitem__, frame.prefix
             out.first.extend(map(node, scope.first[start:stop]))
             out.second.extend(map(node, scope.second[start:stop]))
-            out.own_names().extend([prefix + name for name in scope.names[start:stop]])
+            out.names.extend([prefix + name for name in scope.names[start:stop]])
         out.value = extended(out.value, scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
         for k in bisected(frame.specials, start, stop):
@@ -345,13 +344,6 @@ class Elaborator:
                 factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
                 if factor != 1.0:
                     out.factors[k + offset] = factor
-
-    def extend_names(self, scope: Scope, start: int, stop: int) -> None:
-        """Names of the deck's own elements; the table of a large one without calls is lent as it is."""
-        if isinstance(scope.names, IndexedNames) and not scope.calls:
-            self.out.names = scope.names
-        else:
-            self.out.own_names().extend(scope.names[start:stop])
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
         """Note which files the elements ``start`` to ``stop`` come from."""

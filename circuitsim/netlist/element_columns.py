@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from typing import Any
 
-from circuitsim.circuit.names import IndexedNames, index_of
+from circuitsim.circuit.names import index_of
 from circuitsim.models import Device
 from circuitsim.netlist import controlled_laws
 from circuitsim.netlist.scope import Scope
@@ -44,8 +44,7 @@ class ElementColumns:
     def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
         self.kind, self.value = array("b"), array("d")
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
-        self.names: list[str] | IndexedNames = []
-        """A list, or the table of a large deck without calls."""
+        self.names: list[str] = []
         self.devices: dict[int, Device] = {}
         self.pending: dict[int, controlled_laws.PendingLaw] = {}
         self.alternatives: dict[int, controlled_laws.Alternative] = {}
@@ -67,8 +66,3 @@ class ElementColumns:
             self.node_names.append(name)
             self.nodes[key] = found
         return found
-
-    def own_names(self) -> list[str]:
-        """The names as a list, which grows."""
-        assert isinstance(self.names, list)
-        return self.names

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import device_model
-from circuitsim.circuit.names import characters_of
 from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, library, limits, physical, refused
 from circuitsim.netlist.cards import Card
@@ -192,7 +191,7 @@ class Linker:
     def extent(self, scope: Scope) -> Extent:
         """What ``scope`` expands to, its calls included."""
         items = len(scope.names) + len(scope.node_names)
-        characters = characters_of(scope.names) + characters_of(scope.node_names)
+        characters = sum(map(len, scope.names)) + sum(map(len, scope.node_names))
         own, depth = items, 0
         for call, target in zip(scope.calls, self.targets[scope]):
             if target is None:

@@ -20,7 +20,7 @@ from circuitsim.netlist.link import Linker
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.reading import Reading
-from circuitsim.netlist.source import Files, Source, decode, is_plain, plain_lines, read_bytes
+from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.stepping import steps
 from circuitsim.netlist.switches import HELD
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
@@ -46,11 +46,11 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
             "writes one, or: LTspice -netlist FILE.asc"
         )
     name = "<stdin>" if path == "-" else path
-    content, warning = (data, None) if is_plain(data) else decode(data, name)
+    text, warning = decode(data, name)
     del data  # half a gigabyte at most
     real = "" if path == "-" else os.path.realpath(path)
     root = os.path.dirname(real) if real else None
-    return _deck(Source(name, real, content), Files(root, allowed, reading.search), warning, reading)
+    return _deck(Source(name, real, text), Files(root, allowed, reading.search), warning, reading)
 
 
 def deck_of_text(text: str, file: str, folder: str | None, allowed: Sequence[str], reading: Reading) -> Deck:

@@ -18,7 +18,7 @@ from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Valu
 from circuitsim.netlist.sources import OF_PWL, phasor, source_value
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.units import NumberError, parse, scale_of, short
+from circuitsim.units import scale_of, short
 
 NO_EFFECT = frozenset(("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max"))
 """Instance parameters without effect on the operating point of an ideal circuit."""
@@ -29,9 +29,6 @@ _OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
 CODES = {**_OWN, **{letter.lower(): code for letter, code in _OWN.items()}}
 MINIMUM = [row.minimum for row in ELEMENTS]
 _NAN = float("nan")
-VALUES_KEPT = 10_000
-"""Numbers remembered by their text; a deck repeats a few, or has too many to be worth it."""
-
 COUNTS = ("m", "n", "area")
 """Of an element with a model: cells in parallel, cells in series, area."""
 
@@ -41,8 +38,6 @@ OWN_TEMPERATURE = ("temp", "dtemp")
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
 
-# A number without a warning: no unit, no capital M (milli or mega?), no A (atto or ampere?).
-_PLAIN = re.compile(r"[+-]?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]+)?(?:[kKgGtTuUnNpPmµμ]|[mM][eE][gG])?")
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
 
@@ -56,68 +51,13 @@ class Parts:
 
     Attributes
     ----------
-    simple_values : dict
-        Numbers read before, by their text.
     points : callable
         The numbers of the file of points that a token of a card names.
     """
 
     def __init__(self, reporter: Reporter, points: Callable[[Card, Token], list[float]]) -> None:
         self.reporter, self.points = reporter, points
-        self.simple_values: dict[str, float] = {}
 
-    # ------------------------------------------------------------------ the fast path
-    def simple(self, scope: Scope, line: str, number: int) -> bool:
-        """Take a line that is a plain element: a name, two nodes and a number. False: take the general path."""
-        words = line.split()
-        if len(words) != 4:
-            return False
-        name, first, second, text = words
-        code = CODES.get(name[0])
-        if code is None:
-            return False
-        value = self.simple_values.get(text) if code != DIODE else self.simple_model(scope, text)
-        if value is None:
-            value = self.plain_number(text) if code != DIODE else None
-            if value is None:
-                return False
-        key, nodes = name.lower(), scope.nodes
-        a, b = nodes.get(first), nodes.get(second)
-        if a is None and good_name(first):
-            a = scope.node(first)
-        if b is None and good_name(second):
-            b = scope.node(second)
-        if a is None or b is None or key in scope.index or value < MINIMUM[code] or not good_name(name):
-            return False
-        if code == DIODE:
-            scope.modelled[text.lower()].append(len(scope.names))
-        scope.names.append(name)
-        scope.index[key] = len(scope.kind)
-        scope.kind.append(code)
-        scope.first.append(a)
-        scope.second.append(b)
-        scope.value.append(value)
-        scope.lines.append(number)
-        return True
-
-    @staticmethod
-    def simple_model(scope: Scope, text: str) -> float | None:
-        """The value of a diode (none: nan) whose model is noted already; None the first times it is named."""
-        return _NAN if len(scope.uses.get(text.lower(), ())) >= USES_KEPT else None
-
-    def plain_number(self, text: str) -> float | None:
-        """The number ``text`` if it needs no warning; cached."""
-        if not _PLAIN.fullmatch(text):
-            return None
-        try:
-            value = parse(text) + 0.0
-        except NumberError:
-            return None
-        if len(self.simple_values) < VALUES_KEPT:
-            self.simple_values[text] = value
-        return value
-
-    # ------------------------------------------------------------------ the general path
     def element(self, scope: Scope, card: Card) -> None:
         """Take an element card of any form.
 

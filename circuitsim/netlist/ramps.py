@@ -167,8 +167,6 @@ def built(elaborator: Elaboration) -> None:
     """Append the elements of all ramps, and put their nodes into the laws that read them."""
     out = elaborator.out
     with_ramps = sorted(k for k, pending in out.pending.items() if pending.ramps)
-    if with_ramps and not isinstance(out.names, list):
-        out.names = list(out.names)
     taken = {name.lower() for name in out.names} if with_ramps else set()
     for position in with_ramps:
         pending = out.pending[position]
@@ -215,7 +213,7 @@ def _ramp(
         out.second.append(ends[1])
         out.value.append(value)
         out.lines.append(owner.card.line)
-        out.own_names().append(f"{stem}{letter}{number}")
+        out.names.append(f"{stem}{letter}{number}")
         taken.add(f"{stem}{letter}{number}".lower())
     law = law._replace(quantity=Quantity.VOLTAGE)
     out.pending[source] = owner._replace(

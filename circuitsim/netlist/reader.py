@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-from circuitsim.netlist import conditions, controlled, couplings, definitions, includes, refused, switches
+from circuitsim.netlist import bulk, conditions, controlled, couplings, definitions, includes, refused, switches
 from circuitsim.netlist.amplifier import normal
-from circuitsim.netlist.cards import Card, cards, joined
+from circuitsim.netlist.cards import Card, Lines, cards, joined
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.options import options
 from circuitsim.netlist.parts import CODES, Parts
-from circuitsim.netlist.plain import Lines
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source
@@ -60,16 +58,13 @@ class DeckReader:
         self.library = False
         self.missing: list[str] = []
         self.rows: list[Card] = []  # of a table that is open
-        self.simple: Callable[[str, int], bool] = _closed
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
-        self.open_fast_path(source)
         for card in cards(source, first, self):
             self.take(card)
             if self.ended:
                 break
-            self.open_fast_path(source)
         if self.control is not None:
             self.reporter.error("syntax", ".control without its .endc", self.control, hint="close it with .endc")
             self.control = None
@@ -83,26 +78,19 @@ class DeckReader:
                 inside = self.scope
             if self.scope is outside:
                 break
-            self.open_fast_path(card.source)
         return inside
-
-    def open_fast_path(self, source: Source) -> None:
-        """Open the fast path for plain elements, until scope or source change."""
-        skipping = self.control is not None or self.outside or self.conditions.skipping
-        if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None:
-            self.simple = _closed
-        else:
-            self.scope.at(source)
-            self.simple = partial(self.parts.simple, self.scope)
 
     @property
     def outside(self) -> bool:
         """Whether a section of a library is looked for."""
         return self.section is not None and not self.section.inside
 
-    def run(self, lines: Lines) -> bool:
-        """Plain elements of a large text, from the current line on."""
-        return self.simple is not _closed and lines.take(self.scope)
+    def take_plain(self, lines: Lines) -> bool:
+        """Plain elements from the current line on, where elements are read."""
+        skipping = self.control is not None or self.outside or self.conditions.skipping or self.ended
+        if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None or self.rows:
+            return False
+        return bulk.take(lines, self.scope)
 
     def take(self, card: Card) -> None:
         """One card; its errors are reported, and reading continues."""
@@ -292,8 +280,3 @@ class DeckReader:
             message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
         names = [name for _, _, name in found]
         self.reporter.error("unsupported", message, card, start, refused.FOREIGN_HINT, names[:20])
-
-
-def _closed(line: str, number: int) -> bool:
-    """No line is a plain element: it lies in a block that is skipped."""
-    return False

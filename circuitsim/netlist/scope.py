@@ -7,18 +7,14 @@ Elements are columns, as in `Circuit`, with node numbers local to the scope; wha
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from circuitsim.circuit.names import IndexedNames, NameIndex
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import CardError, Token
-
-if TYPE_CHECKING:
-    from circuitsim.circuit.name_table import NameTable
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
@@ -236,12 +232,12 @@ class Scope:
         self.name, self.card, self.parent = name, card, parent
         self.ports: list[int] = []
         self.cards: list[str] | None = None
-        self.nodes: dict[str, int] | NameIndex = {"0": 0, "gnd": 0}
-        self.node_names: list[str] | IndexedNames = ["0"]
+        self.nodes: dict[str, int] = {"0": 0, "gnd": 0}
+        self.node_names: list[str] = ["0"]
         self.kind, self.value = array("b"), array("d")
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
-        self.names: list[str] | IndexedNames = []
-        self.index: dict[str, int] | NameIndex = {}
+        self.names: list[str] = []
+        self.index: dict[str, int] = {}
         self.spans: list[tuple[int, Source]] = []
         self.specials: dict[int, Special] = {}
         self.waves: dict[int, Wave] = {}
@@ -276,16 +272,6 @@ class Scope:
             self.nodes[key] = found
         self.nodes[word] = found
         return found
-
-    def tables(self) -> tuple[NameTable, NameTable]:
-        """Names of elements and of nodes as tables for compiled kernels, into which they are made."""
-        from circuitsim.circuit.name_table import NameTable
-
-        if not isinstance(self.names, NameTable) or not isinstance(self.node_names, NameTable):
-            calls = {name: position for name in self.index if (position := self.index[name]) < 0}
-            self.names, self.node_names = NameTable(self.names), NameTable(self.node_names)
-            self.index, self.nodes = NameIndex(self.names, calls), NameIndex(self.node_names, {"gnd": 0})
-        return self.names, self.node_names
 
     def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
         """Append one element; returns its position."""

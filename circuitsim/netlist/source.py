@@ -12,7 +12,7 @@ import stat
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from circuitsim import _bundled
 from circuitsim.errors import Location, NetlistError, Problem
@@ -21,12 +21,6 @@ from circuitsim.units import short
 
 STRETCH = 1 << 16
 """Characters between two marks of a text: how many lines end before them."""
-
-LARGE = 1 << 20
-"""Bytes of a file from which on a second copy of it, as text, is not made without need."""
-
-DOS_END = 0x1A
-"""The byte with which DOS ended its files."""
 
 
 class Source:
@@ -46,49 +40,30 @@ class Source:
         The chain of ``.include`` lines, innermost first.
     """
 
-    __slots__ = ("_marks", "callers", "content", "depth", "name", "order", "path")
+    __slots__ = ("_marks", "callers", "depth", "name", "order", "path", "text")
 
     def __init__(
-        self, name: str, path: str, content: str | bytes, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
+        self, name: str, path: str, text: str, order: tuple[int, ...] = (), callers: tuple[str, ...] = ()
     ) -> None:
         self.name, self.path = name, path
-        self.content: Any = content
+        self.text = text
         self.order, self.callers = order, callers
         self._marks = [0]
 
-    @property
-    def text(self) -> str:
-        """The content as text."""
-        return self._decoded(self.content)
-
-    def has(self, mark: str) -> bool:
-        """Whether the text holds a mark of ASCII."""
-        return self._as_content(mark) in self.content
-
-    def count_lines(self) -> int:
-        """Number of physical lines, from 1."""
-        return int(self.content.count(self._as_content("\n"))) + 1
-
     def line(self, number: int) -> str:
         """The physical line ``number`` (from 1), without its end."""
-        content, newline, marks = self.content, self._as_content("\n"), self._marks
-        while number > marks[-1] and (start := (len(marks) - 1) * STRETCH) < len(content):
-            marks.append(marks[-1] + content.count(newline, start, start + STRETCH))
+        text, marks = self.text, self._marks
+        while number > marks[-1] and (start := (len(marks) - 1) * STRETCH) < len(text):
+            marks.append(marks[-1] + text.count("\n", start, start + STRETCH))
         if not 0 < number <= marks[-1] + 1:
             return ""
         stretch = bisect_left(marks, number - 1, 1) - 1
         start, left = stretch * STRETCH, number - 1 - marks[stretch]
-        start = content.rfind(newline, 0, start) + 1 if not left else start
+        start = text.rfind("\n", 0, start) + 1 if not left else start
         for _ in range(left):
-            start = content.index(newline, start) + 1
-        end = content.find(newline, start)
-        return self._decoded(content[start:] if end < 0 else content[start:end])
-
-    def _as_content(self, mark: str) -> Any:
-        return mark.encode() if isinstance(self.content, bytes) else mark
-
-    def _decoded(self, content: Any) -> str:
-        return content.decode("ascii") if isinstance(content, bytes) else content
+            start = text.index("\n", start) + 1
+        end = text.find("\n", start)
+        return text[start:] if end < 0 else text[start:end]
 
     def place(self, line: int, column: int = 1, callers: tuple[str, ...] = ()) -> Location:
         """A location in this text."""
@@ -130,11 +105,6 @@ def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
         warning = Problem("encoding", message, place, "save it as UTF-8 to be sure of µ and of names")
         text = data.decode("latin-1")
     return plain_lines(text), warning
-
-
-def is_plain(data: bytes) -> bool:
-    """Whether a large file needs no decoding: ASCII with lines ended by ``\n`` alone."""
-    return len(data) > LARGE and data.isascii() and b"\r" not in data and b"\0" not in data and data[-1] != DOS_END
 
 
 def plain_lines(text: str) -> str:

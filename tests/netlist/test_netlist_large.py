@@ -1,19 +1,17 @@
-"""Large decks: runs of plain lines give what the ordinary reader gives, line by line."""
+"""Plain lines read together give what the reader of cards gives, line by line."""
 
 from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from circuitsim import solve
-from circuitsim.circuit.name_table import NameTable
 from circuitsim.errors import NetlistError, TopologyError
-from circuitsim.netlist import cards, plain, read_deck, read_deck_text
+from circuitsim.netlist import read_deck, read_deck_text
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.source import Source
 
@@ -132,45 +130,34 @@ def outcome(deck: str) -> tuple[object, ...]:
     return columns, list(circuit.names), list(circuit.node_names), places, said
 
 
-@pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
-    """Every text is read in runs."""
-    monkeypatch.setattr(cards, "LARGE", 0)
-    taken: list[bool] = []
-    take = plain.Lines.take
-    monkeypatch.setattr(plain.Lines, "take", lambda self, scope: taken.append(take(self, scope)) or taken[-1])
-    yield taken
+def card_by_card(deck: str, monkeypatch: pytest.MonkeyPatch) -> tuple[object, ...]:
+    """The outcome of a deck of which each line is a card."""
+    with monkeypatch.context() as ordinary:
+        ordinary.setattr("circuitsim.netlist.bulk.take", lambda lines, scope: False)
+        return outcome(deck)
 
 
-def test_random_decks_are_read_as_line_by_line(runs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_decks_are_read_as_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     good = 0
     for seed in range(500):
         deck = random_deck(seed)
-        monkeypatch.setattr(plain, "PATIENCE", (1, 1024)[seed % 2])
-        in_runs = outcome(deck)
-        with monkeypatch.context() as ordinary:
-            ordinary.setattr(cards, "LARGE", 10**9)
-            assert in_runs == outcome(deck), seed
-        good += len(in_runs) > 1
+        found = outcome(deck)
+        assert found == card_by_card(deck, monkeypatch), seed
+        good += len(found) > 1
     assert good > 250
-    assert sum(runs) > 5_000
 
 
-def test_every_value_node_and_comment_beside_plain_lines(runs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_value_node_and_comment_beside_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"R1 a b {value}" for value in VALUES] + [f"R1 {node} b 5" for node in NODES]
     lines += [f"{name}1 a b 5" for name in NAMES] + [f"R1 a b 5\n{comment}\n+ m=2" for comment in COMMENTS]
-    monkeypatch.setattr(plain, "PATIENCE", 1)
     lines += [f"R1{gap}a b 5" for gap in GAPS] + [f"R1 a b 5 {comment}" for comment in COMMENTS] + list(CARDS)
+    lines += [f"D1 a b {model}" for model in ("m", "off", "OFF", "offset", "2", "m 2", "{x}", "1N4148", "ic=3", "a.b")]
     for line in lines:
         deck = f"{START}R0 a 0 1\n{line}\nV9 b 0 1\n"
-        in_runs = outcome(deck)
-        with monkeypatch.context() as ordinary:
-            ordinary.setattr(cards, "LARGE", 10**9)
-            assert in_runs == outcome(deck), line
-    assert sum(runs) > len(lines)
+        assert outcome(deck) == card_by_card(deck, monkeypatch), line
 
 
-def test_numbers_are_rounded_as_python_rounds_them(runs: list[bool]) -> None:
+def test_numbers_are_rounded_as_python_rounds_them() -> None:
     draw = random.Random(1)
     texts = []
     for _ in range(20_000):
@@ -179,19 +166,9 @@ def test_numbers_are_rounded_as_python_rounds_them(runs: list[bool]) -> None:
         texts.append(f"{digits[:point]}.{digits[point:]}e{draw.randrange(-60, 60)}")
     deck = read_deck_text("numbers\n" + "\n".join(f"I{k} a 0 {text}" for k, text in enumerate(texts)) + "\n")
     assert deck.circuit.columns()[3].tolist() == [float(text) for text in texts]
-    assert sum(runs) == 1
 
 
-def test_blocks_are_filled_and_long_names_fit(runs: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    plain._columns.cache_clear()
-    monkeypatch.setattr(plain, "BLOCK", 7)
-    monkeypatch.setattr(plain, "CHARACTERS", 100)
-    lines = [f"R{'x' * (k % 90 * 7)}{k} n{'y' * (k % 50 * 9)}{k} m{k % 11} {k + 1}" for k in range(1000)]
-    in_runs = outcome("long names\n" + "\n".join(lines))
-    plain._columns.cache_clear()
-    monkeypatch.undo()
-    assert in_runs == outcome("long names\n" + "\n".join(lines))
-    assert sum(runs) > 1
+COUNT = 50_000
 
 
 def ladder(path: Path, count: int) -> Deck:
@@ -201,16 +178,15 @@ def ladder(path: Path, count: int) -> Deck:
 
 
 def test_a_large_circuit_is_a_circuit(tmp_path: Path) -> None:
-    deck = ladder(tmp_path / "ladder.cir", plain.LARGE + 10)
+    deck = ladder(tmp_path / "ladder.cir", COUNT + 10)
     circuit = deck.circuit
-    assert isinstance(circuit.names, NameTable)
     assert circuit["r17"].value == 4.0
-    assert circuit.origin(circuit.element_index("Rend")) == (str(tmp_path / "ladder.cir"), plain.LARGE + 13)
+    assert circuit.origin(circuit.element_index("Rend")) == (str(tmp_path / "ladder.cir"), COUNT + 13)
     assert circuit.node_names[circuit.node_index("N5")] == "n5"
     assert circuit.node_index("gnd") == circuit.node_index("0") == 0
     with pytest.raises(TopologyError, match="did you mean"):
         circuit.element_index("R12x")
-    assert circuit.count() == {"R": plain.LARGE + 11, "V": 1}
+    assert circuit.count() == {"R": COUNT + 11, "V": 1}
     again = pickle.loads(pickle.dumps(deck))
     assert again.circuit["R17"] == circuit["R17"]
     assert pickle.dumps(circuit.names) == pickle.dumps(again.circuit.names)
@@ -220,27 +196,8 @@ def test_a_large_circuit_is_a_circuit(tmp_path: Path) -> None:
     assert "Rnew" not in circuit
     with pytest.raises(TopologyError, match="taken"):
         other.resistor("rNEW", "n3", "fresh", 1.0)
-    total = 1000.0 + sum(1 + k % 7 for k in range(plain.LARGE + 10))
+    total = 1000.0 + sum(1 + k % 7 for k in range(COUNT + 10))
     assert np.isclose(solve(circuit).current("V1"), -1.0 / total, rtol=1e-9)
-
-
-def test_names_of_any_spelling_are_found() -> None:
-    draw = random.Random(3)
-    table, known = NameTable(), {}
-    for _ in range(3000):
-        name = "".join(draw.choice("abAB0_µΩK") for _ in range(draw.randrange(1, 9)))
-        if name.lower() not in known:
-            known[name.lower()] = len(table)
-            table.append(name)
-            assert table[-1] == name
-    copy = pickle.loads(pickle.dumps(table))
-    copy.append("another")
-    for key, k in known.items():
-        assert table.find(key) == copy.find(key) == k
-    assert table.find("another") is None
-    assert list(copy) == [*table, "another"]
-    assert table[5:2000] == list(table)[5:2000]
-    assert table[::-7] == list(table)[::-7]
 
 
 @pytest.mark.parametrize("stretch", [7, 64])
@@ -252,28 +209,8 @@ def test_lines_of_a_text(monkeypatch: pytest.MonkeyPatch, stretch: int) -> None:
         draw = random.Random(seed)
         text = "".join(draw.choice("ab\n\n") for _ in range(draw.randrange(60)))
         lines = text.split("\n")
-        for content in (text, text.encode()):
-            found = [Source("deck", "", content).line(number) for number in range(-1, len(lines) + 3)]
-            assert found == ["", "", *lines, "", ""]
-            read = Source("deck", "", content)
-            order = draw.sample(range(1, len(lines) + 1), len(lines))
-            assert [read.line(number) for number in order] == [lines[number - 1] for number in order]
-            assert (read.count_lines(), read.has("b"), read.text) == (len(lines), "b" in text, text)
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\x1a", "* µ\n".encode(), b"R7 a b 1 $ c\n"])
-def test_a_file_kept_as_bytes_reads_as_its_text(end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from circuitsim.netlist import source
-
-    path = tmp_path / "deck.cir"
-    for bad in (b"", b"R9 a b -3\n", b"R1 a b 4\n", b"Q1 a b c\n"):
-        path.write_bytes(b"a deck\nV1 a 0 1\nR1 a b 2\n+ m=2\nR2 b 0 1k ; comment\n" + bad + b".op" + end)
-        found = []
-        for large in (0, 1 << 20):
-            monkeypatch.setattr(source, "LARGE", large)
-            try:
-                deck = read_deck(path)
-                found.append(repr((list(deck.circuit), deck.title, deck.problems, deck.circuit.origin(2))))
-            except NetlistError as error:
-                found.append(str(error))
-        assert found[0] == found[1]
+        found = [Source("deck", "", text).line(number) for number in range(-1, len(lines) + 3)]
+        assert found == ["", "", *lines, "", ""]
+        read = Source("deck", "", text)
+        order = draw.sample(range(1, len(lines) + 1), len(lines))
+        assert [read.line(number) for number in order] == [lines[number - 1] for number in order]
