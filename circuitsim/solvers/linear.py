@@ -8,7 +8,6 @@ NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factori
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -123,15 +122,10 @@ class NodalPattern:
         if self.n <= DENSE and not self.compiled:
             return Dense(self, g)
         if self.grounded and not direct and self.n >= ITERATIVE:
-            from circuitsim.solvers import conjugate, spanning
+            from circuitsim.solvers import conjugate
 
-            if g.min() * EVEN >= g.max():
-                if self.small_diameter:
-                    return conjugate.DiagonalSolver(self, g)
-            else:
-                candidate = spanning.TreeSolver(self, g)
-                if candidate.suits:
-                    return candidate
+            if g.min() * EVEN >= g.max() and self.small_diameter:
+                return conjugate.DiagonalSolver(self, g)
         return Supernodal(self, g)
 
 
@@ -249,10 +243,3 @@ class SupernodalFactored:
 def unit_of(g: np.ndarray) -> float:
     """The conductance, S, that the others are scaled by: the largest."""
     return float(g.max(initial=0.0)) or 1.0
-
-
-def by_column(solve: Callable[[np.ndarray], np.ndarray], current: np.ndarray) -> np.ndarray:
-    """`Factored.solve` by a method that takes one right-hand side (n,) at a time."""
-    if current.ndim == 1:
-        return solve(current)
-    return np.stack([solve(column) for column in current.T], axis=1)

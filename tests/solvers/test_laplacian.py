@@ -2,11 +2,11 @@
 
 from fractions import Fraction
 
+import laplacian_twin as twin
 import numpy as np
 import pytest
 
 from circuitsim.solvers.laplacian import SHORT, analyse, factor, predict, solve
-from circuitsim.solvers.laplacian import reference as twin
 
 
 def grid(m):

@@ -1,11 +1,11 @@
 """The parts of the Laplacian factorisation one by one: orderings, separators, tiles, compilation without a cache."""
 
+import laplacian_twin as twin
 import numpy as np
 import pytest
 
 from circuitsim import _jit
 from circuitsim.solvers.laplacian import graph, order, panels, predict, structure, tile
-from circuitsim.solvers.laplacian import reference as twin
 from circuitsim.solvers.laplacian.amd import amd
 from circuitsim.solvers.laplacian.dissect import separate
 from circuitsim.solvers.laplacian.peel import peel

@@ -151,3 +151,15 @@ def test_a_large_solve_leaves_nothing_to_the_garbage_collector() -> None:
         circuitsim.solve(circuit)
     assert unreachable_after(cycle)
     assert not unreachable_after(lambda: circuitsim.solve(circuit))
+
+
+@pytest.mark.parametrize("family", ["crossbar", "crossbar-1d1r"])
+def test_without_sources_every_potential_and_current_is_exactly_zero(family: str) -> None:
+    circuit = make(family, 4000, 0)
+    kind, value = circuit.arrays().kind, circuit.arrays().value
+    dark = np.where(np.isin(kind, (VOLTAGE, CURRENT)), 0.0, value)
+    ready = prepared(circuit)
+    for _ in range(2):
+        ready.solve()
+        point = ready.solve(dark)
+        assert not point.voltages.any() and not point.currents.any() and point.certificate.certified
