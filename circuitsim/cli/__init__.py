@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "predict": ("circuitsim.cli.predict", "outputs, classes and errors of samples from a trained model"),
     "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
-    "warm-up": ("circuitsim.cli.warm_up", "compile all kernels ahead of their first use"),
+    "warm-up": ("circuitsim.cli.warm_up", "compile kernels ahead of their first use"),
 }
 
 COLLECTED = 50_000
