@@ -91,8 +91,6 @@ class PortNetwork:
         Nodes of the other ports.
     closed : int array
         Diodes that conduct: shorts. All others are absent.
-    before : Factored or None
-        The nodal matrix with other conducting diodes, whose memory and equal parts the new one takes.
     """
 
     wiring: Wiring
@@ -100,7 +98,6 @@ class PortNetwork:
     sources: np.ndarray
     pairs: np.ndarray
     closed: np.ndarray
-    before: Factored | None = None
 
     @property
     def structure(self) -> Structure:
@@ -171,7 +168,7 @@ class PortNetwork:
     @cached_property
     def factored(self) -> Factored:
         """The nodal matrix."""
-        return self.solver.factor(self.wiring.branch[self.closed], self.before)
+        return self.solver.factor(self.wiring.branch[self.closed])
 
     @cached_property
     def solver(self) -> LinearSolver:

@@ -235,7 +235,7 @@ class SupernodalFactored:
         from circuitsim.solvers import laplacian
 
         x = np.empty((current.shape[0] + 1, *current.shape[1:]))
-        x[:-1] = laplacian.solve(self.factor, current / self.unit)[0]
+        x[:-1] = laplacian.solve(self.factor, current / self.unit)
         x[-1] = 0.0
         return x
 

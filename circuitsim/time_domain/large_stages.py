@@ -168,7 +168,7 @@ class LargeStages(Prepared):
 
         rows = np.zeros(self.structure.n)
         rows[kept.groups.row] = need[kept.groups.root] / kept.unit
-        change = laplacian.solve(kept.factor, rows)[0]
+        change = laplacian.solve(kept.factor, rows)
         kernel(stage_potentials.add_to, v.size)(kept.groups.root, kept.groups.row, change, v, low)
 
     def _factor(self, siemens: np.ndarray, on: np.ndarray) -> Kept | None:
@@ -198,7 +198,7 @@ class LargeStages(Prepared):
         if before is None and len(self._kept) == KEPT:
             before, recycle = self._kept.pop(0).factor, True
         made = laplacian.factor(pattern.symbolic, w, before, recycle)
-        if made.pinned.size:
+        if not made.pivots.all():
             return None
         if len(self._kept) == KEPT:
             self._kept.pop(0)

@@ -36,8 +36,8 @@ def eliminate(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return shares, pivots
 
 
-def substitute(shares: np.ndarray, pivots: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Potentials, and the current left at each node when its turn came (the left-over where the pivot is zero)."""
+def substitute(shares: np.ndarray, pivots: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Potentials; 0 where the pivot is zero."""
     n = pivots.size
     left = np.array(rhs, dtype=shares.dtype)
     for k in range(n):
@@ -46,7 +46,7 @@ def substitute(shares: np.ndarray, pivots: np.ndarray, rhs: np.ndarray) -> tuple
     for k in range(n - 1, -1, -1):
         own = left[k] / pivots[k] if pivots[k] > 0 else np.zeros_like(left[k])
         x[k] = own + np.tensordot(shares[k + 1 : n, k], x[k + 1 :], 1)
-    return x, left
+    return x
 
 
 def fill_pattern(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -1,9 +1,8 @@
 """Approximate minimum degree ordering (Amestoy, Davis & Duff 1996) on a quotient graph.
 
 Eliminated nodes live on as *elements* (cliques, stored by their members); uneliminated ones are *variables*, each with
-a list "elements, then variables" it touches. Indistinguishable variables are merged and carry a weight. Independent
-nodes of few neighbours are eliminated at once to begin with (`independent`). Everything is a plain array, every tie is
-broken by position in a list, so the order depends on the graph alone.
+a list "elements, then variables" it touches. Indistinguishable variables are merged and carry a weight. Everything
+is a plain array, every tie is broken by position in a list, so the order depends on the graph alone.
 """
 
 from __future__ import annotations
@@ -11,7 +10,31 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.solvers.laplacian.independent import eliminate_independent, link, unlink
+
+DENSE = 10.0
+"""Nodes of more neighbours than so many times √n are put last without being looked at."""
+
+
+@jit()
+def unlink(i, head, after, before, degree):
+    """Take variable i out of its degree list."""
+    nxt, prv = after[i], before[i]
+    if nxt >= 0:
+        before[nxt] = prv
+    if prv >= 0:
+        after[prv] = nxt
+    else:
+        head[degree[i]] = nxt
+
+
+@jit()
+def link(i, d, head, after, before):
+    """Put node i first in the list of degree d."""
+    if head[d] >= 0:
+        before[head[d]] = i
+    after[i] = head[d]
+    before[i] = -1
+    head[d] = i
 
 
 @jit()
@@ -30,7 +53,7 @@ def _compact(store, start, size):
 
 
 @jit()
-def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree, is_late):
+def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree):
     """Form element k from pivot k: the union of its variables and of the elements it touches, which are absorbed.
 
     Members get a negative weight (the mark "in the pivot's element") and leave their degree lists.
@@ -55,8 +78,7 @@ def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, af
             weight[i] = -weight[i]
             store[end] = i
             end += 1
-            if not is_late[i]:
-                unlink(i, head, after, before, degree)
+            unlink(i, head, after, before, degree)
         if e != k:
             start[e] = -1
             stamp[e] = 0
@@ -165,25 +187,18 @@ def _next_mark(mark, largest, stamp):
 
 
 @jit()
-def _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, head, after, before):
-    """Degrees and their lists; late and dense nodes go to the end of the order. Returns how many these are."""
-    n = ptr.size - 1
-    eliminated, postponed = late.size, n - late.size
-    for q in range(late.size):
-        order[postponed + q] = late[q]
-        is_late[late[q]] = True
+def _begin(ptr, dense, order, size, weight, start, degree, tail, head, after, before):
+    """Degrees and their lists; dense nodes go to the end of the order. Returns how many these are."""
+    n, eliminated = ptr.size - 1, 0
     for i in range(n - 1, -1, -1):
         tail[i] = i
         size[i] = ptr[i + 1] - ptr[i]
         degree[i] = size[i]
-        if is_late[i]:
-            continue
         if degree[i] > dense:
-            postponed -= 1
-            order[postponed] = i
+            eliminated += 1
+            order[n - eliminated] = i
             weight[i] = 0
             start[i] = -1
-            eliminated += 1
         else:
             link(i, degree[i], head, after, before)
     return eliminated
@@ -204,7 +219,6 @@ def _update_degrees(
     stamp,
     mark,
     degree,
-    is_late,
     after_member,
     tail,
     chain,
@@ -216,9 +230,7 @@ def _update_degrees(
     for q in range(begin, end):
         i = store[q]
         d, h = _approximate(i, k, store, start, size, n_elem, weight, stamp, mark)
-        if is_late[i]:
-            degree[i] = min(degree[i], d)
-        elif d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
+        if d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
             outer += weight[i]
             eliminated -= weight[i]
             weight[i] = 0
@@ -234,7 +246,7 @@ def _update_degrees(
 
 
 @jit()
-def _list_again(begin, end, most, outer, lowest, store, weight, degree, is_late, head, after, before):
+def _list_again(begin, end, most, outer, lowest, store, weight, degree, head, after, before):
     """Put the nodes of a new element that are left into the lists of their degrees, at most ``most`` less their own
     weight. Returns the end of the element's nodes and the lowest degree."""
     put = begin
@@ -247,24 +259,19 @@ def _list_again(begin, end, most, outer, lowest, store, weight, degree, is_late,
         degree[i] = min(degree[i] + outer - w, most - w)
         store[put] = i
         put += 1
-        if not is_late[i]:
-            link(i, degree[i], head, after, before)
-            lowest = min(lowest, degree[i])
+        link(i, degree[i], head, after, before)
+        lowest = min(lowest, degree[i])
     return put, lowest
 
 
 @jit()
-def amd(ptr, idx, dense, late):
+def amd(ptr, idx):
     """Fill-reducing elimination order of a symmetric graph.
 
     Parameters
     ----------
     ptr, idx : ndarray
         Sorted adjacency without loops or repetitions (`graph.adjacency`).
-    dense : int
-        Nodes of larger degree than this are put last without being looked at.
-    late : ndarray of int64
-        Nodes to eliminate after all others, in this order; their fill is reckoned with, they are never chosen.
 
     Returns
     -------
@@ -290,11 +297,9 @@ def amd(ptr, idx, dense, late):
     bucket, chain = np.full(buckets, -1, np.int32), np.full(n, -1, np.int32)
     after_member = np.full(n, -1, np.int32)
     order = np.empty(n, np.int64)
-    is_late = np.zeros(n, np.bool_)
-    eliminated = _begin(ptr, dense, late, is_late, order, size, weight, start, degree, tail, head, after, before)
-    done = eliminate_independent(store, start, size, n_elem, weight, degree, is_late, head, after, before, order)
-    eliminated += done
-    lowest, largest, mark = 0, 0, np.int64(2)
+    dense = max(16, int(DENSE * np.sqrt(n)))
+    eliminated = _begin(ptr, dense, order, size, weight, start, degree, tail, head, after, before)
+    done, lowest, largest, mark = 0, 0, 0, np.int64(2)
     while eliminated < n:
         while head[lowest] < 0:
             lowest += 1
@@ -305,7 +310,7 @@ def amd(ptr, idx, dense, late):
         fresh = n_elem[k] > 0  # else the element fits where the pivot's list was
         eliminated += weight[k]
         begin, end, outer, used = _gather_element(
-            k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree, is_late
+            k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree
         )
         degree[k] = outer
         mark = _next_mark(mark + largest, largest + n, stamp)
@@ -324,7 +329,6 @@ def amd(ptr, idx, dense, late):
             stamp,
             mark,
             degree,
-            is_late,
             after_member,
             tail,
             chain,
@@ -336,13 +340,11 @@ def amd(ptr, idx, dense, late):
         mark = _next_mark(mark + largest, largest + n, stamp)
         for q in range(begin, end):
             i = store[q]
-            if weight[i] < 0 and not is_late[i] and bucket[code[i]] >= 0:
+            if weight[i] < 0 and bucket[code[i]] >= 0:
                 first = bucket[code[i]]
                 bucket[code[i]] = -1
                 mark = _merge_twins(first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail)
-        put, lowest = _list_again(
-            begin, end, n - eliminated + late.size, outer, lowest, store, weight, degree, is_late, head, after, before
-        )
+        put, lowest = _list_again(begin, end, n - eliminated, outer, lowest, store, weight, degree, head, after, before)
         size[k] = put - begin
         if fresh:
             used = put

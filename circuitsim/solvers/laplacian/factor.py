@@ -29,16 +29,13 @@ class Factor:
     values : ndarray
         Shares l_ik of all panels, by columns.
     pivots : ndarray, shape (n,)
-        In elimination order; zero at a pinned node.
-    pinned : ndarray of int64
-        Nodes of components without a path to ground, one each, ascending; their potential is defined as zero.
+        In elimination order; zero at one node of each component without a path to ground, whose potential is zero.
     """
 
     symbolic: Symbolic
     weights: np.ndarray
     values: np.ndarray
     pivots: np.ndarray
-    pinned: np.ndarray
 
     @property
     def spent(self) -> bool:
@@ -46,7 +43,7 @@ class Factor:
         return self.values.size == 0
 
     def __repr__(self) -> str:
-        return f"Factor({self.symbolic!r}, pinned={self.pinned.size})"
+        return f"Factor({self.symbolic!r})"
 
 
 def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:
@@ -113,7 +110,6 @@ def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = No
         active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
     values, pivots = _memory(symbolic, previous, recycle)
     panel.factor_active(active, symbolic.arrays, weights, values, pivots)
-    pinned = np.sort(symbolic.pattern.order[pivots == 0.0])
-    for array in (weights, values, pivots, pinned):
+    for array in (weights, values, pivots):
         array.setflags(write=False)
-    return Factor(symbolic, weights, values, pivots, pinned)
+    return Factor(symbolic, weights, values, pivots)

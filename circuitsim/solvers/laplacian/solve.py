@@ -8,7 +8,7 @@ from circuitsim.solvers.laplacian import substitute
 from circuitsim.solvers.laplacian.factor import Factor
 
 
-def solve(factor: Factor, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def solve(factor: Factor, rhs: np.ndarray) -> np.ndarray:
     """Potentials for injected currents.
 
     Parameters
@@ -20,9 +20,7 @@ def solve(factor: Factor, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     x : ndarray, shape of `rhs`
-        Potentials; zero at the pinned nodes.
-    leftover : ndarray, shape (pinned,) or (pinned, c)
-        Net current of each pinned node's component: current that has nowhere to go.
+        Potentials; zero at one node of each component without a path to ground, which takes the net current there.
 
     Raises
     ------
@@ -36,9 +34,7 @@ def solve(factor: Factor, rhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if factor.spent:
         raise ValueError("this factor's memory was recycled for a later one")
     x = np.empty_like(rhs)
-    leftover = np.empty(factor.pinned.shape + rhs.shape[1:])
-    pinned = s.pattern.position[factor.pinned]
     kernel = substitute.solve_one if rhs.ndim == 1 else substitute.solve_many
     panels = s.first, s.row_ptr, s.rows, s.offset
-    kernel(*panels, factor.values, factor.pivots, s.pattern.order, pinned, rhs, x, leftover)
-    return x, leftover
+    kernel(*panels, factor.values, factor.pivots, s.pattern.order, rhs, x)
+    return x

@@ -154,29 +154,24 @@ def backward_group(first, row_ptr, rows, offset, values, pivots, x):
 
 
 @jit()
-def solve_one(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
-    """Solve for one vector in node order; ``pinned`` are positions in elimination order."""
+def solve_one(first, row_ptr, rows, offset, values, pivots, order, rhs, x):
+    """Solve for one vector in node order."""
     work = np.empty(order.size, np.float64)
     for k in range(order.size):
         work[k] = rhs[order[k]]
     forward(first, row_ptr, rows, offset, values, work)
-    for q in range(pinned.size):
-        leftover[q] = work[pinned[q]]
     backward(first, row_ptr, rows, offset, values, pivots, work)
     for k in range(order.size):
         x[order[k]] = work[k]
 
 
 @jit()
-def _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
+def _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, rhs, x):
     """Columns ``begin:begin + many`` of `solve_many`."""
     for k in range(order.size):
         for m in range(many):
             work[k * GROUP + m] = rhs[order[k], begin + m]
     forward_group(first, row_ptr, rows, offset, values, work)
-    for q in range(pinned.size):
-        for m in range(many):
-            leftover[q, begin + m] = work[pinned[q] * GROUP + m]
     backward_group(first, row_ptr, rows, offset, values, pivots, work)
     for k in range(order.size):
         for m in range(many):
@@ -184,11 +179,11 @@ def _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots
 
 
 @jit()
-def solve_many(first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover):
+def solve_many(first, row_ptr, rows, offset, values, pivots, order, rhs, x):
     """Solve for the columns of ``rhs`` (n × c), `GROUP` at a time; a last short group is filled up with zeros."""
     cases = rhs.shape[1]
     work = np.zeros(order.size * GROUP, np.float64)
     for begin in range(0, cases, GROUP):
         many = min(GROUP, cases - begin)
         work[:] = 0.0
-        _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, pinned, rhs, x, leftover)
+        _solve_group(begin, many, work, first, row_ptr, rows, offset, values, pivots, order, rhs, x)

@@ -11,10 +11,6 @@ from circuitsim.solvers.laplacian.order import fill_reducing
 
 #: Widest panel: small enough that its diagonal block stays in the first-level cache.
 WIDEST = 64
-#: Largest number of unknowns for which `analyse` does not look for a sparse order.
-DENSE = 64
-#: Largest number of unknowns for which a graph with many edges is taken as dense.
-FULL = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +121,7 @@ def _ends(n: int, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return a, b
 
 
-def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "auto") -> Pattern:
+def predict(n: int, a: np.ndarray, b: np.ndarray) -> Pattern:
     """Order the graph and predict the cost of its factorisation.
 
     Parameters
@@ -134,12 +130,10 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "
         Unknowns 0..n-1; index n is ground.
     a, b : array_like of int, shape (m,)
         Edge ends. Repeated edges add up, loops are ignored.
-    ordering : str or array_like of int
-        See `order.fill_reducing`.
     """
     a, b = _ends(n, a, b)
     ptr, idx = graph.adjacency(n, a, b)
-    order = fill_reducing(ptr, idx, ordering)
+    order = fill_reducing(ptr, idx)
     position = np.empty(n, np.int64)
     position[order] = np.arange(n)
     new_ptr, new_idx = graph.relabel(ptr, idx, order, position)
@@ -154,61 +148,9 @@ def predict(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "
     return Pattern(n, a, b, order, position, parent, count, int(count.sum()), float(width @ width), ptr, idx)
 
 
-def analyse(n: int, a: np.ndarray, b: np.ndarray, ordering: str | np.ndarray = "auto") -> Symbolic:
-    """Symbolic factorisation of the Laplacian of a graph with ground.
-
-    Parameters
-    ----------
-    n : int
-        Unknowns 0..n-1; index n is ground.
-    a, b : array_like of int, shape (m,)
-        Edge ends. Repeated edges add up, loops are ignored.
-    ordering : str or array_like of int
-        ``"auto"``: `dense` for few unknowns or nearly complete graphs, else as in
-        `order.fill_reducing`. ``"dense"``, or what `order.fill_reducing` takes.
-    """
-    if isinstance(ordering, str) and (ordering == "dense" or (ordering == "auto" and _small_or_full(n, len(a)))):
-        return dense(n, a, b)
-    return panels(predict(n, a, b, ordering))
-
-
-def _small_or_full(n: int, edges: int) -> bool:
-    """Whether looking for a sparse order costs more than it saves: few nodes, or an edge for every eighth pair."""
-    return n <= DENSE or (n <= FULL and 16 * edges >= n * n)
-
-
-def dense(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
-    """One panel of all nodes as they are numbered: no ordering, no tree; the quickest start for a small circuit."""
-    a, b = _ends(n, a, b)
-    names = np.arange(n + 1)
-    count = names[:0:-1]
-    parent = np.append(names[1:n], -1)[:n].astype(np.int32)
-    width = count.astype(np.float64)
-    nothing = np.zeros(0, np.int32)
-    pattern = Pattern(
-        n, a, b, names[:n], names[:n], parent, count, int(count.sum()), float(width @ width), names[:0], nothing
-    )
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    edges = np.flatnonzero(low != high)
-    place = low[edges] * (n + 1) + high[edges]
-    one = min(n, 1)  # no node, no panel
-    return Symbolic(
-        pattern=pattern,
-        first=np.array([0, n][: one + 1]),
-        row_ptr=np.array([0, n + 1][: one + 1]),
-        rows=names[: (n + 1) * one].astype(np.int32),
-        offset=np.array([0, n * (n + 1)][: one + 1]),
-        above=np.full(one, -1, np.int32),
-        update_ptr=np.zeros(one + 1, np.int64),
-        target=nothing,
-        lo=names[:0],
-        held_ptr=np.zeros(1, np.int64),
-        held=nothing,
-        edge_ptr=np.array([0, edges.size][: one + 1]),
-        edges=edges,
-        place=place,
-        panel_of_edge=np.where(low != high, 0, -1),
-    )
+def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
+    """Symbolic factorisation of the Laplacian of a graph with ground; parameters as of `predict`."""
+    return panels(predict(n, a, b))
 
 
 def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
