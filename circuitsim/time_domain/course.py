@@ -22,7 +22,7 @@ from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, 
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.schedule import schedule
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Track, Walk
-from circuitsim.time_domain.windows import AHEAD, DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
+from circuitsim.time_domain.windows import DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
 
 JUMPS = 2
 """Most jumps at one time."""
@@ -61,7 +61,7 @@ class Course:
         self.library = library or Library(problem.supply(), problem.twigs(), stop, problem.decays, problem.whole)
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
-            np.zeros(12),
+            np.zeros(10),
             np.zeros(9, dtype=np.int64),
             np.zeros(s),
             np.zeros(s),
@@ -108,7 +108,6 @@ class Course:
         walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
-        walk.number[AHEAD] = np.inf
         walk.mark[NOW] = walk.mark[BEFORE] = -1
         walk.mark[ENTER] = 1
         walk.parts.holds[0] = False

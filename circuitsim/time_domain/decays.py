@@ -16,9 +16,8 @@ import numpy as np
 
 from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, values_at
 from circuitsim.time_domain.exponentials import exponential
-from circuitsim.time_domain.part_states import STATE, at_first
+from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first
 from circuitsim.time_domain.roots import POINTS, SHARES, TO_COEFFICIENTS
-from circuitsim.time_domain.window_lengths import MOST, RESOLVED, UNSEEN, halvings
 
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
@@ -42,8 +41,8 @@ class Decays(NamedTuple):
         y over the currents of resistors.
     weight : (n, m) float array
         `circuitsim.time_domain.mode_parts.Parting.weight` by element.
-    drive, held : (n, c, s) float arrays
-        b, and the y that the sources hold a fast part at, over w.
+    drive : (n, c, s) float array
+        b over w.
     states : (n, s + c, q) float array
         Changes of the states over those of w and y.
     voltage, current : (n, s + c, m) float arrays
@@ -62,7 +61,6 @@ class Decays(NamedTuple):
     lift: np.ndarray
     weight: np.ndarray
     drive: np.ndarray
-    held: np.ndarray
     states: np.ndarray
     voltage: np.ndarray
     current: np.ndarray
@@ -88,8 +86,6 @@ class Piece(NamedTuple):
         Sizes of the sources' states and of the states.
     clear : (d,) bool array
         Waveforms of events without a zero on the window.
-    excess : (1 + c,) float array
-        Last coefficients that are not resolved over the largest allowed ones; see `unresolved`.
     room : (WORK, s + c) float array
         Memory of `decay`.
     of_states, of_slack : (3, q), (4, d) float arrays
@@ -104,7 +100,6 @@ class Piece(NamedTuple):
     many: np.ndarray
     peak: np.ndarray
     clear: np.ndarray
-    excess: np.ndarray
     room: np.ndarray
     of_states: np.ndarray
     of_slack: np.ndarray
@@ -123,7 +118,6 @@ def room_of(decays):
         one[3],
         peak,
         np.zeros(d, np.bool_),
-        np.zeros(1 + decays.rate.shape[1]),
         np.zeros((WORK, n)),
         np.zeros((3, decays.states.shape[2])),
         np.zeros((4, d)),
@@ -192,7 +186,7 @@ def sources_resolved(s, z, z_size, piece):
 
 
 def states_resolved(decays, m, s, z, z_size, piece):
-    """Whether the last coefficients of all states are resolved; what is not is noted (`unresolved`).
+    """Whether the last coefficients of all states are resolved.
 
     Their sizes on the window, those of the run or of their values at its ends, are filled in.
     """
@@ -210,19 +204,7 @@ def states_resolved(decays, m, s, z, z_size, piece):
         allowed = max(RESOLVED * piece.peak[s + i], STATE * terms[i])
         if tail[i] > allowed:
             good = False
-            unresolved(rows, i, decays.many[m], s, tail[i], allowed, piece)
     return good
-
-
-def unresolved(rows, i, many, s, tail, allowed, piece):
-    """Note the excess of last coefficients of a waveform, column ``i`` of rows over w and y, at the part with the
-    largest ones; at the first place where no part has any."""
-    most, place = 0.0, 0
-    for c in range(many):
-        own = abs(rows[s + c, i]) * piece.tail[s + c]
-        if own > most:
-            most, place = own, 1 + c
-    piece.excess[place] = max(piece.excess[place], tail / allowed if allowed > 0.0 else MOST)
 
 
 def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
@@ -234,13 +216,13 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
     s, many, y, error = inside.shape[0], decays.many[m], parts.y, parts.error
     source_series(inside, z, piece)
     if not sources_resolved(s, z, z_size, piece):
-        return 1
+        return False
     c = 0
     while c < many:
         c = part_series(decays, m, c, s, z, y, half, piece)
-    for c in range(1 + many):
-        piece.excess[c] = 0.0
-    good, rows, over = states_resolved(decays, m, s, z, z_size, piece), decays.slack[m], modes.slack[m]
+    if not states_resolved(decays, m, s, z, z_size, piece):
+        return False
+    rows, over = decays.slack[m], modes.slack[m]
     value, fixed, tail = piece.of_slack[0], piece.of_slack[1], piece.of_slack[2]
     slack_sums(decays, modes, m, s, z, y, piece)
     for d in range(slack_size.size):
@@ -265,10 +247,7 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
                     wrong += weight * parts.x_error[modes.place[m, i - s]] / STATE
         allowed = max(RESOLVED * size, UNSEEN * wrong)
         if tail[d] > allowed:
-            good = False
-            unresolved(rows, d, many, s, tail[d], allowed, piece)
-        if not good:
-            continue
+            return False
         slack_size[d] = wrong
         if not piece.clear[d]:
             for k in range(POINTS):
@@ -278,13 +257,7 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
                     for k in range(min(int(piece.many[j]), POINTS)):
                         slack[d, k] += rows[j, d] * piece.series[j, k]
             slack[d, 0] = fixed[d]
-    if good:
-        return 0
-    more = 1 if piece.excess[0] > 0.0 else 0
-    for c in range(many):
-        if piece.excess[1 + c] > 0.0:
-            more = max(more, halvings(decays.rate[m, c] * half, piece.excess[1 + c]))
-    return more
+    return True
 
 
 def slack_sums(decays, modes, m, s, z, y, piece):

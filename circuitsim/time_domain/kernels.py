@@ -25,7 +25,6 @@ from circuitsim.time_domain import (
     roots,
     scales,
     trees,
-    window_lengths,
     windows,
 )
 
@@ -68,7 +67,6 @@ _MODULES = (
     roots,
     scales,
     trees,
-    window_lengths,
     windows,
 )
 

@@ -296,7 +296,7 @@ class _Shape(NamedTuple):
         found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
         for own in found[: len(zeros)]:
             own[...] = 0.0
-        rate, start, lift, weight, drive, held, states, voltage, current, slack = found[6 : len(zeros)]
+        rate, start, lift, weight, drive, states, voltage, current, slack = found[6 : len(zeros)]
         return self._modes(many, found[:6], found[len(zeros) :]), Decays(
             np.zeros(many, np.int64),
             rate,
@@ -304,7 +304,6 @@ class _Shape(NamedTuple):
             lift,
             weight,
             drive,
-            held,
             states,
             voltage,
             current,
@@ -316,7 +315,7 @@ class _Shape(NamedTuple):
     def _of_parts(self, q: int, m: int, s: int, d: int, k: int) -> list[tuple[int, ...]]:
         """Shapes of `Decays.rate` to `Decays.slack`."""
         c = self.parts
-        return [(c,), (c, s + q), (c, m), (m,), (c, s), (c, s), (k, q), (k, m), (k, m), (k, d)]
+        return [(c,), (c, s + q), (c, m), (m,), (c, s), (k, q), (k, m), (k, m), (k, d)]
 
     def _modes(self, many: int, zeros: list[np.ndarray], whole: list[np.ndarray]) -> Modes:
         """`Modes` of the arrays of floats in the block: zeros, and what `entered` fills in as a whole."""

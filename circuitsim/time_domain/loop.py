@@ -11,18 +11,15 @@ from circuitsim.time_domain.decay_series import to_nodes
 from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
-from circuitsim.time_domain.part_states import STATE, at_first, currents_of, first_value, later_errors
+from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
-from circuitsim.time_domain.window_lengths import RESOLVED, UNSEEN, too_long
 from circuitsim.time_domain.windows import (
-    AHEAD,
     ERROR,
     LENGTHS,
     LOST,
-    MET,
     TIME,
     integrate,
     later_sizes,
@@ -37,8 +34,6 @@ DONE, MODE, WINDOW, CORNERS, ROOM, JUMP, SOURCES, FAST, ENDLESS, NO_SET, GOING =
 """Why the loop ends: the end of the run; a mode, a window, corners of sources or room is missing; states must jump;
 sources contradict each other; waveforms faster than any window; events without end; no set of diodes is
 right. `GOING`: no end."""
-AT_THE_SAME_TIME = 1e-9
-"""Share of the time by which events are apart that count as one, as far as looking ahead goes."""
 SAME_TIME = 4.0
 """Errors of the time of an event by which another one may be apart from it."""
 FALLS = 1e-6
@@ -47,9 +42,6 @@ AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
 LEAST_WEIGHT = 1e-6
 """Share of an inductor's current in a diode's from which the former is changed for the latter: less may be rounding."""
-FURTHER, KEPT = 2.0, 0.7
-"""How far to look for the next event, against the time between the latest two, and the share of that of earlier ones
-which still counts. A window that is much longer costs halvings of its series; a shorter one is followed by another."""
 
 
 def enter(modes, decays, count, fixed, walk, parts, track):
@@ -198,31 +190,16 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
         )
     move(modes, decays, m, fixed, walk, parts, space, piece, since, length, track.state[at], event)
     number[TIME] = bound if last else min(number[TIME] + since, bound)
-    look_ahead(number, event)
     corner = bound < stop and number[TIME] >= bound
     end_window(modes, decays, m, schedule, fixed, walk, parts, space, piece, since, length, event, corner)
     return GOING
 
 
-def look_ahead(number, event):
-    """How far to look for the next event: some times as far as the latest events were apart, of which earlier ones
-    count less; without an event at least twice as far as it has been so far."""
-    since = number[TIME] - number[MET]
-    if event < 0:
-        number[AHEAD] = max(number[AHEAD], FURTHER * since)
-    elif since > AT_THE_SAME_TIME * number[TIME]:
-        if number[MET] > 0.0:
-            before = KEPT * number[AHEAD] if number[AHEAD] < np.inf else 0.0
-            number[AHEAD] = max(FURTHER * since, before)
-        number[MET] = number[TIME]
-
-
 def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left):
-    """Fill in the waveforms on the longest window that resolves them, no longer than the next event is expected to be
-    away (`look_ahead`); returns `GOING`, or what is missing, and the power of two of its length, s. Steps down double
-    until a window is short enough; bisection finds the longest one."""
+    """Fill in the waveforms on the longest window that resolves them; returns `GOING`, or what is missing, and the
+    power of two of its length, s. Steps down double until a window is short enough; bisection finds the longest one."""
     m = walk.mark[NOW]
-    mantissa, power = math.frexp(min(left, modes.longest[m], walk.number[AHEAD]))
+    mantissa, power = math.frexp(min(left, modes.longest[m]))
     power -= mantissa == 0.5
     sizes(walk, fixed, space.x_size)
     state_sizes(modes, m, walk, space.x_size, space.z_size)
@@ -236,7 +213,6 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
             else:
                 # A current counts by itself: after an inductor's kick it may be all that flows through an open switch.
                 z_size[s + k] = UNSEEN / RESOLVED / STATE * parts.x_error[modes.place[m, k]]
-        power -= too_long(fixed, decays, m, walk.z, z_size, parts, math.ldexp(0.5, power))
     least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
         walk.mark[TRIES] += 1
@@ -252,19 +228,18 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
             return WINDOW, power
         if decays is not None:
             half = math.ldexp(0.5, power)
-            more = decay_stretch(
+            resolved = decay_stretch(
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
             )
         else:
-            found = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
-            more = 0 if found else step
-        if more == 0 and (decays is not None or power + 1 == bad):
+            resolved = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
+        if resolved and power + 1 == bad:
             return GOING, power
-        if more == 0:
+        if resolved:
             good = power
         else:
             bad, step = power, 2 * step
-        power = (good + bad) // 2 if good > least else max(power - more, min(least + 1, bad - 1))
+        power = (good + bad) // 2 if good > least else max(power - step // 2, min(least + 1, bad - 1))
 
 
 def leading_zeros(modes, decays, m, fixed, walk, parts, space, piece):

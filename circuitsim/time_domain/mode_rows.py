@@ -13,7 +13,6 @@ from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import of_capacitors, of_inductors
 from circuitsim.time_domain.part_currents import over_parts
 from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, FREE, C, L, R, wired
-from circuitsim.time_domain.window_lengths import FASTER, held_at
 
 DONE, SHARED, CHECKS = range(3)
 """Outcomes of `filled_in`."""
@@ -42,8 +41,6 @@ class Supply(NamedTuple):
         Place of the constant 1 among the sources' states.
     capacitors : bool
         Whether there are any.
-    radius : float
-        See `circuitsim.time_domain.walk.Fixed`.
     """
 
     nodes: int
@@ -60,7 +57,6 @@ class Supply(NamedTuple):
     off: np.ndarray
     one: int
     capacitors: bool
-    radius: float
 
 
 def entered(supply, conducting, transformed, shared, known, at, modes):
@@ -272,8 +268,6 @@ def parted(supply, conducting, parting, k, modes, decays, at):
             decays.lift[at, p, parting.resistors[j]] = parting.lift[p, j]
         for j in range(s):
             decays.drive[at, p, j] = parting.drive[p, j]
-        if parting.rate[p] > FASTER * supply.radius:
-            held_at(supply.of.system, parting.rate[p], parting.drive[p], decays.held[at, p])
     for j in range(parting.resistors.size):
         decays.weight[at, parting.resistors[j]] = parting.weight[j]
     for i in range(k):

@@ -16,6 +16,10 @@ from circuitsim.time_domain.roots import ORDERS, VALUE
 
 STATE = 1e-14
 """Error of a state against its scale."""
+RESOLVED = 1e-12
+"""Last coefficients of a resolved window against the largest."""
+UNSEEN = 1e-17
+"""The same against the magnitudes of which `STATE` is the error."""
 DERIVATIVE = 100.0
 """A derivative counts as zero up to so many times what the states' errors can make of it."""
 APART = 1e-6

@@ -228,7 +228,6 @@ class Problem:
             off,
             self.system.shape[0] - 1,
             bool((parts.role == Role.CAPACITOR).any()),
-            self.radius,
         )
 
     def twigs(self) -> int:

@@ -6,14 +6,12 @@ import numpy as np
 
 from circuitsim.time_domain.decays import LEFT, OF_NODES, decay_state
 from circuitsim.time_domain.exponentials import later, moved, put
-from circuitsim.time_domain.part_states import STATE, first_value
+from circuitsim.time_domain.part_states import RESOLVED, STATE, first_value
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
-from circuitsim.time_domain.window_lengths import RESOLVED
 
-TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST, MET, AHEAD = range(12)
+TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
-energy lost in jumps, J; smallest and largest resistance, Ω; time of the latest event and how far to look for the next
-one, s."""
+energy lost in jumps, J; smallest and largest resistance, Ω."""
 LENGTHS = 192
 """Window lengths, each half of the one before."""
 QUADRATIC = 1e-8

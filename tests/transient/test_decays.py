@@ -8,19 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from random_waveforms import draw_switched
-from scipy.special import ive
 
 from circuitsim import Circuit
 from circuitsim.time_domain import Sine, transient
 from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, to_nodes, values_at
-from circuitsim.time_domain.decays import halvings, source_window
+from circuitsim.time_domain.decays import source_window
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
 from circuitsim.time_domain.part_states import at_first, first_value
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS
-from circuitsim.time_domain.window_lengths import held_at
 from circuitsim.time_domain.windows import LENGTHS
 
 
@@ -174,23 +172,6 @@ def test_rates_ten_decades_apart() -> None:
     assert np.abs(found.current("R2", t[1:]) - 1e-12 * np.gradient(steady, t)[1:]).max() < 1e-13
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_halvings_until_a_part_is_resolved(seed: int) -> None:
-    """The fewest after which the last Chebyshev coefficient of e^{−a (1 + x)} has fallen by a factor."""
-    rng = np.random.default_rng(seed)
-    speed, excess = 10.0 ** rng.uniform(-1.0, 7.0), 10.0 ** rng.uniform(0.01, 20.0)
-    found, last = halvings(speed, excess), POINTS - 1
-    allowed = ive(last, speed) / excess
-    assert ive(last, 0.5**found * speed) <= 1.01 * allowed
-    assert found == 1 or ive(last, 0.5 ** (found - 1) * speed) >= 0.99 * allowed
-
-
-def test_halvings_of_what_has_no_part() -> None:
-    """Sources alone; states of size zero."""
-    assert halvings(0.0, 10.0) == 1
-    assert halvings(1e300, np.inf) < 1_100
-
-
 @pytest.mark.parametrize("length", [1, 2, 7, POINTS, ORDER])
 def test_values_of_series(length: int) -> None:
     """At the nodes and at any share of the window, also where the last coefficients are rounding."""
@@ -248,18 +229,6 @@ def test_values_at_the_beginning_side_by_side(wholes: int) -> None:
     z[3] = 0.0
     at_first(whole, rows, over, 4, 2, z, y, found)
     assert found.tolist() == [first_value(bool(whole[r]), rows, over, r, 4, 2, z, y) for r in range(7)]
-
-
-def test_what_sources_hold_a_fast_part_at() -> None:
-    """Along it ẏ = −λ y + b w is met: y = h w with h (λ + S) = b; eight terms of a series in S / λ."""
-    system = np.zeros((5, 5))
-    system[0, 1], system[1, 0], system[2, 2], system[3, 4] = 3.0, -3.0, -2.0, 1.0
-    drive = np.array([1.0, -2.0, 0.5, 3.0, -1.0])
-    for rate, off in ((1e3, 1e-16), (30.0, 1e-8)):
-        held = np.zeros(5)
-        held_at(system, rate, drive, held)
-        exact = np.linalg.solve((rate * np.eye(5) + system).T, drive)
-        assert np.abs(held - exact).max() <= off * rate * np.abs(exact).max()
 
 
 def test_modes_complete() -> None:
