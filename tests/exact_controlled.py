@@ -1,20 +1,25 @@
 """An independent oracle: all operating points of a circuit with controlled sources, in exact rational arithmetic.
 
 Potentials and branch currents are eliminated from Kirchhoff's laws and the laws of the elements; what is left are
-equations in the voltages and currents of d diodes, which are solved for each of the 2^d states. Where a state leaves
-unknowns open, its inequalities are eliminated one unknown at a time (Fourier and Motzkin): they have no solution, one,
-or a continuum. Nothing is shared with circuitsim but the meaning of its columns and laws.
+equations in the voltages and currents of the diodes and piecewise-linear devices, which are solved for each choice of a
+straight piece of each curve (an ideal diode has two). Where a choice leaves unknowns open, its inequalities are
+eliminated one unknown at a time (Fourier and Motzkin): they have no solution, one, or a continuum. Nothing is shared
+with circuitsim but the meaning of its columns, parameters and laws.
 """
 
 from __future__ import annotations
 
 import enum
 from fractions import Fraction
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from circuitsim import Circuit
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.laws import Quantity
+from circuitsim.models import Device
+from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
+from circuitsim.models.table import Table
 
 Row = dict[int, Fraction]
 """By unknown; −1 is the right-hand side."""
@@ -39,6 +44,16 @@ class Count(enum.Enum):
     """Some potential or current is free within limits, or without any."""
 
 
+class Piece(NamedTuple):
+    """A straight piece of a curve: the points (v, i) + t (dv, di), V and A, for 0 ≤ t, and t ≤ 1 where it ends."""
+
+    v: Fraction
+    i: Fraction
+    dv: Fraction
+    di: Fraction
+    ends: bool = False
+
+
 class AllPoints(NamedTuple):
     """Isolated operating points, and whether others form a continuum."""
 
@@ -54,26 +69,29 @@ class AllPoints(NamedTuple):
 
 
 def all_points(circuit: Circuit, decimal: bool = False) -> AllPoints | None:
-    """All operating points; potentials of a part without ground, to which no law refers, are relative to its lowest
-    node. Values are doubles, or the shortest decimals that these stand for. None where too many inequalities arise."""
-    rows, diodes, n, m = _rows(circuit, decimal)
-    d, ports = len(diodes), n + m  # unknowns: potentials, currents, then voltages of diodes
-    inner = [u for u in range(ports) if u - n not in diodes]
+    """All operating points of a circuit without smooth devices but tables; potentials of a part without ground, to
+    which no law refers, are relative to its lowest node. Values are doubles, or the shortest decimals that these stand
+    for. None where too many inequalities arise."""
+    curves = _curves(circuit, decimal)
+    rows, n, m = _rows(circuit, decimal, [*curves])
+    d, ports = len(curves), n + m  # unknowns: potentials, currents, then voltages across curves
+    inner = [u for u in range(ports) if u - n not in curves]
     kept, rest = _eliminated(rows, inner)
     open_inside = len(kept) < len(inner)
     rest = [row for row in rest if any(x for c, x in row.items() if c >= 0) or row.get(-1)]
-    found, free = list[Point](), False
-    for state in range(2**d):
-        conducting = [bool(state >> k & 1) for k in range(d)]
-        unknown = [n + diodes[k] if on else ports + k for k, on in enumerate(conducting)]
-        solved, left = _eliminated([{c: x for c, x in r.items() if c in unknown or c == -1} for r in rest], unknown)
+    found, free, along = list[Point](), False, [*range(d)]
+    for pieces in product(*curves.values()):
+        chosen = {n + k: (j, piece.di, piece.i) for j, (k, piece) in enumerate(zip(curves, pieces))}
+        chosen |= {ports + j: (j, piece.dv, piece.v) for j, piece in enumerate(pieces)}
+        solved, left = _eliminated([_along(row, chosen) for row in rest], along)
         if any(row.get(-1) for row in left):
             continue
         pivots = {pivot for pivot, _ in solved}
-        loose = [u for u in unknown if u not in pivots]
+        loose = [u for u in along if u not in pivots]
         values = {u: _unit(k, len(loose)) for k, u in enumerate(loose)}
         _back(solved, values, len(loose))
-        signs = [values[u] if on else [-x for x in values[u]] for u, on in zip(unknown, conducting)]
+        signs = [values[j] for j in along]
+        signs += [[*(-x for x in values[j][:-1]), 1 - values[j][-1]] for j in along if pieces[j].ends]
         limits = [_limits(signs, k, len(loose)) for k in range(len(loose))]
         if None in limits:
             return None
@@ -83,9 +101,8 @@ def all_points(circuit: Circuit, decimal: bool = False) -> AllPoints | None:
             free = True
             continue
         at = [low for low, _ in limits]
-        known = {u: [sum((a * t for a, t in zip(v, at)), v[-1])] for u, v in values.items()}
-        known |= {n + k: [Fraction(0)] for k in diodes if n + k not in known}
-        known |= {ports + k: [Fraction(0)] for k in range(d) if ports + k not in known}
+        t = [sum((a * x for a, x in zip(values[j], at)), values[j][-1]) for j in along]
+        known = {u: [start + t[j] * step] for u, (j, step, start) in chosen.items()}
         _back(kept, known, 0)
         point = [known[u][0] for u in range(n)], [known[n + k][0] for k in range(m)]
         if point not in found:
@@ -93,26 +110,70 @@ def all_points(circuit: Circuit, decimal: bool = False) -> AllPoints | None:
     return AllPoints(found, free)
 
 
-def _rows(circuit: Circuit, decimal: bool) -> tuple[list[Row], list[int], int, int]:
-    """Kirchhoff's current law, the elements' laws, the voltages of diodes, and references of floating parts."""
+def _along(row: Row, chosen: dict[int, tuple[int, Fraction, Fraction]]) -> Row:
+    """A row in what is left open along the chosen pieces: each unknown u is start + step t."""
+    made: Row = {-1: row.get(-1, Fraction(0))}
+    for u, x in row.items():
+        if u >= 0:
+            j, step, start = chosen[u]
+            _add(made, j, x * step)
+            made[-1] -= x * start
+    return made
+
+
+def _curves(circuit: Circuit, decimal: bool) -> dict[int, list[Piece]]:
+    """The curves of ideal diodes and devices, by element."""
+    zero, one = Fraction(0), Fraction(1)
+    ideal = [Piece(zero, zero, -one, zero), Piece(zero, zero, zero, one)]
+    return {
+        k: _pieces(circuit.devices[k], decimal) if k in circuit.devices else ideal
+        for k, code in enumerate(circuit.columns()[0])
+        if k in circuit.devices or ELEMENTS[code].name == "ideal diode"
+    }
+
+
+def _pieces(device: Device, decimal: bool) -> list[Piece]:
+    """The curve of a table, or of a piecewise-linear diode."""
+    if isinstance(device, Table):
+        points = [(_exact(v, decimal), _exact(i, decimal)) for v, i in device.points()]
+        first, last = ([b - a for a, b in zip(*ends)] for ends in (points[:2], points[-2:]))
+    else:
+        assert isinstance(device, PiecewiseLinearDiode)
+        cells, row = _exact(device.m, decimal), _exact(device.n, decimal)
+        off = 1 / _exact(device.roff, decimal) if device.roff is not None else Fraction(0)
+        forward, reverse = device.vfwd, device.vrev
+        ohms = [_exact(device.ron if x is None else x, decimal) for x in (device.ron, device.rrev)]
+        knees = [_exact(forward, decimal), *([] if reverse is None else [-_exact(reverse, decimal)])][::-1]
+        if reverse is None:
+            knees = [min(knees[0], Fraction(0)) - 1, *knees]
+        points = [(v * row, v * off * cells) for v in knees]
+        last = [ohms[0] * row, cells]
+        first = [row, off * cells] if reverse is None else [ohms[1] * row, cells]
+    pieces = [Piece(*points[0], *(-x for x in first)), Piece(*points[-1], *last)]
+    return pieces + [Piece(*a, b[0] - a[0], b[1] - a[1], True) for a, b in pairwise(points) if a != b]
+
+
+def _exact(x: float, decimal: bool) -> Fraction:
+    """A double, or the shortest decimal that it stands for."""
+    return Fraction(repr(float(x)) if decimal else float(x))
+
+
+def _rows(circuit: Circuit, decimal: bool, curves: list[int]) -> tuple[list[Row], int, int]:
+    """Kirchhoff's current law, the elements' laws, the voltages across curves, and references of floating parts."""
     kind, first, second, value = circuit.columns()
     n, m = len(circuit.node_names), len(kind)
 
-    def exact(x: float) -> Fraction:
-        return Fraction(repr(float(x)) if decimal else float(x))
-
     law_rows: list[Row] = [{0: Fraction(1)}]
     nodal: list[Row] = [{} for _ in range(n)]
-    diodes = [k for k in range(m) if ELEMENTS[kind[k]].name == "ideal diode"]
     for k in range(m):
         _add(nodal[first[k]], n + k, 1)
         _add(nodal[second[k]], n + k, -1)
         row: Row = {}
         letter, law = ELEMENTS[kind[k]].letter, circuit.laws.get(k)
-        x = Fraction(0) if value[k] != value[k] else exact(value[k])
-        if k in diodes:
+        x = Fraction(0) if value[k] != value[k] else _exact(value[k], decimal)
+        if k in curves:
             _voltage(row, first[k], second[k], 1)
-            _add(row, n + m + diodes.index(k), -1)
+            _add(row, n + m + curves.index(k), -1)
         elif law is not None:
             gain = Fraction(1) if value[k] != value[k] else x
             if law.quantity is Quantity.VOLTAGE:
@@ -120,10 +181,10 @@ def _rows(circuit: Circuit, decimal: bool) -> tuple[list[Row], list[int], int, i
             elif law.quantity is Quantity.CURRENT:
                 _add(row, n + k, 1)
             for c, plus, minus in law.voltages:
-                _voltage(row, plus, minus, -gain * exact(c))
+                _voltage(row, plus, minus, -gain * _exact(c, decimal))
             for c, e in law.currents:
-                _add(row, n + e, -gain * exact(c))
-            row[-1] = exact(law.constant)
+                _add(row, n + e, -gain * _exact(c, decimal))
+            row[-1] = _exact(law.constant, decimal)
         elif letter in "VRL":
             _voltage(row, first[k], second[k], 1)
             if letter == "R":
@@ -136,7 +197,7 @@ def _rows(circuit: Circuit, decimal: bool) -> tuple[list[Row], list[int], int, i
         # A shift of all potentials of the part that no row sees is no difference.
         if all(sum(row.get(u, 0) for u in part) == 0 for row in law_rows[1:]):
             law_rows.append({min(part): Fraction(1)})
-    return [*law_rows, *nodal[1:]], diodes, n, m
+    return [*law_rows, *nodal[1:]], n, m
 
 
 def _parts(circuit: Circuit) -> list[list[int]]:

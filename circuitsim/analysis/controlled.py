@@ -40,6 +40,9 @@ NOISE = 2.0**-80
 CHANGES = 8
 """Most changes of the diodes' states after refinement."""
 
+SHORTED = 1e-9
+"""Voltage of a conducting diode, as a share of the largest of a diode, that is no rounding of zero."""
+
 
 @dataclass(frozen=True, eq=False)
 class PreparedControlled:
@@ -106,7 +109,7 @@ class PreparedControlled:
             driven = system.driven(circuit.arrays().value)
             if driven is not None:
                 raise driven
-            before = None if start is None else _unknowns(system.eq, start)
+            before = None if start is None else unknowns(system.eq, start)
             outcome = _searched(system, circuit.arrays().value, before, verdict)
             if not outcome.choices:
                 raise _none(system, outcome)
@@ -114,17 +117,20 @@ class PreparedControlled:
             clear = all(_determined(system, right, choice) for choice in outcome.choices)
         return _judged(system, circuit, outcome, points, clear)
 
-    def near(self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True) -> OperatingPoint:
+    def near(
+        self, column: np.ndarray, start: OperatingPoint | None = None, search: bool = True, noise: float = 0.0
+    ) -> OperatingPoint:
         """An operating point for values of all elements, near ``start`` where one is; see `solve` for errors.
 
         Without a search for others: its verdict is None unless the search was needed, which ``search`` allows. Its
-        certificate may fail: a step of Newton's method needs none.
+        certificate may fail: a step of Newton's method needs none. Below the share ``noise`` of the largest, voltages
+        and currents are zero.
         """
         circuit = self.circuit.with_column(column)
         system = self.system(circuit.arrays())
         right = system.sources.of(circuit.arrays().value)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            found = _changed(system, circuit, right, start, self.tolerance, quick=True)
+            found = _changed(system, circuit, right, start, self.tolerance, quick=True, noise=noise)
         if found is None and not search:
             raise ConvergenceError("no operating point was found beside the start")
         return self.solve(column, start, verdict=False) if found is None else found
@@ -241,7 +247,8 @@ def _decided(system: ControlledSystem, value: np.ndarray, start: np.ndarray | No
     return whole if whole.proven or not found.choices else found
 
 
-def _unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
+def unknowns(eq: Equations, point: OperatingPoint) -> np.ndarray:
+    """The unknowns of the equations at an operating point."""
     x = np.zeros(eq.size)
     x[: point.voltages.size - 1] = point.voltages[1:]
     inside = eq.own >= 0
@@ -338,8 +345,10 @@ def _changed(
     start: OperatingPoint | None,
     tolerance: float,
     quick: bool = False,
+    noise: float = 0.0,
 ) -> OperatingPoint | None:
-    """An operating point, by changing all diodes in a wrong state at once; None where that does not end."""
+    """An operating point, by changing all diodes in a wrong state at once; None where that does not end. Below the
+    share ``noise`` of the largest, voltages and currents are zero; below `NOISE` where that alone has a certificate."""
     diode = system.eq.diode
     conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
     for _ in range(CHANGES):
@@ -354,7 +363,9 @@ def _changed(
         conducting = conducting ^ wrong
     else:
         return None
-    for share in (0.0, NOISE):
+    if (np.abs(v[conducting]) > SHORTED * np.abs(v).max(initial=0.0)).any():
+        return None  # a source whose voltage conducting diodes short
+    for share in (noise, NOISE):
         point = measured(system, circuit, x, conducting, (tolerance, share))
         if point.certificate.certified:
             break
@@ -411,4 +422,4 @@ def _judged(
     return point
 
 
-__all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled"]
+__all__ = ["PreparedControlled", "always_one", "loaded_ports", "prepared_controlled", "unknowns"]

@@ -8,9 +8,10 @@ from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solution_warnings import floating
 from circuitsim.certificate import Certificate
-from circuitsim.circuit import Circuit
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.controlled.certificate import certify_controlled
-from circuitsim.controlled.equations import least_conductance
+from circuitsim.controlled.equations import OPEN, least_conductance
 from circuitsim.controlled.law_arrays import demanded_of_currents
 from circuitsim.controlled.linear import Pair
 
@@ -27,7 +28,8 @@ def branches(
     voltages, low = np.zeros(n), np.zeros(n)
     voltages[1:], low[1:] = x.high[: n - 1], x.low[: n - 1]
     if noise:
-        grid = noise * np.exp2(np.ceil(np.log2(max(np.abs(voltages).max(), 1e-200))))
+        reach = largest_voltage(arrays, value, voltages)
+        grid = noise * np.exp2(np.ceil(np.log2(max(reach, 1e-200))))
         low = np.round(low / grid) * grid
         voltages[np.abs(voltages) < grid] = 0.0
     on = eq.diode[conducting]
@@ -42,13 +44,27 @@ def branches(
     drops[on] = 0.0
     currents[eq.diode[~conducting]] = 0.0
     if noise:
-        least = noise * max(np.abs(currents).max(), np.abs(voltages).max() * least_conductance(arrays))
+        least = noise * max(np.abs(currents).max(), reach * least_conductance(value[arrays.kind == RESISTOR]))
         currents[np.abs(currents) < least] = 0.0
     drops[roles.ohmic] = value[roles.ohmic] * currents[roles.ohmic]
     if roles.transfer.size:
         demanded = demanded_of_currents(system.laws, roles.owners, value, currents)
         drops[system.laws.element[roles.transfer]] = demanded[roles.transfer]
     return voltages, low, currents, drops
+
+
+def largest_voltage(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarray) -> float:
+    """The largest node voltage, V, of the nodes between an `OPEN` resistance and a source of voltage, inside a tangent,
+    aside: with values (m,) and voltages (n_nodes,)."""
+    kind, first, second, _, n = arrays
+    nothing, source = (kind == RESISTOR) & (value >= OPEN), kind == VOLTAGE
+    parts, of_tangent = (
+        np.bincount(first[own], minlength=n) + np.bincount(second[own], minlength=n)
+        for own in (np.ones(kind.size, dtype=bool), nothing | source)
+    )
+    ends = np.zeros(n, dtype=bool)
+    ends[second[nothing]] = ends[first[nothing]] = True
+    return float(np.abs(voltages[~(ends & (parts == 2) & (of_tangent == 2))]).max())
 
 
 def measured(

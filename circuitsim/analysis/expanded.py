@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, Way, iterate, smooth_devices
+from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
@@ -163,8 +163,20 @@ class PreparedExpanded:
         return assembled(circuit, self.expansion, smooth, solved.found(), self.tolerance)
 
     def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> OperatingPoint:
-        """The operating point by steps of certified operating points, from a start."""
-        return from_tangents(circuit, self.expansion, smooth, self.inner.solve, column.copy(), start, self.tolerance)
+        """The operating point by steps of certified operating points, from a start.
+
+        Raises
+        ------
+        ConvergenceError
+            A device whose voltage and current do not lie on its curve to the tolerance.
+        UnboundedError
+            Devices pass less than a current without another path.
+        """
+        column, tolerance = column.copy(), self.tolerance
+        found = iterate(self.inner.solve, self.expansion.circuit, smooth, column, start, tolerance)
+        if not found.distance.max() <= tolerance:
+            unsolved(circuit, self.expansion, smooth, found, column, tolerance)
+        return assembled(circuit, self.expansion, smooth, found, tolerance)
 
     def _at_once(self, value: np.ndarray) -> OperatingPoint | None:
         """The operating point for the values of all elements (m,), where one kernel has it."""
@@ -182,32 +194,6 @@ class PreparedExpanded:
         for name, value in changed.items():
             column[elementary.element_index(name)] = value
         return column
-
-
-def from_tangents(
-    circuit: Circuit,
-    expansion: Expansion,
-    smooth: Smooth,
-    step: Callable[..., OperatingPoint],
-    column: np.ndarray,
-    start: Start | None,
-    tolerance: float,
-    way: Way | None = None,
-    prove: Prove = proof,
-) -> OperatingPoint:
-    """The operating point of a circuit with smooth devices, with their part of the certificate.
-
-    Raises
-    ------
-    ConvergenceError
-        A device whose voltage and current do not lie on its curve to the tolerance.
-    UnboundedError
-        Devices pass less than a current without another path.
-    """
-    found = iterate(step, expansion.circuit, smooth, column, start, tolerance, way)
-    if not found.distance.max() <= tolerance:
-        unsolved(circuit, expansion, smooth, found, column, tolerance)
-    return assembled(circuit, expansion, smooth, found, tolerance, prove)
 
 
 def assembled(

@@ -230,7 +230,7 @@ def iterate(
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             if way.energy:
                 break
-            nearer, own = _own_distance(smooth, voltage, current, near)
+            nearer, own = own_distance(smooth, voltage, current, near)
             if own < left:
                 left, polished = own, (found, column.copy())
             if own <= POLISHED or not own <= 0.5 * last:
@@ -261,7 +261,7 @@ def iterate(
     return found
 
 
-def _own_distance(smooth: Smooth, voltage: np.ndarray, current: np.ndarray, guess: State) -> tuple[State, float]:
+def own_distance(smooth: Smooth, voltage: np.ndarray, current: np.ndarray, guess: State) -> tuple[State, float]:
     """The points of the curves nearest to the devices' voltages and currents in scales of their own, and the largest
     distance: a leakage current beside amperes has its own digits."""
     scale = np.abs(voltage) + NOTHING, np.abs(current) + NOTHING

@@ -8,23 +8,35 @@ devices are not negative, which a P-matrix excludes (Sandberg & Willson 1969).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from circuitsim.analysis.branch_warnings import several, some
-from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports
-from circuitsim.analysis.expanded import assembled, from_tangents
-from circuitsim.analysis.newton import FALLBACKS, NOTHING, OPEN, Found, Smooth, Start, Way, iterate, project
+from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, unknowns
+from circuitsim.analysis.expanded import assembled
+from circuitsim.analysis.newton import (
+    FALLBACKS,
+    NOTHING,
+    OPEN,
+    Found,
+    Smooth,
+    Start,
+    Way,
+    iterate,
+    own_distance,
+    project,
+)
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_controlled_proof import proof
 from circuitsim.analysis.smooth_ports import MOST, Waves
 from circuitsim.analysis.tangent_steps import TangentSteps, seen_resistances
 from circuitsim.certificate import Certificate
-from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
@@ -46,6 +58,13 @@ HALVINGS = 4
 
 APART = 1e-6
 """Distance from the curves, relative, that the middle of two operating points has at least."""
+
+FAR = 1e10
+"""Node voltage, V, above which a point may be an effect of rounding: a matrix that is singular but for it."""
+
+FARTHEST = 1e60
+"""Voltage of a device, V, above which it would depend on the least conductance of tangents, 1e-100 S, which is no part
+of the circuit: of op-amps with positive feedback through open devices."""
 
 TIED, WEAKEST = 1e-15, 1e-14
 """Least conductance of a tangent, of the largest of the circuit, and never above so much, S: smaller ones do not tell
@@ -200,54 +219,82 @@ class _Search:
     ) -> OperatingPoint | None:
         """Newton's method from one start, with tangents of a least conductance, S; None where it does not lead to a
         certified operating point."""
-        ready = self.ready
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return from_tangents(
-                    self.circuit,
-                    ready.expansion,
-                    self.smooth,
-                    self._step,
-                    column.copy(),
-                    start,
-                    ready.tolerance,
-                    Way(self._resistances, steps, least=least),
-                    self._proof_of_point,
-                )
-        except (ConvergenceError, NoSteadyStateError):
-            return None  # of the circuit of tangents: it says nothing about the circuit itself
+        with np.errstate(over="ignore", invalid="ignore"):
+            way = Way(self._resistances, steps, least=least)
+            return self._ended(self._step, self._certified, column.copy(), start, way)
 
     def beside(self, column: np.ndarray, start: OperatingPoint) -> OperatingPoint | None:
         """Newton's method from a start in steps of which only the last one is held against the laws; None where it
-        does not lead to a certified operating point. Where noise is held against noise, it counts as zero.
-        """
-        ready, arrays = self.ready, self.ready.expansion.circuit.arrays()
-        steps, value, near = ready.steps(self.smooth), column.copy(), self._start(start)
-        way = Way(steps.resistances, PATIENCE)
+        does not lead to a certified operating point."""
+        steps, value = self.ready.steps(self.smooth), column.copy()
         with np.errstate(all="ignore"):
             if not steps.begin(value):
                 return None
-            for noise in (0.0, NOISE):
-                solve = partial(steps.solve, noise=noise)
-                try:
-                    found = iterate(solve, ready.expansion.circuit, self.smooth, value, near, ready.tolerance, way)
-                except (ConvergenceError, NoSteadyStateError):
-                    return None
-                certificate = self._proof(found, arrays._replace(value=value), self.smooth)
-                if certificate.certified:
-                    return self._stage(steps, found, value, certificate)
-                near = Start(found.point, found.voltage, found.current)
+            way = Way(steps.resistances, PATIENCE)
+            finish = partial(self._stage, steps, value)
+            return self._ended(steps.solve, finish, value, self._start(start), way)
+
+    def _ended(
+        self,
+        step: Callable[..., Any],
+        finish: Callable[[Found], OperatingPoint | None],
+        value: np.ndarray,
+        near: Start | None,
+        way: Way,
+    ) -> OperatingPoint | None:
+        """The operating point that ``finish`` makes of the last step; where noise is held against noise, it counts as
+        zero. None if it makes none."""
+        for noise in (0.0, NOISE):
+            solve = partial(step, noise=noise)
+            try:
+                found = iterate(
+                    solve, self.ready.expansion.circuit, self.smooth, value, near, self.ready.tolerance, way
+                )
+            except (ConvergenceError, NoSteadyStateError):
+                return None  # of the circuit of tangents: it says nothing about the circuit itself
+            if np.abs(found.voltage).max() > FARTHEST:
+                return None
+            point = finish(found)
+            if point is not None:
+                return point
+            near = Start(found.point, found.voltage, found.current)
         return None
 
-    def _stage(self, steps: TangentSteps, found: Found, value: np.ndarray, certificate: Certificate) -> OperatingPoint:
-        """The operating point of the last step, which has a certificate."""
-        ready = self.ready
-        found = found._replace(point=steps.point(found.point, value, certificate))
-        return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
+    def _certified(self, found: Found) -> OperatingPoint | None:
+        """The operating point of the last step, a point of its own; None if it has no certificate, or is an effect of
+        the rounding of values."""
+        certificate = self._proof(found, found.point.circuit.arrays().value)
+        if not certificate.certified or (np.abs(found.point.voltages).max() > FAR and not self._determined(found)):
+            return None
+        return self._assembled(found, certificate)
 
-    def _step(self, column: np.ndarray, before: OperatingPoint | None) -> OperatingPoint:
-        """The circuit of tangents; no search where `FALLBACKS` limit resistances first."""
-        return self.ready.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any())
+    def _determined(self, found: Found) -> bool:
+        """Whether the last step is more than an effect of rounding, of values and of currents at a device's ends."""
+        if own_distance(self.smooth, found.voltage, found.current, found.state)[1] > self.ready.tolerance:
+            return False
+        system = self.ready.inner.system(found.point.circuit.arrays())
+        x = unknowns(system.eq, found.point)
+        return system.tied(found.point.currents[system.eq.diode] > 0.0, quick=True).determined(x)
+
+    def _stage(self, steps: TangentSteps, value: np.ndarray, found: Found) -> OperatingPoint | None:
+        """The operating point of the last step; None if it has no certificate."""
+        certificate = self._proof(found, value)
+        if not certificate.certified:
+            return None
+        return self._assembled(found._replace(point=steps.point(found.point, value, certificate)), certificate)
+
+    def _assembled(self, found: Found, certificate: Certificate) -> OperatingPoint | None:
+        """The operating point with its certificate; None where a device that is not smooth is off its law."""
+        ready = self.ready
+        try:
+            return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
+        except ConvergenceError:
+            return None
+
+    def _step(self, column: np.ndarray, before: OperatingPoint | None, noise: float) -> OperatingPoint:
+        """The circuit of tangents; no search where `FALLBACKS` limit resistances first. Below the share ``noise`` of
+        the largest, voltages and currents are zero."""
+        return self.ready.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any(), noise)
 
     def _least(self, column: np.ndarray) -> float:
         """Least conductance of tangents, S, where blocking junctions alone tell the potential of a winding."""
@@ -255,12 +302,10 @@ class _Search:
         ohms = column[(self.ready.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
         return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
 
-    def _proof(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
-        """See `circuitsim.analysis.smooth_controlled_proof`; ``arrays`` with the values of the last step."""
-        return proof(found, arrays, smooth, self.ready.inner.laws, self.ready.tolerance)
-
-    def _proof_of_point(self, found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
-        return self._proof(found, arrays._replace(value=found.point.circuit.arrays().value), smooth)
+    def _proof(self, found: Found, value: np.ndarray) -> Certificate:
+        """See `circuitsim.analysis.smooth_controlled_proof`; ``value`` (m,) of the elements in the last step."""
+        arrays = self.ready.expansion.circuit.arrays()._replace(value=value)
+        return proof(found, arrays, self.smooth, self.ready.inner.laws, self.ready.tolerance)
 
     def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """An operating point: from ``start``, else from zero volts, else from currents through the devices.

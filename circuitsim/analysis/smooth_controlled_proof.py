@@ -30,15 +30,23 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, 
     if made.certified:
         return made
     v, i = found.voltage, found.current
-    quiet = (np.abs(v) <= NOISE * np.abs(found.point.drops).max()) | (
-        np.abs(i) <= NOISE * np.abs(found.point.currents).max()
-    )
-    zero = np.where(quiet, 0.0, v), np.where(quiet, 0.0, i)
-    near = project(smooth, *zero, np.ones(v.size), np.zeros(v.size))
-    exact = quiet & (near.points[0] == 0.0) & (near.points[1] == 0.0)
-    v[exact], i[exact], found.distance[exact] = 0.0, 0.0, 0.0
-    found.state.points[:2, exact] = 0.0
+    volts, amperes = _largest(found, smooth)
+    quiet_v, quiet_i = np.abs(v) <= NOISE * volts, np.abs(i) <= NOISE * amperes
+    plain = np.where(quiet_v, 0.0, v), np.where(quiet_i, 0.0, i)
+    near = project(smooth, *plain, np.ones(v.size), plain[0])
+    exact = (quiet_v | quiet_i) & (near.points[0] == plain[0]) & (near.points[1] == plain[1])
+    v[exact], i[exact], found.distance[exact] = plain[0][exact], plain[1][exact], 0.0
+    found.state.points[:2, exact] = v[exact], i[exact]
     return _held(found, arrays, smooth, laws, tolerance)
+
+
+def _largest(found: Found, smooth: Smooth) -> tuple[float, float]:
+    """The largest drop, V, and current, A, of the last step, without what is inside of tangents."""
+    drops, currents = found.point.drops.copy(), found.point.currents.copy()
+    for inside in (smooth.slope, smooth.touch):
+        drops[inside] = currents[inside] = 0.0
+    currents[smooth.rest] = found.current
+    return float(np.abs(drops).max()), float(np.abs(currents).max())
 
 
 def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, tolerance: float) -> Certificate:

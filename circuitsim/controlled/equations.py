@@ -33,6 +33,9 @@ from circuitsim.controlled.law_arrays import LawArrays
 SMALL = 1e-6
 """A resistor below this share of the largest one at its ends has its current as an unknown of its own."""
 
+OPEN = 1e90
+"""A resistance, Ω, that lets nothing through: tangents of level pieces have more."""
+
 GOLDEN = 0.6180339887498949
 
 
@@ -311,13 +314,14 @@ def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
     return typical * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
 
 
-def least_conductance(arrays: CircuitArrays) -> float:
-    """The least conductance of a resistor, S; 0 without resistors."""
-    ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
+def least_conductance(ohms: np.ndarray) -> float:
+    """The least conductance of resistances, Ω, that are not `OPEN`, S; 0 without any."""
+    ohms = ohms[(ohms > 0.0) & (ohms < OPEN)]
     return 1.0 / float(ohms.max()) if ohms.size else 0.0
 
 
 __all__ = [
+    "OPEN",
     "Equations",
     "RightSide",
     "equations",

@@ -111,9 +111,11 @@ def point(junction, p, v, i, r, u):
     u, j, g = load_line(junction, p, v + r * i, k, u)
     off = 0.0
     if g < np.inf:
-        # What rounding of the junction's voltage leaves over: of a steep law a large part of the current.
+        # What rounding of the junction's voltage leaves over: of a steep law a large part of the current. No more than
+        # that: beside a kink the slope is that of one side alone.
         h = (u - v - r * i) + k * j
-        off = -h / (1.0 + k * g)
+        most = ROUNDED * abs(u)
+        off = min(max(-h / (1.0 + k * g), -most), most)
         j += g * off
     return u, (u + p[0] * j if p[0] > 0.0 else u) + off, j, (g / (1.0 + p[0] * g) if g < np.inf else np.inf), g
 

@@ -95,6 +95,14 @@ def test_load_lines_end_on_laws_with_kinks_and_limits() -> None:
                 assert (v, i) == (pytest.approx(volts, rel=1e-13), pytest.approx(amperes, rel=1e-9))
 
 
+def test_a_level_piece_ends_at_its_breakpoint() -> None:
+    """A load line of 1e90 Ω that meets the rising piece next to the breakpoint: its level neighbour ends there."""
+    table = Table(v1=-0.5, i1=0.0, v2=-0.4, i2=0.0, v3=6.0, i3=1e-4)
+    for ohms in (1e60, 1e90):
+        _, volts, amperes, _, _ = point(type(table).junction, np.array(table.row()), 8.0, 0.0, ohms, 8.0)
+        assert volts == pytest.approx(-0.4, rel=1e-14) and amperes == pytest.approx(0.0, abs=1e-20)
+
+
 def test_errors_say_what_to_do() -> None:
     circuit = circuitsim.loads(REGULATOR)
     with pytest.raises(UsageError, match="V1 fixes the voltage between in and 0; leave it out: --without V1"):
