@@ -19,7 +19,6 @@ from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, loc
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import ERROR, NODES, ORDER, Moving, Point, Step, euler_step, third_order_step
 from circuitsim.time_domain.result import Event
-from circuitsim.time_domain.source_switches import SourceSwitches
 from circuitsim.time_domain.source_values import SourceValues
 from circuitsim.time_domain.waveforms import LINE, Waveform, check_cycles
 
@@ -151,7 +150,6 @@ class Implicit:
         self._curved = {k: wave for k, wave in self.waves.items() if wave.system is not LINE}
         smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
         self._smooth = np.array(smooth, dtype=np.int64)
-        self._turning = SourceSwitches(circuit, self.switching, self.waves)
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
         self.stretches: list[Stretch] = []
@@ -379,14 +377,8 @@ class Implicit:
         def attempt(length: float, end: float | None = None) -> Step:
             return third_order_step(self.companion, moving, begin, length, at.time + length if end is None else end)
 
-        turn, want = self._turning.next(at.time, now.switches), min(want, self._longest)
+        left, want = target - at.time, min(want, self._longest)
         while True:
-            left = target - at.time
-            # Steps that a known event ends are as long as it is late at most.
-            beyond = SHARP * self.accuracy * min(want, left)
-            turns = turn + beyond < target
-            if turns:
-                left = turn + beyond - at.time
             count = max(math.ceil(left / want - 1e-9), 1)
             length = whole = self._like_last(left / count, target)
             if length < ULPS * math.ulp(at.time):
@@ -395,7 +387,7 @@ class Implicit:
                     "tells times apart there; look for a resistance, capacitance or inductance much smaller than the "
                     "others, or accept less accuracy"
                 )
-            last = count == 1 and not turns
+            last = count == 1
             end = math.nextafter(target, 0.0) if last else None
             step, late = attempt(length, end), 0.0
             far = self.watch.distances(now, at, *step.stages)
@@ -416,9 +408,7 @@ class Implicit:
                 far = self.watch.distances(now, at, *step.stages)
                 after = self.watch.after(now, far[-1])
             off = max(self._off(step), self._off_sources(at.time, step))
-            if after is not None and turns and count == 1 and (after.diodes == now.diodes).all():
-                late = beyond
-            elif after is not None and off <= ROUGH:
+            if after is not None and off <= ROUGH:
                 length, late, step = self._located(attempt, at, now, step, target)
                 off, far = self._off(step), self.watch.distances(now, at, *step.stages)
                 after = self.watch.after(now, far[-1])
