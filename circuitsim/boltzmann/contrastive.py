@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.binary_sums import binary_affine
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.boltzmann.steps import FixedSteps, StepRule
 from circuitsim.errors import UsageError
@@ -73,9 +72,11 @@ class ContrastiveDivergence:
         metrics: dict[str, float] = {"k": steps}
         positive = machine.hidden_probability(data)
         hidden = _draw(positive, rng) if self._chains is None else self._chains
+        by_hidden = np.empty((machine.hidden, machine.visible), machine.dtype)
+        kernels.transpose(machine.weights.T, by_hidden, 0)
         for step in range(steps):
             visible = np.empty((len(hidden), machine.visible), machine.dtype)
-            binary_affine(hidden, machine.weights.T, machine.visible_bias, visible)
+            kernels.affine(hidden, by_hidden, machine.visible_bias, visible)
             if step == 0 and self._chains is None:
                 metrics["reconstruction"] = _sample_reconstruction(visible, data, random_key(rng))
             else:

@@ -1,4 +1,4 @@
-"""Block Gibbs sampling on plain arrays, compiled. Bitwise equal numpy versions are in `numpy_kernels`.
+"""Block Gibbs sampling on plain arrays, compiled. Tests hold bitwise equal numpy versions beside them.
 
 Two things make the twins equal: every sum runs in one fixed order (the order of the units), and the logistic function
 is spelled out in multiplications and additions, because the exponentials of different libraries differ in their last

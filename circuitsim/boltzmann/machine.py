@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.binary_sums import binary_affine
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 
@@ -172,12 +171,10 @@ class RestrictedBoltzmannMachine:
         if steps < 0:
             raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
         states = self._states(visible, self.visible)
-        by_visible = np.ascontiguousarray(self.weights.T)
+        by_visible, by_hidden = np.ascontiguousarray(self.weights.T), np.ascontiguousarray(self.weights)
         for _ in range(steps):
             hidden = sample_layer(states, by_visible, self.hidden_bias, rng)
-            states = np.empty_like(states)
-            binary_affine(hidden, by_visible, self.visible_bias, states)
-            kernels.sample(states, random_key(rng))
+            states = sample_layer(hidden, by_hidden, self.visible_bias, rng)
         return states
 
     def pseudo_log_likelihood(self, visible: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Compiled kernels equal their numpy twins bit for bit; the logistic function equals the true one."""
 
 import numpy as np
+import numpy_kernels
 import pytest
 
-from circuitsim.boltzmann import kernels, numpy_kernels
-from circuitsim.boltzmann.binary_sums import binary_affine
+from circuitsim.boltzmann import kernels
 from circuitsim.boltzmann.enumeration import softplus_sum, softplus_sum_reference
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -91,20 +91,6 @@ def test_affine(dtype, shape):
     kernels.affine(units, weights, bias, out)
     assert out.tobytes() == numpy_kernels.affine(units, weights, bias).tobytes()
     np.testing.assert_allclose(out, bias + units @ weights, rtol=1e-3 if dtype == np.float32 else 1e-12, atol=1e-5)
-
-
-@TYPES
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (21, 67, 18), (2, 4, 3), (9, 150, 345), (8, 64, 64)])
-def test_sums_of_binary_units(dtype, shape):
-    samples, given, sought = shape
-    rng = np.random.default_rng(3)
-    units = (rng.random((samples, given)) < 0.5).astype(dtype)
-    weights = rng.standard_normal((sought, given)).astype(dtype)
-    bias = rng.standard_normal(sought).astype(dtype)
-    out = np.empty((samples, sought), dtype)
-    binary_affine(units, weights, bias, out)
-    assert out.tobytes() == numpy_kernels.binary_affine(units, weights, bias).tobytes()
-    np.testing.assert_allclose(out, bias + units @ weights.T, rtol=1e-3 if dtype == np.float32 else 1e-12, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(37, 50), (16, 8), (3, 40), (40, 3)])

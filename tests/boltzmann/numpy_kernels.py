@@ -1,4 +1,4 @@
-"""The readable twins of `kernels`, in numpy, equal to them bit for bit."""
+"""The readable twins of `circuitsim.boltzmann.kernels`, in numpy, equal to them bit for bit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.boltzmann import binary_sums, kernels
+from circuitsim.boltzmann import kernels
 
 
 def exp_of_minus(a: np.ndarray) -> np.ndarray:
@@ -72,15 +72,4 @@ def affine(units: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarr
     out = np.tile(bias, (len(units), 1))
     for j in range(units.shape[1]):
         out += units[:, j, None] * weights[j]
-    return out
-
-
-def binary_affine(units: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """``bias + units @ weights.T``, summed in the order of the groups, each in the order of its units."""
-    out = np.tile(bias, (len(units), 1))
-    for first in range(0, units.shape[1], binary_sums.GROUP):
-        part = np.zeros_like(out)
-        for j in range(first, min(first + binary_sums.GROUP, units.shape[1])):
-            part += units[:, j, None] * weights[:, j]
-        out += part
     return out
