@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -59,18 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also draw a Bode plot (.png, .svg or .pdf)")
+    add_plot(parser, "draw a Bode plot")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run over the frequencies and print the responses, or the poles."""
     from circuitsim.cli.sweep import note_steps
 
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
+    check_targets(args)
     deck = read(args)
     report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude", "coupled", "tran"))
     note_steps(deck, "ac")
@@ -99,9 +95,9 @@ def run(args: argparse.Namespace) -> int:
         text = table_text(table, args.format, proof)
     deliver(text, args.output)
     if args.plot:
-        from circuitsim.cli.drawing import draw_bode
+        from circuitsim.plotting.bode import plot_bode
 
-        draw_bode(found.circuit.title, table, args.plot)
+        draw(plot_bode(found.circuit.title, table), args.plot)
     return 0
 
 

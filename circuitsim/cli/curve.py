@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, add_plot, check_targets, deliver, draw
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also draw the curve (.png, .svg or .pdf)")
+    add_plot(parser, "draw the curve")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,11 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.switched import circuit_at_operating_point
     from circuitsim.cli.sweep import ranged
 
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
+    check_targets(args)
     if (args.between is None) == (args.device is None):
         raise UsageError("name two nodes, --between a b, or one element, --device D1")
     if args.device and args.without:
@@ -76,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
     deliver(_formatted(found, args), args.output)
     if args.plot:
-        from circuitsim.cli.drawing import draw_curve
+        from circuitsim.plotting.curve import plot_curve
 
-        draw_curve(found, args.plot)
+        draw(plot_curve(found), args.plot)
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.drawing import check_drawing, draw
+from circuitsim.cli.output import check_drawing, draw
 from circuitsim.cli.solving import add_solving
 
 EPILOG = """\
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve the deck, draw it, and print the picture's path."""
     from circuitsim.analysis import solve
+    from circuitsim.plotting import draw_circuit
 
     stem = "circuit" if args.deck == "-" else os.path.splitext(os.path.basename(args.deck))[0]
     path = args.output or f"{stem}.png"
@@ -38,6 +39,6 @@ def run(args: argparse.Namespace) -> int:
     deck = read(args)
     point = solve(deck, solver=args.solver, tolerance=args.tolerance)
     report([*deck.problems, *deck.notes, *point.warnings])
-    draw(point, path)
+    draw(draw_circuit(point), path)
     print(path)
     return 0

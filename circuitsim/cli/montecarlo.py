@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.options import whole
-from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_target, check_targets, deliver, draw
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.cli.workers import add_workers, workers_of
@@ -75,11 +75,7 @@ def read_observed(args: argparse.Namespace) -> Deck:
     UsageError
         Neither of them; a picture or a result that cannot be written.
     """
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
+    check_targets(args)
     if not args.observe and not args.spec:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
     deck = read(args)
@@ -118,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--rows", metavar="FILE", help="also write the quantities of every sample as CSV")
-    parser.add_argument("--plot", metavar="FILE", help="also draw histograms and contributions (.png, .svg or .pdf)")
+    add_plot(parser, "draw histograms and contributions")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -127,32 +123,29 @@ def run(args: argparse.Namespace) -> int:
 
     check_target(args.rows, [args.deck], "--rows")
     deck = read_observed(args)
-    line = LateProgress("montecarlo")
-    try:
-        with _kept(args.rows) as rows, workers_of(args.workers, args.dask) as (workers, executor):
-            found = montecarlo(
-                deck,
-                args.tol,
-                args.observe,
-                args.samples,
-                args.spec,
-                args.seed,
-                args.latin,
-                args.confidence,
-                args.tolerance,
-                workers,
-                executor,
-                None if args.quiet else line.update,
-                rows,
-                args.checkpoint,
-            )
-    finally:
-        line.close()
+    pool = workers_of(args.workers, args.dask)
+    with LateProgress("montecarlo") as line, _kept(args.rows) as rows, pool as (workers, executor):
+        found = montecarlo(
+            deck,
+            args.tol,
+            args.observe,
+            args.samples,
+            args.spec,
+            args.seed,
+            args.latin,
+            args.confidence,
+            args.tolerance,
+            workers,
+            executor,
+            None if args.quiet else line.update,
+            rows,
+            args.checkpoint,
+        )
     deliver(_formatted(found, args.format), args.output)
     if args.plot:
-        from circuitsim.cli.drawing import draw_montecarlo
+        from circuitsim.plotting.bars import plot_montecarlo
 
-        draw_montecarlo(found, args.plot)
+        draw(plot_montecarlo(found), args.plot)
     return 0
 
 

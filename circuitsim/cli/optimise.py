@@ -7,8 +7,7 @@ from math import isclose
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.drawing import check_drawing, draw_design
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, add_plot, check_target, check_targets, deliver, draw
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,24 +53,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "table", "csv", "json")
     add_output(parser)
     parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the circuit with these values")
-    parser.add_argument("--plot", metavar="FILE", help="also draw errors and values (.png, .svg or .pdf)")
+    add_plot(parser, "draw errors and values")
 
 
 def run(args: argparse.Namespace) -> int:
     """Find and print the values."""
     from circuitsim.tolerance.design import optimise
 
-    check_target(args.output, [args.deck])
+    check_targets(args)
     check_target(args.written, [args.deck], "--deck")
-    if args.plot:
-        check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     report([*deck.problems, *deck.notes, *held_switches(deck)])
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series)
     deliver(_formatted(found, args.format), args.output)
     if args.plot:
-        draw_design(found, args.plot)
+        from circuitsim.plotting.bars import plot_design
+
+        draw(plot_design(found), args.plot)
     if args.written:
         from circuitsim.cli.output import save
         from circuitsim.netlist import dumps

@@ -6,9 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMATS = {
     "table": "aligned columns, for people",
@@ -19,6 +22,7 @@ FORMATS = {
 """What ``--format`` may be, of all commands."""
 
 PICTURES = ("png", "svg", "pdf")
+DRAWN = ".png, .svg or .pdf"
 
 
 def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -81,6 +85,11 @@ def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> Non
     parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE instead of standard output{ends}")
 
 
+def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--plot`` to a command."""
+    parser.add_argument("--plot", metavar="FILE", help=f"also {what} ({DRAWN})")
+
+
 class Listed(argparse.Action):
     """An option of a list with blanks between: given again, it goes on where the one before ended."""
 
@@ -112,6 +121,35 @@ def check_target(path: str | None, decks: Iterable[str], option: str = "--output
     for deck in decks:
         if os.path.exists(path) and os.path.exists(deck) and os.path.samefile(path, deck):
             raise UsageError(f"{option} {path!r} would overwrite the deck; choose another name")
+
+
+def check_drawing(path: str, decks: Sequence[str], output: str | None, option: str = "--plot") -> None:
+    """Refuse a picture that cannot be written, before any work is done.
+
+    Raises
+    ------
+    UsageError
+        An unknown format, the deck, the result's own file, or a folder that does not exist.
+    """
+    if os.path.splitext(path)[1][1:].lower() not in PICTURES:
+        raise UsageError(f"{option} {path!r}: the name must end in {DRAWN}")
+    check_target(path, decks, option)
+    if output is not None and os.path.realpath(path) == os.path.realpath(output):
+        raise UsageError(f"{option} and --output name the same file {path!r}")
+
+
+def check_targets(args: argparse.Namespace) -> None:
+    """Refuse an ``--output`` or a ``--plot`` that cannot be written, before any work is done."""
+    check_target(args.output, [args.deck])
+    if args.plot:
+        check_drawing(args.plot, [args.deck], args.output)
+
+
+def draw(figure: Figure, path: str) -> None:
+    """Write a picture, in the format of its name's ending."""
+    from circuitsim.plotting import rendered
+
+    save(rendered(figure, os.path.splitext(path)[1][1:].lower()), path)
 
 
 def deliver(content: str, path: str | None) -> None:

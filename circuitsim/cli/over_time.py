@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import read, report
-from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -52,7 +52,7 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also plot columns and states of diodes (.png, .svg or .pdf)")
+    add_plot(parser, "plot columns and states of diodes")
 
 
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
@@ -66,11 +66,7 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
         )
     if args.measure and args.fourier:
         raise UsageError("--measure and --fourier are shown in place of waveforms each: give one of them")
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
+    check_targets(args)
     deck = read(args)
     report_over_time(deck)
     columns = args.columns or printed(deck, OVER_TIME)
@@ -142,9 +138,9 @@ def show(
             file=sys.stderr,
         )
     if args.plot:
-        from circuitsim.cli.drawing import draw_waveforms
+        from circuitsim.plotting.transient import plot_waveforms
 
-        draw_waveforms(found, waves, args.plot)
+        draw(plot_waveforms(found, waves), args.plot)
 
 
 def answerable(

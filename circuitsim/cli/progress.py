@@ -39,6 +39,12 @@ class LateProgress:
         if self._line is not None:
             self._line.close()
 
+    def __enter__(self) -> LateProgress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
 
 class Interrupt:
     """Ctrl-C as a request to end the work at hand; a second one ends the command at once."""

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "table", "csv", "json")
     add_tolerance(parser)
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also draw the largest effects as bars (.png, .svg or .pdf)")
+    add_plot(parser, "draw the largest effects as bars")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,11 +52,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.sensitivity import sensitivity
     from circuitsim.analysis.transfer import transfer_function
 
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
+    check_targets(args)
     if args.top is not None and args.top < 0:
         raise UsageError(f"--top must be at least 0, not {args.top}")
     deck = read(args)
@@ -69,9 +65,9 @@ def run(args: argparse.Namespace) -> int:
         print("note: a diode has neither current nor voltage: derivatives differ on both sides", file=sys.stderr)
     deliver(_formatted(found, transfers, args.format, args.top), args.output)
     if args.plot and found is not None:
-        from circuitsim.cli.drawing import draw_sensitivity
+        from circuitsim.plotting.bars import plot_sensitivity
 
-        draw_sensitivity(found, args.plot)
+        draw(plot_sensitivity(found), args.plot)
     return 0
 
 

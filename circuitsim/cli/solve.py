@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_format, add_output, check_target, deliver
+from circuitsim.cli.output import add_format, add_output, add_plot, check_drawing, check_target, deliver, draw
 from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError, UsageError
 
@@ -56,9 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--drops", action="store_true", help="voltage drops, worst nodes and pad currents of a power grid instead"
     )
     parser.add_argument("--top", metavar="N", type=int, help="worst nodes and pads shown by --drops (10)")
-    parser.add_argument(
-        "--plot", metavar="FILE", help="also draw the circuit, or the map of --drops (.png, .svg or .pdf)"
-    )
+    add_plot(parser, "draw the circuit, or the map of --drops")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,8 +69,6 @@ def run(args: argparse.Namespace) -> int:
     if args.drops and args.format == "raw":
         raise UsageError("rawfiles hold all voltages: leave out --drops, or choose another --format")
     if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
         check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     circuit = deck.operating_circuit
@@ -106,12 +102,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         deliver(_formatted(point.to_dict(), args.format), args.output)
     if args.plot:
-        from circuitsim.cli.drawing import draw, draw_drops
+        from circuitsim.plotting import draw_circuit
+        from circuitsim.plotting.ir_drop import plot_drops
 
-        if args.drops:
-            draw_drops(found, args.plot)
-        else:
-            draw(point, args.plot)
+        draw(plot_drops(found) if args.drops else draw_circuit(point), args.plot)
     return 0
 
 

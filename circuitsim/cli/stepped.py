@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli.output import deliver
+from circuitsim.cli.output import deliver, draw
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import ConvergenceError
@@ -52,30 +52,26 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters follow others
     wanted, _ = answerable(own.circuit, span, requested(deck), lower_names(deck), moving)
     wanted += shown.measure
-    line = LateProgress("tran")
-    with Interrupt() as interrupt:
-        try:
-            with workers_of(args.workers, getattr(args, "dask", None)) as (workers, executor):
-                found = transient_sweep(
-                    deck,
-                    vary,
-                    shown.columns,
-                    wanted,
-                    tolerance=args.tolerance,
-                    progress=interrupt.watch(line),
-                    workers=workers or 1,
-                    executor=executor,
-                    **options,
-                )
-        finally:
-            line.close()
+    pool = workers_of(args.workers, getattr(args, "dask", None))
+    with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):
+        found = transient_sweep(
+            deck,
+            vary,
+            shown.columns,
+            wanted,
+            tolerance=args.tolerance,
+            progress=interrupt.watch(line),
+            workers=workers or 1,
+            executor=executor,
+            **options,
+        )
     deliver(_text(found, shown, args.format), args.output)
     if wanted and not shown.measure and not shown.events and args.format != "json":
         _say(found.measured)
     if args.plot:
-        from circuitsim.cli.drawing import draw_sweep
+        from circuitsim.plotting import plot_sweep
 
-        draw_sweep(found.measured if shown.measure else found.waves, args.plot)
+        draw(plot_sweep(found.measured if shown.measure else found.waves), args.plot)
     if interrupt.asked:
         print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
     failed = found.measured.failures

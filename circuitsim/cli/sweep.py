@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import Listed, add_format, add_output, check_target, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_workers, workers_of
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
     add_solving(parser)
     add_workers(parser, "this one", checkpoint=True)
-    parser.add_argument("--plot", metavar="FILE", help="also plot the columns (.png, .svg or .pdf)")
+    add_plot(parser, "plot the columns")
 
 
 def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
@@ -82,32 +82,24 @@ def run(args: argparse.Namespace) -> int:
     """Solve all points and print them as rows."""
     from circuitsim.analysis import sweep
 
-    check_target(args.output, [args.deck])
-    if args.plot:
-        from circuitsim.cli.drawing import check_drawing
-
-        check_drawing(args.plot, [args.deck], args.output)
+    check_targets(args)
     vary = varied(args.vary)
     deck = read(args)
     if not vary and runs_over_time(deck):
         return _over_time(args, deck)
     report([*deck.problems, *deck.notes])
-    line = LateProgress("sweep")
-    try:
-        asked = vary or asked_of(deck)
-        columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
-        with workers_of(args.workers, args.dask) as (workers, executor):
-            found = sweep(
-                deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
-            )
-    finally:
-        line.close()
+    asked = vary or asked_of(deck)
+    columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
+    with LateProgress("sweep") as line, workers_of(args.workers, args.dask) as (workers, executor):
+        found = sweep(
+            deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
+        )
     report(w for w in found.warnings if w not in deck.problems and w not in deck.notes)
     deliver(formatted(found, args.format), args.output)
     if args.plot:
-        from circuitsim.cli.drawing import draw_sweep
+        from circuitsim.plotting import plot_sweep
 
-        draw_sweep(found, args.plot)
+        draw(plot_sweep(found), args.plot)
     if found.failures:
         raise _failed(found)
     return 0

@@ -163,12 +163,10 @@ def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Fo
 
     note_steps(deck, "--steady")
     harmonics = harmonics_requested(args, deck, None)
-    line, initial = LateProgress("steady"), initial_values(args.initial)
+    initial, period = initial_values(args.initial), positive_time("--period", args.period)
     points = 1001 if args.points is None else args.points
-    try:
-        found = steady_deck(deck, positive_time("--period", args.period), initial, points, args.tolerance, line.update)
-    finally:
-        line.close()
+    with LateProgress("steady") as line:
+        found = steady_deck(deck, period, initial, points, args.tolerance, line.update)
     own = found.shooting
     multipliers = [[float(value.real), float(value.imag)] for value in own.multipliers]
     more = {"shooting": own._asdict() | {"multipliers": multipliers}}

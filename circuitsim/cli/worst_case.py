@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
-from circuitsim.cli.output import Listed, add_format, add_output, deliver
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, deliver, draw
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workers(parser, "this one")
     add_format(parser, "table", "csv", "json")
     add_output(parser)
-    parser.add_argument("--plot", metavar="FILE", help="also draw the ranges and limits (.png, .svg or .pdf)")
+    add_plot(parser, "draw the ranges and limits")
 
 
 def gap(text: str) -> float:
@@ -82,27 +82,23 @@ def run(args: argparse.Namespace) -> int:
     if args.budget < 1:
         raise UsageError(f"--budget must be at least 1, not {args.budget}")
     deck = read_observed(args)
-    line = LateProgress("worst-case")
-    try:
-        with workers_of(args.workers, args.dask) as (workers, executor):
-            found = worst_case(
-                deck,
-                args.tol,
-                args.observe,
-                args.spec,
-                args.gap,
-                args.budget,
-                workers or 1,
-                executor,
-                None if args.quiet else line.update,
-            )
-    finally:
-        line.close()
+    with LateProgress("worst-case") as line, workers_of(args.workers, args.dask) as (workers, executor):
+        found = worst_case(
+            deck,
+            args.tol,
+            args.observe,
+            args.spec,
+            args.gap,
+            args.budget,
+            workers or 1,
+            executor,
+            None if args.quiet else line.update,
+        )
     deliver(_formatted(found, args.format), args.output)
     if args.plot:
-        from circuitsim.cli.drawing import draw_worst_case
+        from circuitsim.plotting.bars import plot_worst_case
 
-        draw_worst_case(found, args.plot)
+        draw(plot_worst_case(found), args.plot)
     return 0
 
 
