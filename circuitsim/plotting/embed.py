@@ -1,13 +1,8 @@
-"""Initial positions: distances in the plane approximate the number of elements between nodes.
-
-Deterministic, without a random start: classical scaling, then stress majorisation.
-"""
+"""Initial positions: distances in the plane approximate the number of elements between nodes (Kamada & Kawai 1989)."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import shortest_path
 
 
 def embed(n: int, edges: np.ndarray) -> np.ndarray:
@@ -23,40 +18,13 @@ def embed(n: int, edges: np.ndarray) -> np.ndarray:
     -------
     (n, 2) float array
     """
-    if n == 1:
-        return np.zeros((1, 2))
-    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-    distance = shortest_path(graph, directed=False, unweighted=True)
-    return _turned(_majorise(_scaled(distance), distance), edges)
+    import networkx
 
-
-def _scaled(distance: np.ndarray) -> np.ndarray:
-    """Classical scaling (Torgerson 1952) of distances (n, n)."""
-    square = distance**2
-    centred = -0.5 * (square - square.mean(0) - square.mean(1)[:, None] + square.mean())
-    vectors = np.linalg.svd(centred @ centred.T)[0][:, :2]
-    positions = centred.T @ vectors
-    # The sign of a singular vector is the library's choice; the first vertex decides it.
-    sign = np.where(positions[0] < 0, 1.0, -1.0)
-    spread = np.abs(positions).max(initial=1e-12)
-    # Vertices of equal distances to all others must differ in position: a spiral separates them.
-    turn = np.arange(len(positions)) * 2.399963
-    return positions * sign / spread * distance.max() / 2 + 0.01 * np.column_stack([np.cos(turn), np.sin(turn)])
-
-
-def _majorise(x: np.ndarray, distance: np.ndarray, iterations: int = 150) -> np.ndarray:
-    """Minimise Σ (|x_u − x_v| − d)² / d² (Gansner, Koren & North 2004)."""
-    off = distance > 0
-    weight = np.zeros_like(distance)
-    weight[off] = distance[off] ** -2.0
-    laplacian = np.diag(weight.sum(1)) - weight
-    inverse = np.linalg.pinv(laplacian)
-    for _ in range(iterations):
-        apart = x[:, None] - x[None]
-        length = np.sqrt((apart**2).sum(2))
-        ratio = np.where(length > 1e-9, weight * distance / np.where(length > 1e-9, length, 1.0), 0.0)
-        x = inverse @ ((np.diag(ratio.sum(1)) - ratio) @ x)
-    return x
+    graph = networkx.Graph(edges.tolist())
+    graph.add_nodes_from(range(n))
+    found = networkx.kamada_kawai_layout(graph)
+    x = np.array([found[vertex] for vertex in range(n)])
+    return x if n == 1 else _turned(x, edges)
 
 
 def _turned(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
