@@ -66,10 +66,8 @@ class Analyses:
             try:
                 request = self.one(card)
                 finish(card)
-            except CardError as error:
-                self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
-            except ExpressionError as error:
-                self.reporter.expression(error, card, (), ())
+            except (CardError, ExpressionError) as error:
+                self.reporter.failure(error, card)
             else:
                 found += [request] if request is not None else []
         return tuple(found)

@@ -171,11 +171,8 @@ class Conditions:
                         "put .param before .if",
                     )
                 same = _value(reader, code) is found
-            except ExpressionError as error:
-                reader.reporter.expression(error, card, (), ())
-                continue
-            except CardError as error:
-                reader.reporter.error(error.kind, str(error), card, error.offset, error.hint)
+            except (CardError, ExpressionError) as error:
+                reader.reporter.failure(error, card)
                 continue
             if not same:
                 names = ", ".join(short(name) for name in code.names)

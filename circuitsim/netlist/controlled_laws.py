@@ -102,10 +102,9 @@ def _tried(
         return make(), _nothing
     except ExpressionError as error:
         error.message = f"{short(name)}: {error.message}"
-        return None, partial(reporter.expression, error, spec.card, [name], callers)
+        return None, partial(reporter.failure, error, spec.card, [name], callers)
     except CardError as error:
-        say = partial(reporter.error, error.kind, error.message, spec.card)
-        return None, partial(say, error.offset, error.hint, [name], callers)
+        return None, partial(reporter.failure, error, spec.card, [name], callers)
 
 
 def _in_series(

@@ -221,7 +221,7 @@ class Elaborator:
                     self.variants.append(number)
                     return one
         except ExpressionError as error:
-            self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
+            self.reporter.failure(error, call.card, [frame.prefix + call.name], self.callers())
             return None
         self.reporter.error(
             "parameter",
@@ -248,10 +248,8 @@ class Elaborator:
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
             gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start()))
-        except ExpressionError as error:
-            self.reporter.expression(error, call.card, [name], self.callers())
-        except CardError as error:
-            self.reporter.error(error.kind, error.message, call.card, error.offset, error.hint, [name], self.callers())
+        except (CardError, ExpressionError) as error:
+            self.reporter.failure(error, call.card, [name], self.callers())
         first, second = (node if frame.nodes is None else frame.nodes[node] for node in call.nodes)
         if not out.files or out.files[-1] != call.card.source.name:
             out.starts.append(len(out.kind))
@@ -292,18 +290,8 @@ class Elaborator:
             m = value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
             positive(call.name, "m", m, call.offsets["m"])
             return m
-        except ExpressionError as error:
-            self.reporter.expression(error, call.card, [frame.prefix + call.name], self.callers())
-        except CardError as error:
-            self.reporter.error(
-                error.kind,
-                error.message,
-                call.card,
-                error.offset,
-                error.hint,
-                [frame.prefix + call.name],
-                self.callers(),
-            )
+        except (CardError, ExpressionError) as error:
+            self.reporter.failure(error, call.card, [frame.prefix + call.name], self.callers())
         return None
 
     def emit(self, frame: Frame, start: int, stop: int) -> None:
@@ -375,10 +363,8 @@ class Elaborator:
                 values = {"temp": self.temperatures.of(own), "tnom": self.temperatures.nominal, **values}
             self.out.devices[position] = self.made(use, values, counts)
             self.out.kind[position] = device_code(self.out.devices[position])
-        except ExpressionError as error:
-            self.reporter.expression(error, card, [name], self.callers())
-        except CardError as error:
-            self.reporter.error(error.kind, error.message, card, error.offset, error.hint, [name], self.callers())
+        except (CardError, ExpressionError) as error:
+            self.reporter.failure(error, card, [name], self.callers())
 
     def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
         """The values of a model card in its defining scope, within this call."""

@@ -86,9 +86,7 @@ class ElementValues:
         except ExpressionError as error:
             self.unknown(error, frame, special, name)
         except CardError as error:
-            self.reporter.error(
-                error.kind, error.message, special.card, error.offset, error.hint, [name], self.elaborator.callers()
-            )
+            self.reporter.failure(error, special.card, [name], self.elaborator.callers())
         return 0.0
 
     def negative(self, frame: Frame, special: Special, position: int, name: str, value: float) -> float:
@@ -249,7 +247,7 @@ class ElementValues:
             word = next(iter(value.names))
             error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
             error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
-        self.reporter.expression(error, special.card, [name], self.elaborator.callers())
+        self.reporter.failure(error, special.card, [name], self.elaborator.callers())
 
     def smell_of_mega(self, frame: Frame, k: int, special: Special) -> None:
         """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""

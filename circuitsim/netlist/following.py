@@ -67,7 +67,7 @@ class Followers:
             try:
                 factor = self.elaborator.number(coupling.factor, frame)
             except ExpressionError as error:
-                self.elaborator.reporter.expression(error, coupling.card, (), self.elaborator.callers())
+                self.elaborator.reporter.failure(error, coupling.card, (), self.elaborator.callers())
                 continue
             names = [token.text.lower() for token in coupling.inductors]
             coils = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
@@ -114,7 +114,7 @@ class Followers:
         at = error.code.card if error.code is not None else special.card if special is not None else None
         if at is not None:
             name = frame.prefix + frame.scope.names[k]
-            self.elaborator.reporter.expression(error, at, [name], self.elaborator.callers())
+            self.elaborator.reporter.failure(error, at, [name], self.elaborator.callers())
 
     def formula(self, frame: Frame, code: Code) -> Formula:
         """The formula of a source with the names that it may use in this call."""

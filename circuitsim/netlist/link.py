@@ -95,7 +95,7 @@ class Linker:
         }
         self.devices[scope] = {}
         for card, error in scope.deferred:
-            self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
+            self.reporter.failure(error, card)
         self.check_models(scope)
         self.scopes.append(scope)
         targets = enumerate(self.targets[scope])
@@ -373,10 +373,8 @@ class Linker:
             else:
                 try:
                     values[word] = token.offset, constant(value_of(token, model.card, model.scope))
-                except CardError as error:
-                    self.reporter.error(error.kind, error.message, model.card, error.offset, error.hint)
-                except ExpressionError as error:
-                    self.reporter.expression(error, model.card, (), ())
+                except (CardError, ExpressionError) as error:
+                    self.reporter.failure(error, model.card)
         stated = {key.text.lower() for key, _ in model.pairs}
         bare = [name for name in model.parameters if name.lower() not in stated]
         bare = [name for name in bare if not (row.listed and is_number(name))]

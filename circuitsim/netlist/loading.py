@@ -285,5 +285,5 @@ def _parameters(reader: DeckReader, elaborator: Elaborator) -> dict[str, float]:
         try:
             found[name] = elaborator.evaluator.value(value, elaborator.environment)
         except ExpressionError as error:
-            reader.reporter.expression(error, value.card, (), ())
+            reader.reporter.failure(error, value.card)
     return found

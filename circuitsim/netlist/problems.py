@@ -9,6 +9,7 @@ from circuitsim.errors import Location, NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import ExpressionError
+from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
 
 NOTE_KINDS = frozenset(("no-effect", "skipped", "assumed", "altered", "diode-law", "amplitude", "nominal", "coupled"))
@@ -61,8 +62,10 @@ class Reporter:
         """One warning at ``offset`` of ``card``."""
         self._put(self._warnings, kind, message, card, offset, hint, names, ())
 
-    def expression(self, error: ExpressionError, card: Card, names: Iterable[str], callers: tuple[str, ...]) -> None:
-        """An error of an expression, at its place (which may be another card: a parameter or a function)."""
+    def failure(
+        self, error: CardError | ExpressionError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()
+    ) -> None:
+        """An error of a card, at its place; that of an expression may be on another (a parameter or a function)."""
         at = error.code.card if error.code is not None else card
         if at is not card:
             line, _ = card.where(card.start())

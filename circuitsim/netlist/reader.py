@@ -136,9 +136,9 @@ class DeckReader:
             if error.kind == "unsupported" and card.source.callers and self.scope.parent is not None:
                 self.scope.deferred.append((card, error))
                 return
-            self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
+            self.reporter.failure(error, card)
         except ExpressionError as error:
-            self.reporter.expression(error, card, (), ())
+            self.reporter.failure(error, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
@@ -246,7 +246,7 @@ class DeckReader:
                 )
             self.tables[found.name.text.lower()] = found
         except CardError as error:
-            self.reporter.error(error.kind, error.message, card, error.offset, error.hint)
+            self.reporter.failure(error, card)
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""

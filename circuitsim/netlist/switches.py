@@ -102,7 +102,7 @@ def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
         stated = elaborator.element_values.model_values(frame, model, details.letter)
     except ExpressionError as error:
         at = control.card if error.code is None else error.code.card
-        elaborator.reporter.expression(error, at, [name], elaborator.callers())
+        elaborator.reporter.failure(error, at, [name], elaborator.callers())
         return None
     numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
     numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}

@@ -105,8 +105,6 @@ def temperatures_of(
             value = value_of(token, card, top)
             value = value if isinstance(value, float) else Evaluator().value(value, environment)
             found[key] = checked_temperature(value, token.offset)
-        except CardError as error:
-            reporter.error(error.kind, error.message, card, error.offset, error.hint)
-        except ExpressionError as error:
-            reporter.expression(error, card, (), ())
+        except (CardError, ExpressionError) as error:
+            reporter.failure(error, card)
     return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))

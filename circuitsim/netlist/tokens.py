@@ -23,6 +23,9 @@ _REST = re.compile(r"\s*(\S+)")
 class CardError(Exception):
     """One thing wrong with a card, at an offset of its text."""
 
+    code = None
+    """No other text is at fault, as one may be for an `ExpressionError`."""
+
     def __init__(self, kind: str, message: str, offset: int, hint: str = "") -> None:
         super().__init__(message)
         self.kind, self.message, self.offset, self.hint = kind, message, offset, hint
