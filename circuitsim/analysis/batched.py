@@ -23,6 +23,9 @@ from circuitsim.errors import TopologyError
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled_batch import ControlledBatch
 
+UPDATES = 200_000_000
+"""Most updates of an elimination for each sample (a tenth of a second): beyond, the engine takes less."""
+
 
 def batched(
     circuit: Circuit,
@@ -97,7 +100,7 @@ def _elementary(
         late = np.zeros(n_nodes, dtype=bool)
         late[pairs] = True
         everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        packed = small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, 2**62)
+        packed = small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, UPDATES)
         plan = unpack(packed) if packed.size else None  # too many updates: the engine solves the samples
     engine = EngineBatch(*columns, n_nodes, float(tolerance))
     return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy(), engine)

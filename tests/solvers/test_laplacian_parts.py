@@ -6,7 +6,7 @@ import pytest
 
 from circuitsim import _jit
 from circuitsim.solvers.laplacian import graph, order, panels, predict, structure, tile
-from circuitsim.solvers.laplacian.amd import amd
+from circuitsim.solvers.minimum_degree import minimum_degree
 
 
 def mesh(rows, columns):
@@ -50,7 +50,7 @@ def test_adjacency_is_sorted_without_loops_or_repetitions(case):
 def test_minimum_degree_is_about_as_good_as_the_exact_one(seed):
     n, a, b = tangle(80, 40 + 30 * seed, seed)
     ptr, idx = graph.adjacency(n, a, b)
-    found = amd(ptr, idx)
+    found = minimum_degree(ptr, idx)
     fill = twin.fill_pattern(n, a, b, found).sum()
     assert fill <= 1.1 * minimum_degree_fill(n, a, b)
 
@@ -58,7 +58,7 @@ def test_minimum_degree_is_about_as_good_as_the_exact_one(seed):
 def test_minimum_degree_leaves_dense_nodes_to_the_end():
     n, a, b = mesh(12, 12)
     a, b, n = np.append(a, np.full(n, n)), np.append(b, np.arange(n)), n + 1
-    found = amd(*graph.adjacency(n, a, b))
+    found = minimum_degree(*graph.adjacency(n, a, b))
     assert sorted(found) == list(range(n)) and found[-1] == n - 1
 
 

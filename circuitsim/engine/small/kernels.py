@@ -25,6 +25,7 @@ from circuitsim.engine.small import (
 )
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import compile_all, register_module
+from circuitsim.solvers import minimum_degree
 
 KERNELS = (
     "prepare",
@@ -41,6 +42,7 @@ KERNELS = (
 """Functions that `small_kernel` is asked for."""
 
 _MODULES = (
+    minimum_degree,
     order,
     plan,
     workspace,

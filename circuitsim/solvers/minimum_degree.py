@@ -2,20 +2,18 @@
 
 Eliminated nodes live on as *elements* (cliques, stored by their members); uneliminated ones are *variables*, each with
 a list "elements, then variables" it touches. Indistinguishable variables are merged and carry a weight. Everything
-is a plain array, every tie is broken by position in a list, so the order depends on the graph alone.
+is a plain array, every tie is broken by position in a list, so the order depends on the graph alone. The functions are
+plain ones, interpreted or compiled.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._jit import jit
-
 DENSE = 10.0
 """Nodes of more neighbours than so many times √n are put last without being looked at."""
 
 
-@jit()
 def unlink(i, head, after, before, degree):
     """Take variable i out of its degree list."""
     nxt, prv = after[i], before[i]
@@ -27,7 +25,6 @@ def unlink(i, head, after, before, degree):
         head[degree[i]] = nxt
 
 
-@jit()
 def link(i, d, head, after, before):
     """Put node i first in the list of degree d."""
     if head[d] >= 0:
@@ -37,7 +34,6 @@ def link(i, d, head, after, before):
     head[d] = i
 
 
-@jit()
 def _compact(store, start, size):
     """Copy the live lists to the front of a fresh store of the same length."""
     fresh = np.empty_like(store)
@@ -52,7 +48,6 @@ def _compact(store, start, size):
     return fresh, used
 
 
-@jit()
 def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, after, before, degree):
     """Form element k from pivot k: the union of its variables and of the elements it touches, which are absorbed.
 
@@ -86,7 +81,6 @@ def _gather_element(k, store, used, start, size, n_elem, weight, stamp, head, af
     return begin, end, external, (end if elements else used)
 
 
-@jit()
 def _scan(begin, end, store, start, n_elem, weight, stamp, degree, mark):
     """Leave ``stamp[e] - mark`` = weight of element e outside the pivot's element, for each touched e."""
     for q in range(begin, end):
@@ -100,7 +94,6 @@ def _scan(begin, end, store, start, n_elem, weight, stamp, degree, mark):
                 stamp[e] = degree[e] + mark - w
 
 
-@jit()
 def _approximate(i, k, store, start, size, n_elem, weight, stamp, mark):
     """Clean the list of variable i, put element k in front, return its outside degree and a hash of the list."""
     p1 = start[i]
@@ -140,14 +133,12 @@ def _approximate(i, k, store, start, size, n_elem, weight, stamp, mark):
     return d, h
 
 
-@jit()
 def _adopt(i, j, after_member, tail):
     """Append the members of j to those of i: they will be eliminated together."""
     after_member[tail[i]] = j
     tail[i] = tail[j]
 
 
-@jit()
 def _merge_twins(first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail):
     """Merge variables with identical lists within one hash bucket; returns the mark to go on with."""
     i = first
@@ -175,7 +166,6 @@ def _merge_twins(first, store, start, size, n_elem, weight, stamp, mark, chain, 
     return mark
 
 
-@jit()
 def _next_mark(mark, largest, stamp):
     """A mark above every stamp in use, starting again from small numbers before int64 could overflow."""
     if mark < 2 or mark + largest > 2**62:
@@ -186,7 +176,6 @@ def _next_mark(mark, largest, stamp):
     return mark
 
 
-@jit()
 def _begin(ptr, dense, order, size, weight, start, degree, tail, head, after, before):
     """Degrees and their lists; dense nodes go to the end of the order. Returns how many these are."""
     n, eliminated = ptr.size - 1, 0
@@ -204,7 +193,6 @@ def _begin(ptr, dense, order, size, weight, start, degree, tail, head, after, be
     return eliminated
 
 
-@jit()
 def _update_degrees(
     k,
     begin,
@@ -245,7 +233,6 @@ def _update_degrees(
     return outer, eliminated
 
 
-@jit()
 def _list_again(begin, end, most, outer, lowest, store, weight, degree, head, after, before):
     """Put the nodes of a new element that are left into the lists of their degrees, at most ``most`` less their own
     weight. Returns the end of the element's nodes and the lowest degree."""
@@ -264,8 +251,7 @@ def _list_again(begin, end, most, outer, lowest, store, weight, degree, head, af
     return put, lowest
 
 
-@jit()
-def amd(ptr, idx):
+def minimum_degree(ptr, idx):
     """Fill-reducing elimination order of a symmetric graph.
 
     Parameters
