@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli import deck as reading
+from circuitsim.cli.options import Option, add_options
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ ONLY_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
 """Options that act only with some values of another."""
 
 
-OPTIONS: dict[str, tuple[type, str, str]] = {
+OPTIONS: dict[str, Option] = {
     "--data": (str, "FILE", "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)"),
     "--gain": (float, "A", "multiply the inputs of all samples (1)"),
     "--scatter": (float, "S", "multiply each trainable resistance by exp(S N(0,1)) before the start (0)"),
@@ -74,27 +75,19 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--gamma": (float, "G", "frequency: amplitude (as --beta)"),
     "--times": (int, "N", "frequency: times in a period (8)"),
     "--epsilon": (float, "E", "agnostic: compliance of the parameters"),
+    "--inputs": (str, "NAMES", "input sources: 'V1 V2'"),
+    "--outputs": (str, "PAIRS", "outputs: 'v(out) v(p,q)'"),
 }
-
-
-def add_option(parser: Any, name: str, kind: type, metavar: str, words: str) -> None:
-    """Add one option without a default: an absent one is None."""
-    reading = {} if kind is str else {"type": kind}
-    parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=words, **reading)
 
 
 def add_learning(parser: Any) -> None:
     """Add the options of decks that learn."""
-    none = argparse.SUPPRESS
-    for name, (kind, metavar, words) in OPTIONS.items():
-        add_option(parser, name, kind, metavar, words)
-    add_option(parser, "--inputs", str, "NAMES", "input sources: 'V1 V2'")
-    add_option(parser, "--outputs", str, "PAIRS", "outputs: 'v(out) v(p,q)'")
+    add_options(parser, OPTIONS)
     parser.add_argument(
         "--trainable",
         metavar="LINE",
         action="append",
-        default=none,
+        default=argparse.SUPPRESS,
         help="what may change: 'R* min=1k max=1MEG' (repeatable)",
     )
     reading.add_reading(parser)

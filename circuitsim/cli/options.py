@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from argparse import ArgumentTypeError
+from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
@@ -125,6 +125,21 @@ class OptionGroup:
         """As `argparse` has it, with one name for each option."""
         self.readings[settings.get("dest", name.lstrip("-").replace("-", "_"))] = reading_of(settings)
         self._group.add_argument(name, **settings)
+
+
+Option = tuple[type | tuple[str, ...], str, str]
+"""An option of a model: its type (bool: a switch; several texts: a choice), the word for its value, its help."""
+
+
+def add_options(group: OptionGroup, options: Mapping[str, Option]) -> None:
+    """Add options by their flags, without defaults: an absent one is None."""
+    for flag, (kind, metavar, words) in options.items():
+        how: dict[str, Any] = {"type": kind, "metavar": metavar}
+        if kind is bool:
+            how = {"action": "store_true"}
+        elif isinstance(kind, tuple):
+            how = {"choices": kind}
+        group.add_argument(flag, default=SUPPRESS, help=words, **how)
 
 
 def whole(text: str) -> int:

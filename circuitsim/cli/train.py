@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli.options import Kind, OptionGroup, Reading, check_values
+from circuitsim.cli.options import Kind, Option, OptionGroup, Reading, add_options, check_values
 from circuitsim.cli.seeds import add_seeds, run_seeds
 from circuitsim.errors import UsageError
 
@@ -43,7 +43,7 @@ RESUME = "resume"
 # Options of every family, with the defaults that a family may replace.
 COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 30.0}
 
-COMMON_OPTIONS: dict[str, tuple[type, str, str]] = {
+COMMON_OPTIONS: dict[str, Option] = {
     "dataset": (str, "NAME", "what to train on, or a folder of idx files"),
     "data_dir": (str, "DIR", "directory of data sets (docs/data.md)"),
     "epochs": (int, "N", "passes over the data"),
@@ -125,10 +125,7 @@ def _add_family(parser: Any, family: ModuleType) -> None:
 def _add_common(group: OptionGroup, name: str, default: Any) -> None:
     kind, metavar, words = COMMON_OPTIONS[name]
     shown = "" if default is None else f" ({default:g})" if isinstance(default, float) else f" ({default})"
-    reading: dict[str, Any] = {} if kind is str else {"type": kind}
-    group.add_argument(
-        f"--{name.replace('_', '-')}", metavar=metavar, default=argparse.SUPPRESS, help=words + shown, **reading
-    )
+    add_options(group, {f"--{name.replace('_', '-')}": (kind, metavar, words + shown)})
 
 
 def _add_output(group: OptionGroup, required: bool = False) -> None:
@@ -374,7 +371,8 @@ def _train(
             saved = f"saved in {directory.path}; continue with circuitsim train resume --out {directory.path}"
         print(f"interrupted after {outcome.updates} updates: {saved}", file=sys.stderr)
         return 130
-    for line in experiment.summary(outcome.history):
+    nothing = ["nothing was trained (0 epochs)"]
+    for line in experiment.summary(outcome.history) if outcome.history.rows else nothing:
         print(line)
     if outcome.skipped:
         print(f"note: {outcome.skipped} steps were skipped, their gradients were not to be trusted", file=sys.stderr)

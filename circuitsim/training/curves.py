@@ -67,9 +67,9 @@ def spans_decades(values: Sequence[float]) -> bool:
     return bool(values) and min(values) > 0.0 and max(values) > 10.0 * min(values)
 
 
-def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> Path:
-    """Write `history_figure` as PNG."""
-    return save_figure(history_figure(history, panels), path)
+def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> list[Path]:
+    """Write `history_figure` as PNG; returns the files written: none where there is no row."""
+    return [save_figure(history_figure(history, panels), path)] if history.rows else []
 
 
 def history_figure(history: History, panels: Mapping[str, Sequence[str]]) -> Figure:
@@ -80,13 +80,14 @@ def history_figure(history: History, panels: Mapping[str, Sequence[str]]) -> Fig
     history : History
         At least one row.
     panels : mapping of str to sequence of str
-        Title of each panel → its columns; columns without a finite value are left out, and panels without any.
+        Title of each panel → its columns; those that are missing or have no finite value are left out, and panels
+        without any.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     drawn = {
-        title: [name for name in names if any(math.isfinite(value) for value in history.column(name))]
+        title: [name for name in names if any(math.isfinite(row.get(name, math.nan)) for row in history.rows)]
         for title, names in panels.items()
     }
     drawn = {title: names for title, names in drawn.items() if names}

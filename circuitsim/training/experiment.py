@@ -14,6 +14,12 @@ from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Evaluate, TrainingPlan
 
 
+def save_model(model: Any, directory: Path) -> list[Path]:
+    """Write a model that has a ``save`` into a directory; returns the file."""
+    model.save(directory / "model.npz")
+    return [directory / "model.npz"]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A run that is ready to start.
@@ -31,7 +37,7 @@ class Experiment:
     draw : callable
         ``draw(directory, history)`` writes its pictures and returns them.
     summary : callable
-        ``summary(history)`` gives the lines shown at the end.
+        ``summary(history)`` gives the lines shown at the end, of one row at least.
     chosen : mapping
         Options that were left open and what they became; recorded, so that a resumed run does not choose again.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli import learning
+from circuitsim.cli.options import Option, add_options
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -38,7 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "steady": False,
 }
 
-OPTIONS: dict[str, tuple[type, str, str]] = {
+OPTIONS: dict[str, Option] = {
     "--method": (str, "NAME", "ep (default), coupled, frequency, agnostic or implicit"),
     "--optimizer": (str, "NAME", "adam (default), momentum or sgd"),
     "--schedule": (str, "NAME", "of the rate: constant (default), exponential or cosine"),
@@ -49,6 +50,7 @@ OPTIONS: dict[str, tuple[type, str, str]] = {
     "--test": (str, "FILE", "samples held out, measured after each epoch"),
     "--split": (float, "F", "hold out a random share of the samples"),
     "--uncertified": (str, "WHAT", "to do with a step of uncertified states: skip (and count) or stop"),
+    "--steady": (bool, "", "data over time: fit the periodic steady state, times count within its period"),
 }
 
 
@@ -83,14 +85,7 @@ def add_arguments(group: Any) -> None:
     """The options of this family."""
     group.add_argument("deck", nargs="?", metavar="DECK", default=argparse.SUPPRESS, help="a SPICE deck")
     learning.add_learning(group)
-    for name, (kind, metavar, words) in OPTIONS.items():
-        learning.add_option(group, name, kind, metavar, words)
-    group.add_argument(
-        "--steady",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="data over time: fit the periodic steady state, times count within its period",
-    )
+    add_options(group, OPTIONS)
     group.add_argument(
         "--compare",
         nargs="?",
@@ -246,16 +241,13 @@ def _draw(block: CircuitBlock, train: Samples, directory: Path, history: History
     from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
     from circuitsim.training.curves import draw_history
 
-    written = []
-    if history.rows:
-        names = list(history.rows[0])
-        panels: dict[str, list[str]] = {
-            "loss": [n for n in ("loss", "test_loss", "lower", "upper") if n in names],
-            "error": [n for n in ("error", "test_error") if n in names],
-            "worst violation of Kirchhoff's laws": ["certificate"],
-            "share of diodes that change between the phases": ["kink_share"],
-        }
-        written.append(draw_history(history, directory / "learning.png", panels))
+    panels = {
+        "loss": ["loss", "test_loss", "lower", "upper"],
+        "error": ["error", "test_error"],
+        "worst violation of Kirchhoff's laws": ["certificate"],
+        "share of diodes that change between the phases": ["kink_share"],
+    }
+    written = draw_history(history, directory / "learning.png", panels)
     if "conductance" in block.parameters:
         written.append(draw_conductance_histogram(block, directory / "conductances.png"))
     return [*written, draw_trained(block, train.x[0], directory / "circuit.png")]
@@ -263,8 +255,6 @@ def _draw(block: CircuitBlock, train: Samples, directory: Path, history: History
 
 def _summary(history: History, at_bound: int) -> list[str]:
     """The last row in words, and how many parameters lie on a bound now."""
-    if not history.rows:
-        return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
     lines = [f"loss   {row['loss']:.6g}" + (f"   held out {row['test_loss']:.6g}" if "test_loss" in row else "")]
     lines.append(f"error  {row['error']:.6g}" + (f"   held out {row['test_error']:.6g}" if "test_error" in row else ""))

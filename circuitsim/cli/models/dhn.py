@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
 
 # None: as the model's preset has it.
@@ -44,29 +44,24 @@ examples:
 """
 
 
-def add_arguments(group: Any) -> None:
+OPTIONS: dict[str, Option] = {
+    "--preset": (str, "NAME", "a published network (dhn-1h)"),
+    "--hidden": (int, "N", "units of each hidden layer (1024)"),
+    "--beta": (float, "B", "strength of the nudge"),
+    "--sweeps": (int, "T", "free sweeps"),
+    "--nudged-sweeps": (int, "K", "nudged sweeps"),
+    "--tolerance": (float, "R", "end a phase when a sweep moves nothing by more"),
+    "--method": (str, "NAME", "ep (default), bp or implicit"),
+    "--variant": (str, "NAME", "nudges of EP: centred (default), positive, negative"),
+    "--cold": (bool, "", "start each batch at zero"),
+    "--allow-nonconvex": (bool, "", "count samples whose energy is not convex at −β; never certified"),
+    "--precision": (("float32", "float64"), "", "of parameters and states"),
+}
+
+
+def add_arguments(group: OptionGroup) -> None:
     """The options of this family."""
-    none = argparse.SUPPRESS
-    group.add_argument("--preset", metavar="NAME", default=none, help="a published network (dhn-1h)")
-    group.add_argument("--hidden", type=int, metavar="N", default=none, help="units of each hidden layer (1024)")
-    group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge")
-    group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps")
-    group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged sweeps")
-    group.add_argument(
-        "--tolerance", type=float, metavar="R", default=none, help="end a phase when a sweep moves nothing by more"
-    )
-    group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), bp or implicit")
-    group.add_argument(
-        "--variant", type=str, metavar="NAME", default=none, help="nudges of EP: centred (default), positive, negative"
-    )
-    group.add_argument("--cold", action="store_true", default=none, help="start each batch at zero")
-    group.add_argument(
-        "--allow-nonconvex",
-        action="store_true",
-        default=none,
-        help="count samples whose energy is not convex at −β; never certified",
-    )
-    group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
+    add_options(group, OPTIONS)
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
@@ -74,7 +69,6 @@ def build(options: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps
-    from circuitsim.cli.options import chosen_preset
     from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
     from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
@@ -123,7 +117,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
         evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
-        save=lambda directory: _save(net, directory),
+        save=lambda directory: save_model(net, directory),
         draw=_draw,
         summary=_summary,
         chosen={**chosen, "dataset": name},
@@ -146,18 +140,10 @@ class DhnEvaluation:
         return {"test_error": wrong / len(self.images), "test_residual": worst}
 
 
-def _save(net: Any, directory: Path) -> list[Path]:
-    """The trained network."""
-    net.save(directory / "model.npz")
-    return [directory / "model.npz"]
-
-
 def _draw(directory: Path, history: History) -> list[Path]:
     """The learning curve."""
     from circuitsim.training.curves import KINKS, UNCERTIFIED, draw_history
 
-    if not history.rows:
-        return []
     panels = {
         "error": ["error", "test_error"],
         "loss": ["loss"],
@@ -165,15 +151,13 @@ def _draw(directory: Path, history: History) -> list[Path]:
         KINKS: ["kink_share"],
         UNCERTIFIED: ["uncertified_fraction"],
     }
-    return [draw_history(history, directory / "learning.png", panels)]
+    return draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:
     """The last row in words."""
     from circuitsim.training.curves import uncertified_line
 
-    if not history.rows:
-        return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
     return [
         f"training error     {100 * row['error']:.3f} %",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
+from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
 
 # None stands for the published model's own number (circuitsim/layered/architectures.toml).
@@ -45,30 +45,23 @@ examples:
 """
 
 
-def add_arguments(group: Any) -> None:
+OPTIONS: dict[str, Option] = {
+    "--preset": (str, "NAME", "a published network (drn-xs)"),
+    "--method": (("ep", "bp", "implicit"), "", "how gradients are found (ep)"),
+    "--variant": (("centred", "positive", "negative"), "", "which nudges ep compares (centred)"),
+    "--beta": (float, "B", "strength of the nudge, S"),
+    "--sweeps": (int, "T", "free sweeps (with --tolerance: at most)"),
+    "--nudged-sweeps": (int, "K", "nudged, or backpropagated, sweeps"),
+    "--tolerance": (float, "R", "sweep to this relative residual (0: T sweeps)"),
+    "--input-gain": (float, "A", "volts for a white pixel"),
+    "--precision": (("float32", "float64"), "", "of parameters and states (float32)"),
+    "--threads": (int, "N", "threads; the result does not depend on it (1)"),
+}
+
+
+def add_arguments(group: OptionGroup) -> None:
     """The options of this family."""
-    none = argparse.SUPPRESS
-    group.add_argument("--preset", metavar="NAME", default=none, help="a published network (drn-xs)")
-    group.add_argument("--method", choices=("ep", "bp", "implicit"), default=none, help="how gradients are found (ep)")
-    group.add_argument(
-        "--variant",
-        choices=("centred", "positive", "negative"),
-        default=none,
-        help="which nudges ep compares (centred)",
-    )
-    group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge, S")
-    group.add_argument("--sweeps", type=int, metavar="T", default=none, help="free sweeps (with --tolerance: at most)")
-    group.add_argument("--nudged-sweeps", type=int, metavar="K", default=none, help="nudged, or backpropagated, sweeps")
-    group.add_argument(
-        "--tolerance", type=float, metavar="R", default=none, help="sweep to this relative residual (0: T sweeps)"
-    )
-    group.add_argument("--input-gain", type=float, metavar="A", default=none, help="volts for a white pixel")
-    group.add_argument(
-        "--precision", choices=("float32", "float64"), default=none, help="of parameters and states (float32)"
-    )
-    group.add_argument(
-        "--threads", type=int, metavar="N", default=none, help="threads; the result does not depend on it (1)"
-    )
+    add_options(group, OPTIONS)
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
@@ -77,7 +70,6 @@ def build(options: Mapping[str, Any]) -> Experiment:
 
     import numpy as np
 
-    from circuitsim.cli.options import chosen_preset
     from circuitsim.datasets import choose, load
     from circuitsim.layered.architecture import published_models
     from circuitsim.layered.evaluation import Evaluation
@@ -130,7 +122,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         evaluate=Evaluation(learner, data.test, data.test_labels),
         notes=notes,
         chosen={"dataset": name},
-        save=lambda directory: _save(learner, directory),
+        save=lambda directory: save_model(learner.network(), directory),
         draw=_draw,
         summary=_summary,
     )
@@ -140,31 +132,21 @@ def _given(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def _save(learner: Any, directory: Path) -> list[Path]:
-    """The trained network."""
-    learner.network().save(directory / "model.npz")
-    return [directory / "model.npz"]
-
-
 def _draw(directory: Path, history: History) -> list[Path]:
     """The learning curve."""
     from circuitsim.training.curves import KINKS, draw_history
 
-    if not history.rows:
-        return []
     panels = {
         "error, share of samples": ["error", "test_error"],
         "loss, V²": ["loss", "test_loss"],
         "relative residual": ["residual"],
-        **({KINKS: ["kink_share"]} if "kink_share" in history.rows[0] else {}),
+        KINKS: ["kink_share"],
     }
-    return [draw_history(history, directory / "learning.png", panels)]
+    return draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:
     """The last row in words."""
-    if not history.rows:
-        return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
     return [
         f"test error      {100 * row['test_error']:.2f} %",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.options import Kind, Reading
+from circuitsim.cli.options import Kind, Option, OptionGroup, Reading, add_options
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
 
 # None: as the preset has it, or else as `PLAIN` has it.
@@ -79,27 +78,24 @@ examples:
 """
 
 
-def add_arguments(group: Any) -> None:
+OPTIONS: dict[str, Option] = {
+    "--preset": (str, "NAME", "a published configuration, e.g. l6-bs3"),
+    "--loss": (str, "NAME", "of the last stage: cross-entropy (default) or mse"),
+    "--method": (str, "NAME", "ep (default), bp or implicit"),
+    "--beta": (float, "B", "strength of the nudge (0.02)"),
+    "--form": (str, "NAME", "explicit (default) or implicit chaining"),
+    "--last": (str, "NAME", "nudge of the last block: stationary (default) or elastic"),
+    "--allow-nonconvex": (bool, "", "compute also where an elastic nudge leaves no convex energy (never certified)"),
+    "--optimizer": (str, "NAME", "adam (default) or sgd"),
+    "--lr-final": (float, "R", "learning rate at the end (0)"),
+    "--precision": (("float32", "float64"), "", "of parameters and states"),
+    "--samples": (int, "N", "train on the first N samples only"),
+}
+
+
+def add_arguments(group: OptionGroup) -> None:
     """The options of this family."""
-    none = argparse.SUPPRESS
-    group.add_argument("--preset", metavar="NAME", default=none, help="a published configuration, e.g. l6-bs3")
-    group.add_argument("--loss", metavar="NAME", default=none, help="of the last stage: cross-entropy (default) or mse")
-    group.add_argument("--method", type=str, metavar="NAME", default=none, help="ep (default), bp or implicit")
-    group.add_argument("--beta", type=float, metavar="B", default=none, help="strength of the nudge (0.02)")
-    group.add_argument("--form", metavar="NAME", default=none, help="explicit (default) or implicit chaining")
-    group.add_argument(
-        "--last", metavar="NAME", default=none, help="nudge of the last block: stationary (default) or elastic"
-    )
-    group.add_argument(
-        "--allow-nonconvex",
-        action="store_true",
-        default=none,
-        help="compute also where an elastic nudge leaves no convex energy (never certified)",
-    )
-    group.add_argument("--optimizer", metavar="NAME", default=none, help="adam (default) or sgd")
-    group.add_argument("--lr-final", type=float, metavar="R", default=none, help="learning rate at the end (0)")
-    group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of parameters and states")
-    group.add_argument("--samples", type=int, metavar="N", default=none, help="train on the first N samples only")
+    add_options(group, OPTIONS)
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
@@ -132,7 +128,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
-        save=lambda directory: _save(chain, directory),
+        save=lambda directory: save_model(chain, directory),
         draw=_draw,
         summary=_summary,
         chosen=chosen,
@@ -240,31 +236,24 @@ def _plan(options: Mapping[str, Any], chain: Any) -> Any:
     )
 
 
-def _save(chain: Any, directory: Path) -> list[Path]:
-    """The trained chain."""
-    chain.save(directory / "model.npz")
-    return [directory / "model.npz"]
-
-
 def _draw(directory: Path, history: History) -> list[Path]:
     """The learning curve."""
     from circuitsim.training.curves import KINKS, UNCERTIFIED, draw_history
 
-    if not history.rows:
-        return []
-    panels = {"error": ["error", "test_error"], "loss": ["loss"]}
-    if "residual" in history.rows[0]:
-        panels |= {"residual (0: converged)": ["residual"], KINKS: ["kink_share"]}
-        panels |= {UNCERTIFIED: ["uncertified_fraction"]}
-    return [draw_history(history, directory / "learning.png", panels)]
+    panels = {
+        "error": ["error", "test_error"],
+        "loss": ["loss"],
+        "residual (0: converged)": ["residual"],
+        KINKS: ["kink_share"],
+        UNCERTIFIED: ["uncertified_fraction"],
+    }
+    return draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:
     """The last row in words."""
     from circuitsim.training.curves import uncertified_line
 
-    if not history.rows:
-        return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
     lines = [f"training error  {100 * row['error']:.3f} %", f"test error      {100 * row['test_error']:.3f} %"]
     if "residual" in row:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
+from circuitsim.cli.options import Option, OptionGroup, add_options
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
 
 DEFAULTS: dict[str, Any] = {
@@ -39,31 +39,22 @@ examples:
 """
 
 
-def add_arguments(group: Any) -> None:
+OPTIONS: dict[str, Option] = {
+    "--hidden": (int, "N", "hidden units (64)"),
+    "--k": (int, "K", "Gibbs steps for each update, CD-k (1)"),
+    "--k-max": (int, "K", "raise k with the weights up to this"),
+    "--nats-per-step": (float, "X", "adaptive k: one step for each X nats of the largest energy change (0.5)"),
+    "--persistent": (int, "CHAINS", "persistent CD with so many chains (0: CD-k)"),
+    "--spread": (float, "S", "deviation of initial weights (0.01)"),
+    "--units": (int, "N", "visible units of diag and 1dball (6)"),
+    "--precision": (("float32", "float64"), "", "of the parameters (float32)"),
+    "--grey": (bool, "", "take grey values as probabilities; otherwise pixels are on at half intensity and more"),
+}
+
+
+def add_arguments(group: OptionGroup) -> None:
     """The options of this family."""
-    none = argparse.SUPPRESS
-    group.add_argument("--hidden", type=int, metavar="N", default=none, help="hidden units (64)")
-    group.add_argument("--k", type=int, metavar="K", default=none, help="Gibbs steps for each update, CD-k (1)")
-    group.add_argument("--k-max", type=int, metavar="K", default=none, help="raise k with the weights up to this")
-    group.add_argument(
-        "--nats-per-step",
-        type=float,
-        metavar="X",
-        default=none,
-        help="adaptive k: one step for each X nats of the largest energy change (0.5)",
-    )
-    group.add_argument(
-        "--persistent", type=int, metavar="CHAINS", default=none, help="persistent CD with so many chains (0: CD-k)"
-    )
-    group.add_argument("--spread", type=float, metavar="S", default=none, help="deviation of initial weights (0.01)")
-    group.add_argument("--units", type=int, metavar="N", default=none, help="visible units of diag and 1dball (6)")
-    group.add_argument("--precision", choices=("float32", "float64"), default=none, help="of the parameters (float32)")
-    group.add_argument(
-        "--grey",
-        action="store_true",
-        default=none,
-        help="take grey values as probabilities; otherwise pixels are on at half intensity and more",
-    )
+    add_options(group, OPTIONS)
 
 
 def build(options: Mapping[str, Any]) -> Experiment:
@@ -111,7 +102,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         f"{len(data)} samples",
         evaluate=monitor,
         notes=notes,
-        save=lambda directory: _save(learner.machine, directory),
+        save=lambda directory: save_model(learner.machine, directory),
         draw=lambda directory, history: _draw(learner.machine, data, shape, plan.seed, directory, history),
         summary=_summary,
         chosen={"dataset": name},
@@ -136,12 +127,6 @@ def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], 
     return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), (images.shape[0], images.shape[1]), True
 
 
-def _save(machine: Any, directory: Path) -> list[Path]:
-    """The trained machine."""
-    machine.save(directory / "model.npz")
-    return [directory / "model.npz"]
-
-
 def _draw(machine: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History) -> list[Path]:
     """Filters, samples and the learning curve."""
     import numpy as np
@@ -155,22 +140,18 @@ def _draw(machine: Any, data: Any, shape: tuple[int, int], seed: int, directory:
         draw_filters(machine, shape, directory / "filters.png"),
         draw_samples(machine, shape, start, np.random.default_rng((seed, 4)), directory / "samples.png"),
     ]
-    if history.rows:
-        panels = {
-            "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
-            "bias of CD-k": ["bound", "exact_bias"],
-            "largest energy change, steps": ["delta", "k"],
-        }
-        written.append(draw_history(history, directory / "learning.png", panels))
-    return written
+    panels = {
+        "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
+        "bias of CD-k": ["bound", "exact_bias"],
+        "largest energy change, steps": ["delta", "k"],
+    }
+    return written + draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:
     """The last row in words."""
     import math
 
-    if not history.rows:
-        return ["nothing was trained (0 epochs)"]
     row = history.rows[-1]
     lines = [f"pseudo-likelihood  {row['pseudo_likelihood']:.4f}"]
     if math.isfinite(row["log_likelihood"]):

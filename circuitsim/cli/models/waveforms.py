@@ -153,13 +153,11 @@ def _draw(fit: WaveformFit, first: Any, directory: Path, history: History) -> li
     from circuitsim.fitting.pictures import draw_fit
     from circuitsim.training.curves import draw_history
 
-    written = []
-    if history.rows:
-        names = list(history.rows[0])
-        columns = ("epoch", "updates", "skipped", "rate_factor", "seconds")
-        panels = {"loss": [n for n in ("loss", "test_loss") if n in names]}
-        measured = [n for n in names if n not in (*columns, *panels["loss"]) and not n.startswith("test_")]
-        written.append(draw_history(history, directory / "learning.png", panels | {n: [n] for n in measured[:5]}))
+    columns, loss = ("epoch", "updates", "skipped", "rate_factor", "seconds"), ["loss", "test_loss"]
+    names = (name for row in history.rows[:1] for name in row)
+    measured = [n for n in names if n not in (*columns, *loss) and not n.startswith("test_")]
+    panels = {"loss": loss, **{n: [n] for n in measured[:5]}}
+    written = draw_history(history, directory / "learning.png", panels)
     return [*written, draw_fit(fit, first, directory / "waveforms.png")]
 
 
@@ -168,8 +166,6 @@ def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:
     from circuitsim.fitting import MeasureTarget
     from circuitsim.formats.columns import table
 
-    if not history.rows:
-        return ["nothing was trained (0 epochs)"]
     rows = [
         [name, f"{old:.6g}", f"{new:.6g}", "" if low < new < high else "on its bound"]
         for name, old, new, low, high in zip(
