@@ -8,6 +8,7 @@ import numpy as np
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR
+from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
     from circuitsim.analysis.newton import Smooth, Solved
@@ -47,20 +48,5 @@ class Ports:
         joins[self._diodes[conducting]] = True
         key = joins.tobytes()
         if self._joined is None or self._joined[0] != key:
-            self._joined = key, _components(self._count, self._first[joins], self._second[joins])
+            self._joined = key, component_labels(self._count, self._first[joins], self._second[joins])
         return self._joined[1]
-
-
-def _components(count: int, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The least node of the connected component of each node."""
-    leader = list(range(count))
-
-    def find(node: int) -> int:
-        while leader[node] != node:
-            leader[node] = node = leader[leader[node]]
-        return node
-
-    for a, b in zip(first.tolist(), second.tolist()):
-        p, q = find(a), find(b)
-        leader[max(p, q)] = min(p, q)
-    return np.array([find(node) for node in range(count)])

@@ -51,7 +51,7 @@ class _Whole:
 
     def section(self, step: Section, solve: Solve) -> None:
         """A section, as a circuit of independent sources."""
-        point = solve(self.part(step))
+        point = solve(section_circuit(self.circuit, step, self.value, lambda node: float(self.voltages[node]))[0])
         names = self.circuit.node_names
         for node in step.nodes.tolist():
             self.voltages[node] = point[names[node]]
@@ -64,27 +64,10 @@ class _Whole:
         self.intervals |= {name: ends for name, ends in point.intervals.items() if name in inside}
         self.floating += [problem for problem in point.warnings if problem.kind == "floating"]
 
-    def part(self, step: Section) -> Circuit:
-        """The circuit of a section: its elements, then sources for the held nodes around it."""
-        kind, first, second, value, _ = self.arrays
-        made, outside = Circuit(), []
-        inside = set(step.nodes.tolist())
-        nodes = self.circuit.node_names
-        for k in step.elements.tolist():
-            ends = int(first[k]), int(second[k])
-            outside += [node for node in ends if node not in inside and node != GROUND]
-            name, (a, b) = self.circuit.names[k], (nodes[node] for node in ends)
-            law = self.circuit.laws.get(k)
-            if law is not None:
-                letter = "I" if law.quantity is Quantity.CURRENT else "V"
-                made.add(letter, name, a, b, self.demanded(k, law))
-            else:
-                letter = "RDVILC"[int(kind[k])]
-                made.add(letter, name, a, b, None if kind[k] == DIODE else float(value[k]))
-        for node in dict.fromkeys(outside):
-            # No name of an element has a blank.
-            made.voltage_source(f"v({nodes[node]}) of another section", nodes[node], "0", float(self.voltages[node]))
-        return made
+    def value(self, k: int) -> float:
+        """The value of an element of a section: what a law gives it."""
+        law = self.circuit.laws.get(k)
+        return float(self.arrays.value[k]) if law is None else self.demanded(k, law)
 
     def warnings(self) -> list[Problem]:
         """What the sections leave open."""
@@ -118,6 +101,29 @@ class _Whole:
             total = math.fsum(leaving.get(hold.node, ()))
             self.currents[hold.element] = -hold.sign * total
             leaving.setdefault(hold.other, []).append(total)
+
+
+def section_circuit(
+    circuit: Circuit, step: Section, value: Callable[[int], float], potential: Callable[[int], float]
+) -> tuple[Circuit, list[int]]:
+    """A section as a circuit of independent sources, and the held nodes around it: its elements at the values given,
+    then sources that hold these nodes at the potentials given."""
+    kind, first, second, _, _ = circuit.arrays()
+    names, inside, made, around = circuit.node_names, set(step.nodes.tolist()), Circuit(), []
+    for k in step.elements.tolist():
+        law, ends = circuit.laws.get(k), (int(first[k]), int(second[k]))
+        around += [node for node in ends if node not in inside and node != GROUND]
+        letter = "RDVILC"[int(kind[k])] if law is None else ("I" if law.quantity is Quantity.CURRENT else "V")
+        made.add(letter, circuit.names[k], names[ends[0]], names[ends[1]], None if letter == "D" else value(k))
+    around = list(dict.fromkeys(around))
+    for node in around:
+        made.voltage_source(outside(names[node]), names[node], "0", potential(node))
+    return made, around
+
+
+def outside(node: str) -> str:
+    """The name of the source that holds a node of another section: no name of an element has a blank."""
+    return f"v({node}) of another section"
 
 
 def sectioned(
@@ -178,4 +184,4 @@ def sectioned(
     return point
 
 
-__all__ = ["sectioned"]
+__all__ = ["outside", "section_circuit", "sectioned"]

@@ -17,7 +17,8 @@ import numpy as np
 from circuitsim.analysis.batch_solution import BatchSolution
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
 from circuitsim.analysis.controlled_batch import ControlledBatch
-from circuitsim.circuit import GROUND, Circuit
+from circuitsim.analysis.sectioned import outside, section_circuit
+from circuitsim.circuit import GROUND
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.laws import Quantity
 from circuitsim.controlled.sections import Hold, Section, Sections, sensors
@@ -294,23 +295,11 @@ def _part(ready: ControlledBatch, step: Section, sensing: list[int]) -> Part:
     """The circuit of a section with its batch solver."""
     from circuitsim.analysis.batched import batched
 
-    circuit = ready.circuit
-    kind, first, second, value, _ = circuit.arrays()
-    names, inside, made = circuit.node_names, set(step.nodes.tolist()), Circuit()
-    fed, changing, around = {*ready.inputs.tolist(), *sensing}, [], []
-    for k in step.elements.tolist():
-        law, ends = circuit.laws.get(k), (int(first[k]), int(second[k]))
-        around += [node for node in ends if node not in inside and node != GROUND]
-        letter = "RDVILC"[int(kind[k])] if law is None else ("I" if law.quantity is Quantity.CURRENT else "V")
-        if law is not None or k in fed:
-            changing.append(k)
-        number = 0.0 if law is not None or k in fed else float(value[k])
-        made.add(letter, circuit.names[k], names[ends[0]], names[ends[1]], None if letter == "D" else number)
-    around = list(dict.fromkeys(around))
-    outside = [f"v({names[node]}) of another section" for node in around]  # no name of an element has a blank
-    for name, node in zip(outside, around):
-        made.voltage_source(name, names[node], "0", 0.0)
-    inputs = [circuit.names[k] for k in changing] + outside
+    circuit, names, value = ready.circuit, ready.circuit.node_names, ready.circuit.arrays().value
+    given = {*circuit.laws, *ready.inputs.tolist(), *sensing}
+    changing = [k for k in step.elements.tolist() if k in given]
+    made, around = section_circuit(circuit, step, lambda k: 0.0 if k in given else float(value[k]), lambda node: 0.0)
+    inputs = [circuit.names[k] for k in changing] + [outside(names[node]) for node in around]
     outputs = [(names[node], "0") for node in step.nodes.tolist()]
     solver = batched(made, inputs, outputs, tolerance=ready.ready.tolerance)
     is_voltage = made.arrays().kind[[made.element_index(name) for name in inputs]] == VOLTAGE

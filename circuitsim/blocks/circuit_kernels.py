@@ -1,4 +1,4 @@
-"""The loop over samples and branches that differences of energies need, beside its readable numpy twin."""
+"""The loop over samples and branches that differences of energies need."""
 
 from __future__ import annotations
 
@@ -31,10 +31,3 @@ def branch_products(
                 a, c = first[r], second[r]
                 out[r] += weight[b] * ((left[b, a] - left[b, c]) * (right[b, a] - right[b, c]))
     return out
-
-
-def branch_products_reference(
-    first: np.ndarray, second: np.ndarray, left: np.ndarray, right: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
-    """The numpy twin of `branch_products`."""
-    return weight @ ((left[:, first] - left[:, second]) * (right[:, first] - right[:, second]))
