@@ -54,11 +54,16 @@ class Piece(NamedTuple):
     ends: bool = False
 
 
+Range = tuple[Fraction | None, Fraction | None]
+"""Least and largest value; None: no limit."""
+
+
 class AllPoints(NamedTuple):
-    """Isolated operating points, and whether others form a continuum."""
+    """Isolated operating points, whether others form a continuum, and the ranges of all potentials if asked for."""
 
     points: list[Point]
     open: bool
+    ranges: list[Range] | None = None
 
     @property
     def count(self) -> Count:
@@ -68,7 +73,7 @@ class AllPoints(NamedTuple):
         return (Count.NONE, Count.UNIQUE, Count.SEVERAL)[min(len(self.points), 2)]
 
 
-def all_points(circuit: Circuit, decimal: bool = False) -> AllPoints | None:
+def all_points(circuit: Circuit, decimal: bool = False, ranges: bool = False) -> AllPoints | None:
     """All operating points of a circuit without smooth devices but tables; potentials of a part without ground, to
     which no law refers, are relative to its lowest node. Values are doubles, or the shortest decimals that these stand
     for. None where too many inequalities arise."""
@@ -80,6 +85,7 @@ def all_points(circuit: Circuit, decimal: bool = False) -> AllPoints | None:
     open_inside = len(kept) < len(inner)
     rest = [row for row in rest if any(x for c, x in row.items() if c >= 0) or row.get(-1)]
     found, free, along = list[Point](), False, [*range(d)]
+    spans: list[list[Range]] = [[] for _ in range(n)]
     for pieces in product(*curves.values()):
         chosen = {n + k: (j, piece.di, piece.i) for j, (k, piece) in enumerate(zip(curves, pieces))}
         chosen |= {ports + j: (j, piece.dv, piece.v) for j, piece in enumerate(pieces)}
@@ -97,17 +103,40 @@ def all_points(circuit: Circuit, decimal: bool = False) -> AllPoints | None:
             return None
         if () in limits or any(len(loose) == 0 and sign[-1] < 0 for sign in signs):
             continue
+        known = {
+            u: [step * x + (start if k == len(loose) else 0) for k, x in enumerate(values[j])]
+            for u, (j, step, start) in chosen.items()
+        }
+        _back(kept, known, len(loose))
+        if ranges:
+            for u in range(n):
+                span = _span(known[u], signs)
+                if span is None:
+                    return None
+                spans[u].append(span)
         if open_inside or any(low is None or low != high for low, high in limits):
             free = True
             continue
-        at = [low for low, _ in limits]
-        t = [sum((a * x for a, x in zip(values[j], at)), values[j][-1]) for j in along]
-        known = {u: [start + t[j] * step] for u, (j, step, start) in chosen.items()}
-        _back(kept, known, 0)
-        point = [known[u][0] for u in range(n)], [known[n + k][0] for k in range(m)]
+        at = [*(low for low, _ in limits), Fraction(1)]
+        point = tuple([sum(a * x for a, x in zip(known[u], at)) for u in part] for part in (range(n), range(n, n + m)))
         if point not in found:
             found.append(point)
-    return AllPoints(found, free)
+    return AllPoints(found, free, [_together(span) for span in spans] if ranges and spans[0] else None)
+
+
+def _span(affine: Inequality, signs: list[Inequality]) -> Range | None:
+    """The range of an affine function of free unknowns; None where too many inequalities arise."""
+    size = len(affine) - 1
+    rows = [[*sign[:-1], Fraction(0), sign[-1]] for sign in signs]
+    same = [*affine[:-1], Fraction(-1), affine[-1]]
+    found = _limits([*rows, same, [-x for x in same]], size, size + 1)
+    return None if found is None or found == () else found
+
+
+def _together(spans: list[Range]) -> Range:
+    """The range that covers all of some."""
+    low, high = ([span[k] for span in spans] for k in range(2))
+    return None if None in low else min(low), None if None in high else max(high)
 
 
 def _along(row: Row, chosen: dict[int, tuple[int, Fraction, Fraction]]) -> Row:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.level_pieces import level_devices, released
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
@@ -23,6 +24,7 @@ from circuitsim.engine.steady_state import SMALLEST
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
 from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.newton.steps import NEAR
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
@@ -158,12 +160,31 @@ class PreparedExpanded:
                 solved = None  # rounding at the start: the steps from elsewhere may end with more digits
         if solved is None:
             return self._from(circuit, smooth, column, near)
-        if smooth.elements.size == len(circuit.devices):
+        if smooth.elements.size == len(circuit.devices) and not level_devices(circuit, smooth, solved.own[NEAR]):
             return SmoothPoint(circuit, self.expansion, smooth, solved)
-        return assembled(circuit, self.expansion, smooth, solved.found(), self.tolerance)
+        return self._assembled(circuit, smooth, solved.found())
+
+    def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
+        """The operating point from where Newton's method ended; see `assembled`."""
+        from circuitsim.analysis.solve import Prepared
+
+        level = level_devices(circuit, smooth, found.state.junctions)
+        if level and isinstance(self.inner, Prepared):
+            found = released(self.inner.structure, smooth, found, level)
+        return assembled(circuit, self.expansion, smooth, found, self.tolerance)
 
     def _from(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> OperatingPoint:
-        """The operating point by steps of certified operating points, from a start.
+        """The operating point by steps of certified operating points, from a start."""
+        column = column.copy()
+        found = self._newton(circuit, smooth, column, start)
+        try:
+            return self._assembled(circuit, smooth, found)
+        except ConvergenceError:  # tangents that touch here, not far away, leave potentials with more digits
+            start = Start(found.point, found.voltage, found.current, found.steps)
+            return self._assembled(circuit, smooth, self._newton(circuit, smooth, column, start))
+
+    def _newton(self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: Start | None) -> Found:
+        """Where Newton's method ends.
 
         Raises
         ------
@@ -172,11 +193,10 @@ class PreparedExpanded:
         UnboundedError
             Devices pass less than a current without another path.
         """
-        column, tolerance = column.copy(), self.tolerance
-        found = iterate(self.inner.solve, self.expansion.circuit, smooth, column, start, tolerance)
-        if not found.distance.max() <= tolerance:
-            unsolved(circuit, self.expansion, smooth, found, column, tolerance)
-        return assembled(circuit, self.expansion, smooth, found, tolerance)
+        found = iterate(self.inner.solve, self.expansion.circuit, smooth, column, start, self.tolerance)
+        if not found.distance.max() <= self.tolerance:
+            unsolved(circuit, self.expansion, smooth, found, column, self.tolerance)
+        return found
 
     def _at_once(self, value: np.ndarray) -> OperatingPoint | None:
         """The operating point for the values of all elements (m,), where one kernel has it."""
@@ -185,7 +205,9 @@ class PreparedExpanded:
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
         np.copyto(column[: own.size], value, where=own == own)
         found = self._small.solve(self.smooth, column, None)
-        return SmoothPoint(self.circuit, self.expansion, self.smooth, found) if isinstance(found, Solved) else None
+        if not isinstance(found, Solved) or level_devices(self.circuit, self.smooth, found.own[NEAR]):
+            return None
+        return SmoothPoint(self.circuit, self.expansion, self.smooth, found)
 
     def _column(self, changed: Mapping[str, float]) -> np.ndarray:
         """Values of the elementary elements, some of them changed."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from circuitsim.analysis.load_lines import Ports
+from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.circuit.expansion import Expansion
@@ -51,6 +52,9 @@ PATIENT = 10
 POLISHED = 1e-11
 """Distance from the curves, of each device's own voltage and current, above which points are polished where nothing
 else, as an energy, tells two apart: a hundredth of the tolerance of certificates."""
+
+MORE = 6
+"""Steps up to which currents through tangents with resistances of `FALLBACKS` are no end: later steps may need none."""
 
 CLOSE = 2e-15
 """Distance from the curves, relative, at which the iteration ends."""
@@ -225,11 +229,16 @@ def iterate(
         distance = np.maximum(
             np.abs(near.points[0] - voltage) / scales[0], np.abs(near.points[1] - current) / scales[1]
         )
+        _settle(smooth, voltage, current, near, distance, tolerance * RESOLUTION * np.abs(point.currents).max())
         found = Found(point, voltage, current, near, distance, earlier + step)
         worst = float(distance.max())
         if worst <= CLOSE or (worst <= 0.5 * tolerance and worst > 0.25 * best):
             if way.energy:
-                break
+                limited = (column[smooth.slope] * conductance < 0.5).any()
+                if step > MORE or not limited:
+                    break
+                state = near
+                continue
             nearer, own = own_distance(smooth, voltage, current, near)
             if own < left:
                 left, polished = own, (found, column.copy())
@@ -259,6 +268,20 @@ def iterate(
     if polished is not None:
         found, column[:] = polished
     return found
+
+
+def _settle(
+    smooth: Smooth, voltage: np.ndarray, current: np.ndarray, near: State, distance: np.ndarray, least: float
+) -> None:
+    """Currents below what certificates resolve, ``least``, A, are zero where that lies on the curve at their voltage:
+    of level pieces, whose points nearest to a current that is noise lie anywhere."""
+    lost = (distance > CLOSE) & (np.abs(current) <= least)
+    if not lost.any():
+        return
+    still = project(smooth, voltage, np.zeros(current.size), np.ones(current.size), voltage)
+    lost &= (still.points[0] == voltage) & (still.points[1] == 0.0)
+    near.points[:, lost], near.junctions[lost] = still.points[:, lost], still.junctions[lost]
+    current[lost], distance[lost] = 0.0, 0.0
 
 
 def own_distance(smooth: Smooth, voltage: np.ndarray, current: np.ndarray, guess: State) -> tuple[State, float]:

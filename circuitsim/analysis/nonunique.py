@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from circuitsim.circuit import GROUND
+from circuitsim.errors import ConvergenceError
 from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
+Ranges = dict[int, tuple[float, float]]
+"""Least and largest potential of nodes, V (±inf where open)."""
 
-def nonunique_potentials(
-    structure: Structure, voltages: np.ndarray, carries: np.ndarray
-) -> dict[int, tuple[float, float]]:
-    """Range of each node's potential over all steady states, V (±inf where open), for the nodes that have one.
+
+class Level(NamedTuple):
+    """Devices at level pieces of their curves: the voltage between two nodes may be anything from ``low`` to ``high``,
+    and the current is the same.
+
+    Attributes
+    ----------
+    slope : (k,) int array
+        Resistors of their tangents, which are no more than a place.
+    first, second : (k,) int arrays
+    low, high : (k,) float arrays
+        V.
+    """
+
+    slope: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def nonunique_potentials(structure: Structure, voltages: np.ndarray, carries: np.ndarray) -> Ranges:
+    """Range of each node's potential over all steady states, for the nodes that have one.
 
     Parts joined by resistors, sources and diodes that carry current move together; between parts each diode that is off
     leaves its reverse voltage as room. Nodes of a part without ground are measured against its reference.
@@ -27,22 +51,78 @@ def nonunique_potentials(
     """
     if structure.derived.grounded:
         return {}
-    loose, held, group = _loose(structure, carries)
+    group = _groups(structure, np.flatnonzero(carries), structure.resistors)
+    loose = _loose(structure, group)
+    return _ranges(loose, group, voltages, _rooms(structure, group, voltages)) if loose.size else {}
+
+
+def released_potentials(
+    structure: Structure, voltages: np.ndarray, carries: np.ndarray, level: Level
+) -> tuple[np.ndarray, Ranges]:
+    """As `nonunique_potentials`, where devices at level pieces leave room, too; and potentials (n_nodes,) that all
+    these devices and the diodes allow: those given, or others where the steady state has none for such parts.
+
+    Raises
+    ------
+    ConvergenceError
+        There are none.
+    """
+    resistors = np.setdiff1d(structure.resistors, level.slope)
+    group = _groups(structure, np.flatnonzero(carries), resistors)
+    loose = _loose(structure, group)
     if not loose.size:
-        return {}
+        return voltages, {}
+    voltages = voltages + _shift(group, _rooms(structure, group, voltages, level))[group]
+    return voltages, _ranges(loose, group, voltages, _rooms(structure, group, voltages, level))
+
+
+Rooms = list[tuple[int, int, float]]
+"""Two parts, and how far the first may rise beside the second, V: below zero if it must fall. Part −1 is held."""
+
+
+def _groups(structure: Structure, carries: np.ndarray, resistors: np.ndarray) -> np.ndarray:
+    """The part of each node (n_nodes,), −1 if it is held."""
+    first, second, n_nodes = structure.arrays.first, structure.arrays.second, structure.arrays.n_nodes
+    rigid = np.concatenate([resistors, structure.voltage_edges, carries])
+    group = component_labels(n_nodes, first[rigid], second[rigid])
+    # A reference stands for ground in its part: nothing joins the two, so one label serves both.
+    fixed = np.zeros(n_nodes, dtype=bool)
+    fixed[group[GROUND]] = True
+    fixed[group[structure.references]] = True
+    return np.where(fixed[group], -1, group)
+
+
+def _loose(structure: Structure, group: np.ndarray) -> np.ndarray:
+    """Nodes that nothing holds."""
+    touched = np.zeros(group.size, dtype=bool)
+    touched[structure.arrays.first] = touched[structure.arrays.second] = True
+    return np.flatnonzero(touched & (group >= 0))
+
+
+def _rooms(structure: Structure, group: np.ndarray, voltages: np.ndarray, level: Level | None = None) -> Rooms:
+    """What diodes and devices at level pieces leave."""
+    d = structure.diodes
+    first, second = structure.arrays.first[d], structure.arrays.second[d]
+    rooms = [(group[first], group[second], voltages[second] - voltages[first])]
+    if level is not None:
+        one, other, drop = group[level.first], group[level.second], voltages[level.first] - voltages[level.second]
+        rooms += [(one, other, level.high - drop), (other, one, drop - level.low)]
+    listed = [row for part in rooms for row in zip(*(x.tolist() for x in part))]
+    return [(a, b, room) for a, b, room in listed if a != b and room < np.inf]
+
+
+def _ranges(loose: np.ndarray, group: np.ndarray, voltages: np.ndarray, rooms: Rooms) -> Ranges:
+    """How far each part may rise and fall beside what is held."""
     import networkx
 
-    first, second, d = structure.arrays.first, structure.arrays.second, structure.diodes
     up = networkx.DiGraph()
-    up.add_nodes_from(["held", *np.unique(group[loose]).tolist()])
-    for a, c in zip(first[d].tolist(), second[d].tolist()):
-        tail, head = ("held" if held[k] else int(group[k]) for k in (a, c))
-        room = max(float(voltages[c] - voltages[a]), 0.0)
-        # The anode's part can rise by this much relative to the cathode's.
-        if tail != head and room < up.get_edge_data(head, tail, {"weight": np.inf})["weight"]:
-            up.add_edge(head, tail, weight=room)
-    rise = networkx.single_source_dijkstra_path_length(up, "held")
-    fall = networkx.single_source_dijkstra_path_length(up.reverse(copy=False), "held")
+    up.add_nodes_from([-1, *np.unique(group[loose]).tolist()])
+    for a, b, room in rooms:
+        room = max(room, 0.0)
+        if room < up.get_edge_data(b, a, {"weight": np.inf})["weight"]:
+            up.add_edge(b, a, weight=room)
+    rise = networkx.single_source_dijkstra_path_length(up, -1)
+    fall = networkx.single_source_dijkstra_path_length(up.reverse(copy=False), -1)
     found = {}
     for k in loose.tolist():
         lo, hi = fall.get(int(group[k]), np.inf), rise.get(int(group[k]), np.inf)
@@ -51,16 +131,17 @@ def nonunique_potentials(
     return found
 
 
-def _loose(structure: Structure, carries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes that nothing holds while these diodes carry current; for each node whether it is held, and its part."""
-    first, second, n_nodes = structure.arrays.first, structure.arrays.second, structure.arrays.n_nodes
-    rigid = np.concatenate([structure.resistors, structure.voltage_edges, np.flatnonzero(carries)])
-    group = component_labels(n_nodes, first[rigid], second[rigid])
-    # A reference stands for ground in its part: nothing joins the two, so one label serves both.
-    fixed = np.zeros(n_nodes, dtype=bool)
-    fixed[group[GROUND]] = True
-    fixed[group[structure.references]] = True
-    held = fixed[group]
-    touched = np.zeros(n_nodes, dtype=bool)
-    touched[first] = touched[second] = True
-    return np.flatnonzero(touched & ~held), held, group
+def _shift(group: np.ndarray, rooms: Rooms) -> np.ndarray:
+    """What to add to the potentials of each part, V, and zero for the last one, what is held; shortest paths, by
+    Bellman and Ford."""
+    shift = np.zeros(group.max() + 2)
+    if all(room >= 0.0 for _, _, room in rooms):
+        return shift
+    for _ in range(np.unique(group).size):
+        moved = False
+        for a, b, room in rooms:
+            if shift[a] > shift[b] + room:
+                shift[a], moved = shift[b] + room, True
+        if not moved:
+            return shift - shift[-1]
+    raise ConvergenceError("level pieces and blocking diodes allow no potentials for the currents that were found")

@@ -9,21 +9,24 @@ import numpy as np
 
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, project
 from circuitsim.analysis.solution_warnings import IMPLAUSIBLE
-from circuitsim.certificate import RESOLUTION, Certificate
+from circuitsim.certificate import RESOLUTION, Certificate, certify
 from circuitsim.certificate_loops import largest_in_block
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.elements import ELEMENTS
+from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR
 from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import Limits, SmoothDevice
+
+UNHEARD = 1e-75
+"""Voltages below it, V, count as zero: so much is `NOTHING` across 1e15 Ω."""
 
 
 def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
     """The certificate of the last step, with each smooth device's current as a quantity of its own, and its distance
     from its curve.
 
-    Kirchhoff's voltage law and the laws of all other elements are as in the last step: a device's voltage is the sum of
-    the drops of its tangent. Kirchhoff's current law is held against currents of devices, not of their tangents.
+    Kirchhoff's laws are held against voltages and currents of devices, not of their tangents, which may touch far away;
+    the laws of all other elements are as in the last step.
     """
     made = found.point.certificate
     currents = device_currents(found, smooth)
@@ -31,11 +34,29 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
     if share > made.tolerance:
         least = RESOLUTION * largest_in_block(arrays, currents)
         kcl, share = worst_sum(arrays.first, arrays.second, currents, least, arrays.n_nodes)
+    if not (arrays.kind == AMPLIFIER).any():  # else potentials are in coordinates of their own
+        held = _as_sources(found, arrays, smooth, currents)
+        relative = made.relative | {"kvl": max(made.relative["kvl"], held.relative["kvl"])}
+        made = made._replace(kvl=held.kvl, relative=relative)
     gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
     relative = {**made.relative, "devices": float(found.distance.max())}
     relative["kcl"] = max(share, relative["kcl"])
     certificate: Certificate = made._replace(kcl=max(kcl, made.kcl), relative=relative, device_gap=float(gap.sum()))
     return certificate
+
+
+def _as_sources(found: Found, arrays: CircuitArrays, smooth: Smooth, currents: np.ndarray) -> Certificate:
+    """The certificate with sources of voltage, without a current, in place of tangents, and currents beside them."""
+    point, column = found.point, found.point.circuit.arrays().value.copy()
+    voltages, drops = point.voltages.copy(), point.drops.copy()
+    voltages[np.abs(voltages) < UNHEARD] = 0.0
+    drops[(np.abs(drops) < UNHEARD) | ((arrays.kind == RESISTOR) & (currents == 0.0))] = 0.0
+    voltages[arrays.second[smooth.slope]] = voltages[arrays.first[smooth.slope]]
+    drops[smooth.slope], column[smooth.slope] = 0.0, 0.0
+    volts = np.where(np.abs(found.voltage) < UNHEARD, 0.0, found.voltage)
+    drops[smooth.touch] = column[smooth.touch] = drops[smooth.rest] = volts
+    column[smooth.rest] = currents[smooth.rest]
+    return certify(arrays._replace(value=column), column, voltages, currents, drops, point.certificate.tolerance)
 
 
 def device_currents(found: Found, smooth: Smooth) -> np.ndarray:

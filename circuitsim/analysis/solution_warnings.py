@@ -41,10 +41,10 @@ def floating(nodes: list[str]) -> Problem:
 
 
 def nonunique_potential(nodes: list[str]) -> Problem:
-    """The warning that the potentials of some nodes, held by blocking diodes alone, are not unique."""
+    """The warning that the potentials of some nodes, held by blocking diodes and level pieces alone, are not unique."""
     message = (
-        f"nothing but blocking diodes holds {_listed(nodes)}: one consistent value each is shown, 'intervals' has the "
-        "range"
+        f"only blocking diodes or level pieces of tables hold {_listed(nodes)}: one consistent value each is shown, "
+        "'intervals' has the range"
     )
     return Problem("nonunique-potential", message, names=nodes)
 

@@ -71,6 +71,10 @@ class SmoothDevice(Device):
         """Whether its current rises everywhere with the voltage, without level pieces."""
         return True
 
+    def level(self, voltage: float) -> tuple[float, float] | None:
+        """The ends, V, of the level piece that a voltage of the junction, V, lies on; None where the current rises."""
+        return None
+
     def junction_energy(self, voltage: float) -> float:
         """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature where no formula is stated."""
         import numpy as np

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from circuitsim.models.base import ElementModel, Parameter, Region
@@ -13,6 +13,12 @@ from circuitsim.units import exact
 
 POINTS = 64
 """Most points of a table."""
+
+ROUNDED = 1e-12
+"""Share of a voltage that rounding may have moved it off a breakpoint."""
+
+NOTHING = 1e-75
+"""Voltage, V, by which it may have moved off zero."""
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
@@ -100,6 +106,17 @@ class Table(WithoutModel):
     def rises(self) -> bool:
         """Whether no two of its currents are equal."""
         return all(i < j for (_, i), (_, j) in pairwise(self.points()))
+
+    def level(self, voltage: float) -> tuple[float, float] | None:
+        """See `SmoothDevice.level`; a voltage that rounding alone tells from an end lies on the piece, too."""
+        points, rounding = self.points(), ROUNDED * abs(voltage) + NOTHING
+        for _, run in groupby(points, key=lambda point: point[1]):
+            piece = [*run]
+            low = -math.inf if piece[0] == points[0] else piece[0][0]
+            high = math.inf if piece[-1] == points[-1] else piece[-1][0]
+            if len(piece) > 1 and low - rounding <= voltage <= high + rounding:
+                return low, high
+        return None
 
     def junction_energy(self, voltage: float) -> float:
         """Trapezia between the points."""
