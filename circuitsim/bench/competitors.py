@@ -1,5 +1,9 @@
 """Competitors: each turns a circuit into node voltages; none is believed.
 
+An adapter has ``build(circuit, tolerance)``, ``solve()`` → node voltages (n_nodes,), V, ``update(value)`` with another
+value column of which only V and I differ, and ``tolerances``: what to ask for, in turn, until the verified error is
+small enough (None: the solver's own default).
+
 Whatever an adapter raises is a failure with a text, never a ratio.
 """
 
@@ -13,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -49,30 +53,6 @@ NAMES = (OURS, *(f"{kind}:{backend}" for kind in CVXPY_KINDS for backend in CVXP
 
 class NoAnswer(Exception):
     """A competitor that gave up, with its own words."""
-
-
-class Competitor(Protocol):
-    """A solver under test.
-
-    Attributes
-    ----------
-    tolerances : tuple of float or None
-        What to ask for, in turn, until the verified error is small enough; None is the solver's own default.
-    """
-
-    tolerances: tuple[float | None, ...]
-
-    def build(self, circuit: Circuit, tolerance: float | None) -> None:
-        """Model the circuit and set the solver up."""
-        ...
-
-    def solve(self) -> np.ndarray:
-        """Node potentials (n_nodes,), V."""
-        ...
-
-    def update(self, value: np.ndarray) -> None:
-        """Take new source values: the whole value column (m,), of which only V and I differ from the circuit's."""
-        ...
 
 
 def expand(asked: str) -> list[str]:

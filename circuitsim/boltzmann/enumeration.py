@@ -55,11 +55,6 @@ def softplus_sum(base, low, total):
                 product[s] = 1.0
 
 
-def softplus_sum_reference(base: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """The readable twin of `softplus_sum`."""
-    return np.logaddexp(0, base[:, None] + low).sum(axis=0)
-
-
 @dataclass(frozen=True)
 class _Block:
     """Some states of the enumerated (hidden) layer: unnormalised log probabilities and the other's activations."""

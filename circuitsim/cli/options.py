@@ -6,10 +6,13 @@ import math
 from argparse import SUPPRESS, ArgumentTypeError
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from circuitsim.errors import UsageError
 from circuitsim.units import parse, short
+
+if TYPE_CHECKING:
+    from circuitsim.training import Optimizer, Schedule, TrainingPlan
 
 T = TypeVar("T")
 
@@ -140,6 +143,21 @@ def add_options(group: OptionGroup, options: Mapping[str, Option]) -> None:
         elif isinstance(kind, tuple):
             how = {"choices": kind}
         group.add_argument(flag, default=SUPPRESS, help=words, **how)
+
+
+def plan_of(options: Mapping[str, Any], optimizer: Optimizer, schedule: Schedule | None = None) -> TrainingPlan:
+    """The plan of a run from the options that all models have."""
+    from circuitsim.training import Constant, TrainingPlan
+
+    return TrainingPlan(
+        options["epochs"],
+        options["batch"],
+        options["seed"],
+        optimizer,
+        Constant() if schedule is None else schedule,
+        evaluate_every=options["evaluate_every"],
+        checkpoint_seconds=options["checkpoint_seconds"],
+    )
 
 
 def whole(text: str) -> int:

@@ -36,6 +36,11 @@ class ImageData:
     test: np.ndarray
     test_labels: np.ndarray
 
+    @property
+    def classes(self) -> int:
+        """The largest label and one more."""
+        return int(max(self.train_labels.max(), self.test_labels.max())) + 1
+
 
 def _digits(directory: Path | None) -> ImageData:
     """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is the test set."""

@@ -172,6 +172,8 @@ class Scope:
         Position → ``ic=`` of a capacitor or inductor.
     phasors : dict of int to (Value, Value)
         Position → magnitude (V or A) and phase (degrees) of a source (``AC``).
+    controlled : dict of int
+        Position → card of a controlled source (`circuitsim.netlist.controlled`).
     formulas : dict of int to Code
         Position → formula of a source, which reads other sources or the time.
     counts : dict of int to dict
@@ -186,47 +188,6 @@ class Scope:
     variants : list of Scope
         This scope and those for all other outcomes; empty without such conditions.
     """
-
-    # controlled: position → card of a controlled source (`circuitsim.netlist.controlled`)
-    __slots__ = (
-        "calls",
-        "card",
-        "cards",
-        "choices",
-        "controlled",
-        "counts",
-        "couplings",
-        "defaults",
-        "deferred",
-        "first",
-        "formulas",
-        "functions",
-        "index",
-        "initials",
-        "kind",
-        "lines",
-        "modelled",
-        "models",
-        "name",
-        "names",
-        "node_names",
-        "nodes",
-        "parameters",
-        "parent",
-        "phasors",
-        "ports",
-        "readings",
-        "second",
-        "spans",
-        "specials",
-        "subcircuits",
-        "switches",
-        "tolerances",
-        "uses",
-        "value",
-        "variants",
-        "waves",
-    )
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
         self.name, self.card, self.parent = name, card, parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from circuitsim.plotting.figure import INK, measured, new_figure, plain, title
+from circuitsim.plotting.figure import INK, gridded, measured, new_figure, plain, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,8 +115,7 @@ def _range(axes: Axes, one: Range, limits: Sequence[float]) -> None:
     axes.barh([0.0], [most.value - least.value], left=[least.value], height=0.5, color=COLOUR, label="attained")
     axes.plot([one.nominal], [0.0], "|", color="white", markersize=14, markeredgewidth=4.0)
     axes.plot([one.nominal], [0.0], "|", color=INK, markersize=14, markeredgewidth=1.5, label="nominal")
-    for k, limit in enumerate(x for x in limits if abs(x) < float("inf")):
-        axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+    _limits(axes, limits)
     measured(axes.xaxis, "", one.unit)
     axes.set_yticks([0.0], [plain(one.name)])
     axes.set_ylim(-0.6, 0.6)
@@ -127,13 +126,16 @@ def _range(axes: Axes, one: Range, limits: Sequence[float]) -> None:
         axes.spines[side].set_visible(False)
 
 
+def _limits(axes: Axes, limits: Sequence[float]) -> None:
+    for k, limit in enumerate(x for x in limits if abs(x) < float("inf")):
+        axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+
+
 def _histogram(axes: Axes, quantity: Quantity, limits: Sequence[float]) -> None:
     counts, edges = quantity.counts, quantity.edges
     axes.stairs(counts / counts.sum() * 100.0, edges, fill=True, color=COLOUR)
     axes.axvline(quantity.nominal, color=INK, linewidth=1.0, label="nominal")
-    inside = [x for x in limits if abs(x) < float("inf")]
-    for k, limit in enumerate(inside):
-        axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+    _limits(axes, limits)
     measured(axes.xaxis, quantity.name, quantity.unit)
     axes.set_ylabel("samples, %", color=INK)
     axes.tick_params(labelsize=8, colors=INK)
@@ -147,8 +149,7 @@ def bars(axes: Axes, rows: Sequence[tuple[str, float]], label: str) -> None:
     axes.invert_yaxis()
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.set_xlabel(plain(label), color=INK)
-    axes.grid(True, axis="x", linewidth=0.4, alpha=0.6)
-    axes.tick_params(labelsize=8, colors=INK)
+    gridded(axes, "x")
     note = f"and {len(rows) - len(shown)} of smaller effect" if len(rows) > len(shown) else ""
     if not any(value for _, value in shown):
         note = "all are 0"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, measured, new_figure, title
+from circuitsim.plotting.figure import FAINT, INK, gridded, measured, new_figure, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +38,7 @@ def plot_curve(found: Curve) -> Figure:
     axes.set_ylim(low, high)
     measured(axes.xaxis, label, "V")
     measured(axes.yaxis, "current", "A")
-    axes.grid(True, linewidth=0.4, alpha=0.6)
-    axes.tick_params(labelsize=8, colors=INK)
+    gridded(axes)
     title(axes, found.points.title)
     figure.tight_layout()
     return figure

@@ -6,7 +6,7 @@ import io
 import math
 import textwrap
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -165,6 +165,12 @@ def widen(axis: Axis, rounding: float, margin: float) -> None:
     if abs(high - low) < rounding:
         middle = 0.5 * (low + high)
         axis.set_view_interval(middle - margin, middle + margin, ignore=True)
+
+
+def gridded(axes: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Faint lines behind the curves, small numbers at the axes."""
+    axes.grid(True, axis=axis, linewidth=0.4, alpha=0.6)
+    axes.tick_params(labelsize=8, colors=INK)
 
 
 def legend(axes: Axes) -> None:

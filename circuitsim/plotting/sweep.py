@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, legend, measured, new_figure, plain, title
+from circuitsim.plotting.figure import INK, gridded, legend, measured, new_figure, plain, title
 from circuitsim.plotting.panels import panels_of
 from circuitsim.units import format_quantity
 
@@ -51,8 +51,7 @@ def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
         axes.plot(x[row], y[row], color=colour, label=label, linewidth=1.3, marker=marker, markersize=3)
     if grows_by_factors(x[0]):
         axes.set_xscale("log")
-    axes.grid(True, linewidth=0.4, alpha=0.6)
-    axes.tick_params(labelsize=8, colors=INK)
+    gridded(axes)
     if len(curves) <= 14:
         legend(axes)
     else:

@@ -5,7 +5,7 @@ import numpy_kernels
 import pytest
 
 from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.enumeration import softplus_sum, softplus_sum_reference
+from circuitsim.boltzmann.enumeration import softplus_sum
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -109,4 +109,4 @@ def test_softplus_sum():
     base[:4] = (700, -700, 1e4, -1e4)
     total = np.empty(8)
     softplus_sum(base, low, total)
-    np.testing.assert_allclose(total, softplus_sum_reference(base, low), rtol=1e-14)
+    np.testing.assert_allclose(total, np.logaddexp(0, base[:, None] + low).sum(axis=0), rtol=1e-14)

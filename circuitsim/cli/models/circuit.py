@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli import learning
-from circuitsim.cli.options import Option, add_options
+from circuitsim.cli.options import Option, add_options, plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -100,7 +100,6 @@ def build(options: Mapping[str, Any]) -> Experiment:
     """A run from options (see `DEFAULTS`)."""
     from circuitsim.datasets.over_time import is_over_time
     from circuitsim.learning import Learner
-    from circuitsim.training import TrainingPlan
 
     if options["deck"] is None:
         raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
@@ -112,15 +111,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     estimator, chosen = learning.estimator_of(options, setting)
     train, test = _sets(options, setting)
     optimizer, rates = _optimizer(options, setting)
-    plan = TrainingPlan(
-        options["epochs"],
-        options["batch"],
-        options["seed"],
-        optimizer,
-        schedule_of(options),
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
+    plan = plan_of(options, optimizer, schedule_of(options))
     learner = Learner(setting.block, estimator, setting.loss, options["uncertified"], _fingerprint(setting))
     chosen = {**chosen, **rates, "classes": list(setting.samples.classes)}
     if options["temperature"] is None and hasattr(setting.loss, "temperature"):

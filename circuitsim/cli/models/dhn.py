@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset
+from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset, plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
@@ -72,7 +72,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.datasets import choose, load
     from circuitsim.hopfield import HopfieldLearning, network, published_models
     from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
-    from circuitsim.training import SGD, Exponential, TrainingPlan
+    from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options["preset"], published_models())
     preset_values = {
@@ -90,17 +90,8 @@ def build(options: Mapping[str, Any]) -> Experiment:
         raise UsageError(f"a hidden layer needs at least one unit, not {options['hidden']}")
     images = load(name, options["data_dir"])
     rates = preset.rates if options["lr"] is None else (options["lr"],) * len(preset.rates)
-    plan = TrainingPlan(
-        options["epochs"],
-        options["batch"],
-        options["seed"],
-        SGD(rates_by_name(rates)),
-        Exponential(RATE_DECAY),
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
-    classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
-    units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), classes)
+    plan = plan_of(options, SGD(rates_by_name(rates)), Exponential(RATE_DECAY))
+    units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), images.classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tolerance"], reverse_nudged=False)
     learning = HopfieldLearning(

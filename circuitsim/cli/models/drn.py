@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset
+from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset, plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
@@ -74,15 +74,14 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.layered.architecture import published_models
     from circuitsim.layered.evaluation import Evaluation
     from circuitsim.layered.learner import LayeredLearner
-    from circuitsim.training import SGD, Exponential, TrainingPlan
+    from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options["preset"], published_models())
     name, notes = choose(options["dataset"], options["data_dir"])
     data = load(name, options["data_dir"])
-    classes = int(max(data.train_labels.max(), data.test_labels.max())) + 1
     architecture = replace(
         preset.architecture,
-        units=(data.train.shape[1], *preset.architecture.units[1:-1], classes),
+        units=(data.train.shape[1], *preset.architecture.units[1:-1], data.classes),
         input_gain=_given(options["input_gain"], preset.architecture.input_gain),
     )
     learning = replace(
@@ -93,15 +92,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )
     if options["threads"] < 1:
         raise UsageError(f"at least one thread is needed, not {options['threads']}")
-    plan = TrainingPlan(
-        _given(options["epochs"], preset.epochs),
-        _given(options["batch"], preset.batch),
-        options["seed"],
-        SGD(preset.rates() if options["lr"] is None else options["lr"]),
-        Exponential(preset.rate_decay),
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
+    extent = {name: _given(options[name], getattr(preset, name)) for name in ("epochs", "batch")}
+    rates = preset.rates() if options["lr"] is None else options["lr"]
+    plan = plan_of({**options, **extent}, SGD(rates), Exponential(preset.rate_decay))
     learner = LayeredLearner(
         # A stream of its own, so that the start does not repeat the trainer's draws.
         architecture,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.options import Kind, Option, OptionGroup, Reading, add_options
+from circuitsim.cli.options import Kind, Option, OptionGroup, Reading, add_options, plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
@@ -108,8 +108,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     options, chosen = _complete(options)
     images, notes = _images(options)
     chosen["dataset"] = images.name
-    classes = int(max(images.train_labels.max(), images.test_labels.max())) + 1
-    elements = options["elements"] or _plain_elements(images, classes)
+    elements = options["elements"] or _plain_elements(images)
     # A resumed run finds its elements here, and no preset that would bring others.
     chosen["preset"] = None
     chosen["elements"] = elements = [_with_deck(table) for table in elements]
@@ -193,12 +192,12 @@ def _images(options: Mapping[str, Any]) -> tuple[Any, list[str]]:
     return load(name, options["data_dir"]), notes
 
 
-def _plain_elements(images: Any, classes: int) -> list[dict[str, Any]]:
+def _plain_elements(images: Any) -> list[dict[str, Any]]:
     """Without a description: digital stages around two deep Hopfield blocks."""
     from circuitsim.ffebm.architectures import LayerSizes
 
     layers = LayerSizes(dense=[128] * 4, batch_norm="all", clamped="inner", free=15, nudged=10)
-    return layers.cut((images.train.shape[1],), [2, 2], classes)
+    return layers.cut((images.train.shape[1],), [2, 2], images.classes)
 
 
 def _with_deck(table: Any) -> dict[str, Any]:
@@ -216,7 +215,7 @@ def _with_deck(table: Any) -> dict[str, Any]:
 
 
 def _plan(options: Mapping[str, Any], chain: Any) -> Any:
-    from circuitsim.training import Adam, Cosine, Momentum, TrainingPlan
+    from circuitsim.training import Adam, Cosine, Momentum
 
     if options["lr"] <= 0:
         raise UsageError(f"the learning rate must be positive, not {options['lr']}")
@@ -225,15 +224,7 @@ def _plan(options: Mapping[str, Any], chain: Any) -> Any:
         optimizer: Any = Adam(rates, decay=options["weight_decay"])
     else:
         optimizer = Momentum(rates, options["momentum"], options["weight_decay"])
-    return TrainingPlan(
-        options["epochs"],
-        options["batch"],
-        options["seed"],
-        optimizer,
-        Cosine(max(1, options["epochs"]), options["lr_final"] / options["lr"]),
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
+    return plan_of(options, optimizer, Cosine(max(1, options["epochs"]), options["lr_final"] / options["lr"]))
 
 
 def _draw(directory: Path, history: History) -> list[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.options import Option, OptionGroup, add_options
+from circuitsim.cli.options import Option, OptionGroup, add_options, plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
@@ -66,7 +66,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.boltzmann.monitor import Monitor
     from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps
     from circuitsim.datasets import choose
-    from circuitsim.training import Momentum, TrainingPlan
+    from circuitsim.training import Momentum
 
     name, notes = choose(options["dataset"], options["data_dir"])
     data, shape, binary = _data(name, options)
@@ -75,14 +75,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     if options["spread"] < 0:
         raise UsageError(f"the spread of the initial weights must not be negative, not {options['spread']}")
     optimizer = Momentum(options["lr"], options["momentum"], {"weights": options["weight_decay"]})
-    plan = TrainingPlan(
-        options["epochs"],
-        options["batch"],
-        options["seed"],
-        optimizer,
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
+    plan = plan_of(options, optimizer)
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     machine = RestrictedBoltzmannMachine.random(

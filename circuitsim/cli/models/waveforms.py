@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.options import plan_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -47,7 +48,6 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
 
     from circuitsim.cli.models.circuit import optimizer_of, schedule_of
     from circuitsim.fitting import MeasureTarget, WaveformFit
-    from circuitsim.training import TrainingPlan
 
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if options[name] != defaults[name]]
     if wrong:
@@ -61,15 +61,7 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
     if held is not None:
         held.parameters = fit.parameters
     rate = RATE if options["lr"] is None else options["lr"]
-    plan = TrainingPlan(
-        options["epochs"],
-        options["batch"],
-        options["seed"],
-        optimizer_of(options, rate),
-        schedule_of(options),
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
+    plan = plan_of(options, optimizer_of(options, rate), schedule_of(options))
     measures = [own for own in targets if isinstance(own, MeasureTarget)]
     waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
     what = f"{len(measures)} measurement{'s' * (len(measures) != 1)}" if measures else waves
