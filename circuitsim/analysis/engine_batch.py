@@ -21,7 +21,7 @@ from circuitsim.engine.refinement import solve_linear
 from circuitsim.engine.steady_state import linear_states
 from circuitsim.errors import CircuitError
 from circuitsim.kernels import keep_memory
-from circuitsim.solvers.linear import Factored
+from circuitsim.solvers.protocol import Factored
 
 GROUP = 8
 """Samples that one thread treats together: right-hand sides of one pass of a substitution."""

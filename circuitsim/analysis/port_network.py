@@ -21,7 +21,7 @@ from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Wiring
 from circuitsim.program.structure import Structure
-from circuitsim.solvers.linear import Factored, LinearSolver
+from circuitsim.solvers.protocol import Factored, LinearSolver
 
 GROUP = 8
 """Right-hand sides of one pass of a substitution (`circuitsim.solvers.laplacian.substitute`)."""

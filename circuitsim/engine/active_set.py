@@ -15,10 +15,11 @@ from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages
 from circuitsim.engine.network import Network
-from circuitsim.engine.refinement import LinearPoint, representative, solve_linear
+from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.search import Change, Search
+from circuitsim.engine.spanning import representative
 from circuitsim.errors import ConvergenceError
-from circuitsim.solvers.linear import Factored
+from circuitsim.solvers.protocol import Factored
 
 PLACES = 4
 """Most linear circuits to solve for potentials of components without a path to ground that are nearer to 0 V."""

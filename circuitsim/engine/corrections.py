@@ -20,7 +20,7 @@ from circuitsim.engine.spanning import Tree, forest_of
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.incidence import by_node
-from circuitsim.solvers.linear import ACCURACY
+from circuitsim.solvers.protocol import ACCURACY
 
 LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""

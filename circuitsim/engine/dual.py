@@ -22,7 +22,7 @@ from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
-from circuitsim.solvers.linear import Factored
+from circuitsim.solvers.protocol import Factored
 
 GROUNDING = (1e-9, 1e-12, 1e-6)
 """Conductances to ground of floating components against the least conductance of the circuit, tried in turn."""

@@ -14,7 +14,8 @@ from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
-from circuitsim.solvers.linear import Factored, LinearSolver, NodalPattern
+from circuitsim.solvers.linear import NodalPattern
+from circuitsim.solvers.protocol import Factored, LinearSolver
 
 
 class Network(NamedTuple):

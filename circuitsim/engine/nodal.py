@@ -18,7 +18,8 @@ from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
 from circuitsim.engine.search import Change, Search
-from circuitsim.solvers.linear import ACCURACY, Factored, Supernodal
+from circuitsim.solvers.linear import Supernodal
+from circuitsim.solvers.protocol import ACCURACY, Factored
 
 CLEAR = 1e-9
 """A current or voltage above this share of the magnitudes that it is a sum of is clear."""

@@ -12,12 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.engine import tree
-from circuitsim.engine.corrections import OVERALL, Corrections
+from circuitsim.engine.corrections import Corrections
 from circuitsim.engine.network import Network
-from circuitsim.engine.spanning import Tree, forest_of, representative, spanning_tree
-from circuitsim.solvers.linear import Factored
-
-__all__ = ["OVERALL", "LinearPoint", "Tree", "forest_of", "representative", "solve_linear", "spanning_tree"]
+from circuitsim.engine.spanning import Tree, representative, spanning_tree
+from circuitsim.solvers.protocol import Factored
 
 FURTHER = 6
 """Corrections after which a small current that still changes is rounding."""

@@ -17,7 +17,8 @@ from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.spanning import forest_of
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
-from circuitsim.solvers.linear import Factored, Supernodal
+from circuitsim.solvers.linear import Supernodal
+from circuitsim.solvers.protocol import Factored
 
 SMALLEST, LARGEST = 1e-290, 1e290
 """Magnitudes below the first count as zero, above the second are an error."""

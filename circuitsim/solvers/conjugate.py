@@ -15,7 +15,7 @@ import numpy as np
 from circuitsim._jit import jit
 from circuitsim.errors import ConvergenceError
 from circuitsim.program.components import component_labels
-from circuitsim.solvers.linear import ACCURACY, Factored, NodalPattern, unit_of
+from circuitsim.solvers.protocol import ACCURACY, Factored, unit_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -31,9 +31,11 @@ STEPS = 2000
 
 @dataclass(frozen=True, eq=False)
 class DiagonalSolver:
-    """Conjugate gradients scaled by the diagonal, see `circuitsim.solvers.linear.LinearSolver`."""
+    """Conjugate gradients scaled by the diagonal, a `LinearSolver`; attributes as of a `NodalPattern`."""
 
-    pattern: NodalPattern
+    n: int
+    a: np.ndarray
+    b: np.ndarray
     g: np.ndarray
     method_name = NAME
     direct = False
@@ -41,14 +43,14 @@ class DiagonalSolver:
     @property
     def order(self) -> np.ndarray:
         """The nodes as they are numbered."""
-        return np.arange(self.pattern.n + 1)
+        return np.arange(self.n + 1)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Merged:
         """See `LinearSolver.factor`; nothing is factored."""
         if isinstance(previous, Merged) and np.array_equal(previous.closed, closed):
             return previous
-        (a, b), r, n, unit = (self.pattern.a, self.pattern.b), self.g.size, self.pattern.n, unit_of(self.g)
-        return merged(n, a[:r], b[:r], self.g / unit, (a[closed], b[closed]), closed, unit)
+        a, b, r, unit = self.a, self.b, self.g.size, unit_of(self.g)
+        return merged(self.n, a[:r], b[:r], self.g / unit, (a[closed], b[closed]), closed, unit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
-"""Linear circuits of the nodal matrix: one protocol (analyse → factor → solve), and the decision among its methods.
+"""Linear circuits of the nodal matrix: analyse → factor → solve (`circuitsim.solvers.protocol`), and the decision among
+methods.
 
 NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
     .solver(g)          → LinearSolver   at given conductances: the decision list is here
@@ -10,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from circuitsim.solvers import dense
+from circuitsim.solvers.protocol import ACCURACY, Factored, LinearSolver, unit_of
 
 if TYPE_CHECKING:
     from circuitsim.solvers.laplacian import Factor, Symbolic
@@ -25,54 +27,6 @@ ITERATIVE = 2000
 """From this many unknowns conjugate gradients beat the factors of graphs without thin separators."""
 EVEN = 1e4
 """They are for networks whose conductances differ by at most this factor."""
-ACCURACY = 1e-9
-"""What one solve by conjugate gradients leaves of the injected currents."""
-
-
-class Factored(Protocol):
-    """The nodal matrix at one set of conducting diodes."""
-
-    @property
-    def closed(self) -> np.ndarray:
-        """Positions of these diodes in the pattern."""
-
-    def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
-        """Potentials, V, of which some digits are right: the refinement supplies the others.
-
-        Parameters
-        ----------
-        current : (n,) or (n, k) float array
-            Injected currents, A, one column a case.
-        accuracy : float
-            What iterative methods leave of them at most; direct ones leave some 1e-15.
-
-        Returns
-        -------
-        (n + 1,) or (n + 1, k) float array
-            Potentials, V, that of ground, 0 V, last.
-        """
-
-
-class LinearSolver(Protocol):
-    """A method for the linear circuits of a pattern at given conductances."""
-
-    @property
-    def method_name(self) -> str:
-        """What is shown to users."""
-
-    @property
-    def direct(self) -> bool:
-        """Whether it factors: such a method always succeeds."""
-
-    @property
-    def order(self) -> np.ndarray:
-        """The nodes (n + 1,) in their order of elimination, ground last."""
-
-    def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Factored:
-        """The nodal matrix with the edges ``closed`` (positions in the pattern) as shorts and all other diodes absent.
-
-        ``previous``, a result for another set, saves work and changes no bits; it cannot be used afterwards.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +79,7 @@ class NodalPattern:
             from circuitsim.solvers import conjugate
 
             if g.min() * EVEN >= g.max() and self.small_diameter:
-                return conjugate.DiagonalSolver(self, g)
+                return conjugate.DiagonalSolver(self.n, self.a, self.b, g)
         return Supernodal(self, g)
 
 
@@ -238,8 +192,3 @@ class SupernodalFactored:
         x[:-1] = laplacian.solve(self.factor, current / self.unit)
         x[-1] = 0.0
         return x
-
-
-def unit_of(g: np.ndarray) -> float:
-    """The conductance, S, that the others are scaled by: the largest."""
-    return float(g.max(initial=0.0)) or 1.0
