@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import SUPPRESS, ArgumentTypeError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -168,13 +168,24 @@ def whole(text: str) -> int:
     argparse.ArgumentTypeError
         It is none.
     """
+    return int(bounded(text.strip(), float.is_integer, "no whole number"))
+
+
+def bounded(text: str, holds: Callable[[float], bool], otherwise: str) -> float:
+    """A SPICE number with a property: for types of options of `argparse`.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        It is none, or has it not.
+    """
     try:
-        number = parse(text.strip())
+        value = parse(text)
     except ValueError as error:
         raise ArgumentTypeError(str(error)) from None
-    if number != int(number):
-        raise ArgumentTypeError(f"{short(text)} is no whole number")
-    return int(number)
+    if not holds(value):
+        raise ArgumentTypeError(f"{text} is {otherwise}")
+    return value
 
 
 def spice_number(option: str, text: str) -> float:

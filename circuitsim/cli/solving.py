@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.options import bounded
 from circuitsim.errors import CircuitError
 
 if TYPE_CHECKING:
@@ -52,15 +53,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 def tolerance(text: str) -> float:
     """The value of ``--tolerance`` or ``--accuracy``: a SPICE number between 0 and 1."""
-    from circuitsim.units import NumberError, parse
-
-    try:
-        value = parse(text)
-    except NumberError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if not 0.0 < value < 1.0:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
+    return bounded(text, lambda value: 0.0 < value < 1.0, "not between 0 and 1")
 
 
 def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
+from circuitsim.cli.options import bounded
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, deliver, draw
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
@@ -64,15 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def gap(text: str) -> float:
     """The value of ``--gap``: a SPICE number that is not negative."""
-    from circuitsim.units import NumberError, parse
-
-    try:
-        value = parse(text)
-    except NumberError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if not value >= 0.0:
-        raise argparse.ArgumentTypeError(f"{text} is less than 0")
-    return value
+    return bounded(text, lambda value: value >= 0.0, "less than 0")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from circuitsim.errors import Location
 from circuitsim.netlist.source import Source
@@ -111,17 +111,11 @@ class Lines:
         self.number += count
 
 
-class Taker(Protocol):
-    """Who may take many lines at once."""
-
-    def take_plain(self, lines: Lines) -> bool:
-        """Consume plain elements from the current line on; returns whether that is one."""
-
-
-def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
+def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
 
-    ``taker.take_plain`` is called first on each line that may begin a card, and may consume it and some that follow.
+    ``take_plain`` is called first on each line that may begin a card; it may consume that and some that follow, and
+    returns whether it did.
     Comment lines that begin with ``*!`` (directives, comments to the language) come as cards of their own, and so does
     a continuation line without a card before it.
     """
@@ -154,7 +148,7 @@ def cards(source: Source, first: int, taker: Taker) -> Iterator[Card]:
         if directives:
             yield from directives
             directives = []
-        held, at = ("", 0) if taker.take_plain(lines) else (line, number)
+        held, at = ("", 0) if take_plain(lines) else (line, number)
     if more:
         yield joined(Card(source, at, held), more)
     elif at:

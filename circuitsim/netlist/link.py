@@ -173,11 +173,8 @@ class Linker:
 
     def near(self, name: str, scope: Scope) -> str:
         """A hint with the sub-circuits whose names are near to ``name``; for the first few errors, it takes time."""
-        known: list[str] = []
-        here: Scope | None = scope
-        while here is not None and self.hints < HINTS and len(known) < HINTS:
-            known += [s.name for s in islice(here.subcircuits.values(), HINTS)]
-            here = here.parent
+        seen = (inner.name for here in scope.outwards() for inner in here.subcircuits.values())
+        known = [*islice(seen, HINTS)] if self.hints < HINTS else []
         self.hints += 1
         if len(name) > 60 or not known:
             return "define it with .subckt … .ends"

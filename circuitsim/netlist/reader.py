@@ -61,7 +61,7 @@ class DeckReader:
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
-        for card in cards(source, first, self):
+        for card in cards(source, first, self.take_plain):
             self.take(card)
             if self.ended:
                 break
@@ -72,7 +72,7 @@ class DeckReader:
     def again(self, card: Card) -> Scope:
         """The sub-circuit that begins with ``card``, read once more."""
         outside, inside = self.scope, self.scope
-        for one in cards(card.source, card.line, self):
+        for one in cards(card.source, card.line, self.take_plain):
             self.take(one)
             if inside is outside:
                 inside = self.scope
@@ -256,12 +256,10 @@ class DeckReader:
         self.script.alter(self.top)
         couplings.check_couplings(self)
         self.refuse_foreign()
-        here: Scope | None = self.scope
-        while here is not None and here.card is not None:
-            self.reporter.error(
-                "subcircuit", f".subckt {short(here.name)} has no .ends", here.card, hint="close it with .ends"
-            )
-            here = here.parent
+        for here in self.scope.outwards():
+            if here.card is not None:
+                message = f".subckt {short(here.name)} has no .ends"
+                self.reporter.error("subcircuit", message, here.card, hint="close it with .ends")
 
     def refuse_foreign(self) -> None:
         """One error for all transistors and code models of the deck."""

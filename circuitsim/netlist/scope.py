@@ -7,6 +7,7 @@ Elements are columns, as in `Circuit`, with node numbers local to the scope; wha
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from circuitsim.models import ElementModel
@@ -252,26 +253,24 @@ class Scope:
         if not self.spans or self.spans[-1][1] is not source:
             self.spans.append((len(self.kind), source))
 
+    def outwards(self) -> Iterator[Scope]:
+        """This scope and those around it."""
+        here: Scope | None = self
+        while here is not None:
+            yield here
+            here = here.parent
+
     def find_function(self, name: str) -> Function | None:
         """The ``.func`` that ``name`` means here."""
-        here: Scope | None = self
-        while here is not None and name not in here.functions:
-            here = here.parent
-        return None if here is None else here.functions[name]
+        return next((scope.functions[name] for scope in self.outwards() if name in scope.functions), None)
 
     def find_model(self, name: str) -> Model | None:
         """The ``.model`` that ``name`` means here."""
-        here: Scope | None = self
-        while here is not None and name not in here.models:
-            here = here.parent
-        return None if here is None else here.models[name]
+        return next((scope.models[name] for scope in self.outwards() if name in scope.models), None)
 
     def find_subcircuit(self, name: str) -> Scope | None:
         """The ``.subckt`` that ``name`` means here."""
-        here: Scope | None = self
-        while here is not None and name not in here.subcircuits:
-            here = here.parent
-        return None if here is None else here.subcircuits[name]
+        return next((scope.subcircuits[name] for scope in self.outwards() if name in scope.subcircuits), None)
 
     def is_parameter(self, name: str) -> bool:
         """Whether a parameter of that name is declared in this scope itself."""
