@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.load_lines import Ports
-from circuitsim.analysis.newton import OPEN, Found, Smooth, Start, Way, iterate
+from circuitsim.analysis.newton import OPEN, Found, Ports, Smooth, Start, Way, iterate
 from circuitsim.analysis.smooth_proof import device_currents, worst_sum
 from circuitsim.analysis.smooth_small import at_zero, tangent_places
 from circuitsim.circuit import Circuit

@@ -14,10 +14,9 @@ from circuitsim.engine.dual import solve_dual
 from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages
-from circuitsim.engine.network import Network
+from circuitsim.engine.network import Network, representative
 from circuitsim.engine.refinement import LinearPoint, solve_linear
 from circuitsim.engine.search import Change, Search
-from circuitsim.engine.spanning import representative
 from circuitsim.errors import ConvergenceError
 from circuitsim.solvers.protocol import Factored
 

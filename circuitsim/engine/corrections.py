@@ -15,8 +15,8 @@ import numpy as np
 
 from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
-from circuitsim.engine.network import Network
-from circuitsim.engine.spanning import Tree, forest_of
+from circuitsim.engine.network import Network, forest_of
+from circuitsim.engine.spanning import Tree
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.incidence import by_node

@@ -14,6 +14,7 @@ from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
 from circuitsim.program.blocks import block_labels
+from circuitsim.program.components import component_labels
 from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import Factored, LinearSolver
 
@@ -270,3 +271,30 @@ def roots_of(structure: Structure) -> np.ndarray:
 def network(structure: Structure, direct: bool = False, compiled: bool = False) -> Network:
     """`Resistances.network` for one use."""
     return Wiring(structure, compiled).at(structure.arrays.value).network(structure, direct)
+
+
+def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
+    """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
+    if not closed.size and net.fixed is net.structure.voltage_edges:
+        return net.resistances.tree
+    return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
+
+
+def forest_of(net: Network, edges: np.ndarray) -> Tree:
+    """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
+    return grow(net.n_nodes, net.first, net.second, net.roots, edges)
+
+
+def representative(net: Network, on: np.ndarray) -> np.ndarray:
+    """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
+    the order of elimination, which has the least rounding."""
+    n = net.structure.n
+    last = np.arange(n + 1)
+    d = np.flatnonzero(on & (net.branch >= 0))
+    if d.size:
+        coordinate = net.structure.coordinate
+        group = component_labels(n + 1, coordinate[net.first[d]], coordinate[net.second[d]])
+        order = net.laplacian.order
+        last[group[order]] = order
+        last = last[group]
+    return last

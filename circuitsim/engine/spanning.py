@@ -1,8 +1,8 @@
-"""Rooted spanning forests of a network, which its currents and potentials follow along."""
+"""Rooted spanning forests, which currents and potentials follow along."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +11,6 @@ from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
-from circuitsim.program.components import component_labels
-
-if TYPE_CHECKING:
-    from circuitsim.engine.network import Network
 
 
 class Tree(NamedTuple):
@@ -40,18 +36,6 @@ class Tree(NamedTuple):
     depth: np.ndarray
     root_of: np.ndarray
     inside: np.ndarray
-
-
-def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
-    """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
-    if not closed.size and net.fixed is net.structure.voltage_edges:
-        return net.resistances.tree
-    return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
-
-
-def forest_of(net: Network, edges: np.ndarray) -> Tree:
-    """The spanning forest of ``edges`` that takes them in the order given; ground and references are roots."""
-    return grow(net.n_nodes, net.first, net.second, net.roots, edges)
 
 
 def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges: np.ndarray) -> Tree:
@@ -124,18 +108,3 @@ def sums_of_drops(
         found,
     )
     return found
-
-
-def representative(net: Network, on: np.ndarray) -> np.ndarray:
-    """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
-    the order of elimination, which has the least rounding."""
-    n = net.structure.n
-    last = np.arange(n + 1)
-    d = np.flatnonzero(on & (net.branch >= 0))
-    if d.size:
-        coordinate = net.structure.coordinate
-        group = component_labels(n + 1, coordinate[net.first[d]], coordinate[net.second[d]])
-        order = net.laplacian.order
-        last[group[order]] = order
-        last = last[group]
-    return last

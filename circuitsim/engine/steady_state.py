@@ -12,9 +12,8 @@ from circuitsim.engine.active_set import on_potentials, solve_active_set
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.kkt import forward_voltages, resolved_voltages, sources_alone, voltages_between
 from circuitsim.engine.loops import Carried, Loops, loop_currents
-from circuitsim.engine.network import Network
+from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.refinement import LinearPoint, solve_linear
-from circuitsim.engine.spanning import forest_of
 from circuitsim.engine.tree import CLOSES, RESOLUTION
 from circuitsim.errors import ConvergenceError
 from circuitsim.solvers.linear import Supernodal
