@@ -205,15 +205,10 @@ def add_rows(states, active, start, stop, first, count, rows, sums, width, packe
     line, given = LINE_BYTES // sums.itemsize, states.size // active.size
     column = 0
     while column + LINES * line <= width:
-        pack(rows, first * width + column, width, count, LINES, packed)
+        pack(rows, first * width + column, width, count, packed)
         for s in range(start, stop):
             add_lines(states, s * given + first, active[s], packed, sums, s * width + column)
         column += LINES * line
-    while column + line <= width:
-        pack(rows, first * width + column, width, count, 1, packed)
-        for s in range(start, stop):
-            add_line(states, s * given + first, active[s], packed, sums, s * width + column)
-        column += line
     if column < width:
         for s in range(start, stop):
             add_tail(states, s * given + first, active[s], rows, first * width, sums, s * width, column, width)
@@ -234,12 +229,12 @@ def nonzero_units(states, first, count):
 
 
 @kernel(fastmath=False)
-def pack(rows, at, width, count, lines, packed):
-    """Copy some lines of ``count`` rows, one row after the other."""
+def pack(rows, at, width, count, packed):
+    """Copy `LINES` lines of ``count`` rows, one row after the other."""
     line = LINE_BYTES // packed.itemsize
     for row in range(count):
-        for k in range(lines):
-            store(packed, (row * lines + k) * line, load_line(rows, at + row * width + k * line))
+        for k in range(LINES):
+            store(packed, (row * LINES + k) * line, load_line(rows, at + row * width + k * line))
 
 
 @kernel(fastmath=False)
@@ -273,20 +268,8 @@ def add_lines(states, first, active, packed, sums, at):
 
 
 @kernel(fastmath=False)
-def add_line(states, first, active, packed, sums, at):
-    """As `add_lines`, for one line."""
-    line = LINE_BYTES // sums.itemsize
-    total = load_line(sums, at)
-    while active != np.uint64(0):
-        j = lowest(active)
-        active &= active - np.uint64(1)
-        total = add(total, mul(splat_line(states[first + j]), load_line(packed, j * line)))
-    store(sums, at, total)
-
-
-@kernel(fastmath=False)
 def add_tail(states, first, active, rows, begin, sums, at, column, width):
-    """As `add_lines`, for the columns from ``column`` on, less than a line."""
+    """As `add_lines`, for the columns from ``column`` on, fewer than these lines have."""
     while active != np.uint64(0):
         j = lowest(active)
         active &= active - np.uint64(1)
