@@ -222,7 +222,7 @@ def iterate(
             if found is None:
                 raise
             break  # what the steps before have found says more than the circuit of tangents
-        voltage = column[smooth.touch] + point.drops[smooth.slope]
+        voltage = _voltages(arrays, point, smooth, column, tolerance)
         current = column[smooth.rest] + point.currents[smooth.slope]
         scales = _scales(arrays, point, smooth, voltage, current)
         near = project(smooth, voltage, current, scales[0] / scales[1], state.junctions)
@@ -268,6 +268,16 @@ def iterate(
     if polished is not None:
         found, column[:] = polished
     return found
+
+
+def _voltages(arrays: CircuitArrays, point: Solved, smooth: Smooth, column: np.ndarray, tolerance: float) -> np.ndarray:
+    """Voltages of the devices (s,), V: of their tangents, whose drops have more digits than potentials; but a drop R i
+    of 1e100 Ω is rounding where i is lost beside other currents."""
+    voltage = column[smooth.touch] + point.drops[smooth.slope]
+    a, b = (point.voltages[ends[smooth.rest]] for ends in (arrays.first, arrays.second))
+    lost = column[smooth.slope] > FALLBACKS[0]
+    lost &= np.abs(a - b - voltage) > tolerance * np.maximum(np.abs(a), np.abs(b))
+    return np.where(lost, a - b, voltage)
 
 
 def _settle(
