@@ -140,7 +140,8 @@ def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _sample_reconstruction(activation: np.ndarray, data: np.ndarray, key: np.uint64) -> float:
     """Replace activations by samples; mean squared difference of their probabilities and the data."""
-    probability = np.empty_like(activation)
-    kernels.sample_beside(activation, key, probability)
+    probability = activation.copy()
+    kernels.logistic(probability)
+    kernels.sample(activation, key)
     probability -= data
     return float(np.vdot(probability, probability)) / data.size

@@ -143,19 +143,6 @@ def sample(x, key):
 
 
 @jit(unroll=True, fastmath=False)
-def sample_beside(x, key, probability):
-    """As `sample`, and the probabilities logistic(x) into another array of the same shape."""
-    flat, share = x.reshape(-1), probability.reshape(-1)
-    zero, one = x.dtype.type(0.0), x.dtype.type(1.0)
-    for s in range(flat.size):
-        a = flat[s]
-        z = exp_of_minus(abs(a))
-        part = one if a >= 0 else z
-        share[s] = part / (one + z)
-        flat[s] = one if uniform(key, np.uint64(s), a) * (one + z) < part else zero
-
-
-@jit(unroll=True, fastmath=False)
 def draw(probability, key, out):
     """1 with the given probabilities, else 0, into ``out`` of the same shape, with the random numbers of a key."""
     given, drawn = probability.reshape(-1), out.reshape(-1)

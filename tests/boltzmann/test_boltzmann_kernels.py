@@ -56,10 +56,6 @@ def test_sample(dtype):
     kernels.sample(out, KEY)
     assert out.tobytes() == numpy_kernels.sample(x, KEY).tobytes()
     assert set(np.unique(out)) == {0.0, 1.0}
-    again, probability = x.copy(), np.empty_like(x)
-    kernels.sample_beside(again, KEY, probability)
-    assert again.tobytes() == out.tobytes()
-    assert probability.tobytes() == numpy_kernels.logistic(x).tobytes()
 
 
 @TYPES
