@@ -56,14 +56,28 @@ NOMINAL = "nominal"
 """The notes on tolerances that all other commands leave out."""
 
 
-def add_tolerances(parser: argparse.ArgumentParser) -> None:
-    """Add ``--tol`` to a command."""
+def add_tolerances(parser: argparse.ArgumentParser, quantity: str, spec: str) -> None:
+    """Add ``--tol``, ``--observe`` and ``--spec`` to a command; ``quantity`` is the last kind of quantities."""
     parser.add_argument(
         "--tol",
         metavar="NAMES=AMOUNT",
         action="append",
         default=[],
         help="a tolerance (repeatable), see below; beside those in the deck",
+    )
+    parser.add_argument(
+        "--observe",
+        metavar="LIST",
+        action=Listed,
+        default="",
+        help=f"quantities: v(node), v(a,b), i(element), {quantity}",
+    )
+    parser.add_argument(
+        "--spec",
+        metavar="RANGE",
+        action="append",
+        default=[],
+        help=f"a range {spec}, for instance '4.9<v(out)<5.1' (repeatable)",
     )
 
 
@@ -88,23 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``montecarlo``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    add_tolerances(parser)
-    parser.add_argument(
-        "--observe",
-        metavar="LIST",
-        action=Listed,
-        default="",
-        help="quantities: v(node), v(a,b), i(element), p(element)",
-    )
+    add_tolerances(parser, "p(element)", "of a good circuit")
     parser.add_argument(
         "--samples", metavar="N", type=whole, default=10_000, help="circuits to draw (%(default)s; 1e6 is a number too)"
-    )
-    parser.add_argument(
-        "--spec",
-        metavar="RANGE",
-        action="append",
-        default=[],
-        help="a range of a good circuit, for instance '4.9<v(out)<5.1' (repeatable)",
     )
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random numbers (%(default)s)")

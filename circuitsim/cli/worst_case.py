@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
 from circuitsim.cli.options import bounded
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, deliver, draw
+from circuitsim.cli.output import add_format, add_output, add_plot, deliver, draw
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
@@ -38,21 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``worst-case``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    add_tolerances(parser)
-    parser.add_argument(
-        "--observe",
-        metavar="LIST",
-        action=Listed,
-        default="",
-        help="quantities: v(node), v(a,b), i(element), dissipation",
-    )
-    parser.add_argument(
-        "--spec",
-        metavar="RANGE",
-        action="append",
-        default=[],
-        help="a range to hold everywhere, for instance '4.9<v(out)<5.1' (repeatable)",
-    )
+    add_tolerances(parser, "dissipation", "to hold everywhere")
     parser.add_argument("--gap", metavar="G", type=gap, help="gap that ends a search, V or A (1e-4 of the range)")
     parser.add_argument(
         "--budget", metavar="N", type=int, default=4000, help="most small linear systems of a search (%(default)s)"
