@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -89,7 +90,8 @@ def _neighbours(node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _grid(unknowns: int, seed: int, wide: bool = False) -> Sheet:
-    """1 V through 1 S on the left side, 1 S to ground on the right, one random current source to 20 nodes."""
+    """1 V through 1 S on the left side, 1 S to ground on the right, one random current source to 20 nodes; ``wide``:
+    conductances over twelve decades."""
     m = max(2, round(math.sqrt(unknowns)))
     sheet = Sheet(seed, m, wide)
     node = sheet.nodes(m, m)
@@ -99,11 +101,6 @@ def _grid(unknowns: int, seed: int, wide: bool = False) -> Sheet:
     sheet.currents(node.ravel(), m * m // 20)
     sheet.driven(node[:, 0], node[:, -1])
     return sheet
-
-
-def _grid_scaled(unknowns: int, seed: int) -> Sheet:
-    """The grid with conductances over twelve decades."""
-    return _grid(unknowns, seed, wide=True)
 
 
 def _erdos_renyi(unknowns: int, seed: int) -> Sheet:
@@ -217,11 +214,6 @@ def _crossbar(unknowns: int, seed: int, rectifying: bool = False) -> Sheet:
     return sheet
 
 
-def _crossbar_1d1r(unknowns: int, seed: int) -> Sheet:
-    """The crossbar with a diode in series with every cell."""
-    return _crossbar(unknowns, seed, rectifying=True)
-
-
 def _drn(unknowns: int, seed: int) -> Sheet:
     """Deep resistive network after Scellier (2024, §3): half of each hidden layer held ≥ 0 V, half ≤ 0 V by diodes.
 
@@ -319,14 +311,14 @@ class Family(NamedTuple):
 
 FAMILIES: dict[str, Family] = {
     "grid": Family(_grid),
-    "grid-scaled": Family(_grid_scaled),
+    "grid-scaled": Family(partial(_grid, wide=True)),
     "erdos-renyi": Family(_erdos_renyi),
     "scale-free": Family(_scale_free),
     "ladder": Family(_ladder),
     "bridges": Family(_bridges),
     "selectors": Family(_selectors),
     "crossbar": Family(_crossbar, linear=True),
-    "crossbar-1d1r": Family(_crossbar_1d1r),
+    "crossbar-1d1r": Family(partial(_crossbar, rectifying=True)),
     "drn": Family(_drn),
     "shockley-grid": Family(_shockley_grid, linear=True, convex_program=False),
     "op-amp-stages": Family(_op_amp_stages, convex_program=False),

@@ -178,7 +178,7 @@ def _no_model(word: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Train; 0 when done, 130 when interrupted and saved."""
-    from circuitsim.training import RunDirectory
+    from circuitsim.training import RunDirectory, TensorBoard
 
     given = {name: value for name, value in vars(args).items() if name not in NOT_OPTIONS}
     check_values(given, args.readings)
@@ -203,18 +203,19 @@ def run(args: argparse.Namespace) -> int:
     if workers is not None or dask is not None:
         raise UsageError("--workers and --dask are for several runs: give --seeds N too")
     directory = None if out is None else RunDirectory(out)
+    resumed = None
     if given["model"] == RESUME:
         assert directory is not None
         recorded = _recorded(directory)
         options = _resumed_options(recorded, {name: given[name] for name in _MAY_CHANGE if name in given})
-        experiment = _family(options["model"]).build(options)
-        return _train(experiment, directory, _Continued(options, recorded.get("epochs")), not plain, _callbacks(board))
-    options = new_options(given)
+        resumed = _Continued(options, recorded.get("epochs"))
+    else:
+        options = new_options(given)
     experiment = _family(options["model"]).build(options)
-    callbacks = _callbacks(board)
-    if directory is not None:
+    callbacks: list[Callback] = [] if board is None else [TensorBoard(board)]
+    if directory is not None and resumed is None:
         directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, None, not plain, callbacks)
+    return _train(experiment, directory, resumed, not plain, callbacks)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -327,13 +328,6 @@ class _Continued(NamedTuple):
 
     options: dict[str, Any]
     epochs: int | None
-
-
-def _callbacks(board: str | None) -> list[Callback]:
-    """What writes the rows of a history into a directory for TensorBoard, if one is given."""
-    from circuitsim.training import TensorBoard
-
-    return [] if board is None else [TensorBoard(board)]
 
 
 def _train(
