@@ -18,11 +18,22 @@ from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
+from circuitsim.time_domain.proof import ROUNDING
 from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.schedule import schedule
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Track, Walk
-from circuitsim.time_domain.windows import DELIVERED, DISSIPATED, LARGEST, LOST, SMALLEST, TIME, TURNED
+from circuitsim.time_domain.windows import (
+    CURRENT,
+    DELIVERED,
+    DISSIPATED,
+    LARGEST,
+    LOST,
+    SMALLEST,
+    TIME,
+    TURNED,
+    VOLTAGE,
+)
 
 JUMPS = 2
 """Most jumps at one time."""
@@ -107,6 +118,7 @@ class Course:
         problem, walk = self.problem, self.walk
         walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
+        walk.number[VOLTAGE], walk.number[CURRENT] = problem.largest(walk.w_size)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
         walk.mark[NOW] = walk.mark[BEFORE] = -1
         walk.mark[ENTER] = 1
@@ -302,7 +314,10 @@ class Course:
         """The energies of the run."""
         delivered, dissipated, turned = self.walk.number[[DELIVERED, DISSIPATED, TURNED]].tolist()
         stored = self.problem.stored(self.walk.x), self.problem.stored(self.x0)
-        return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, turned + max(stored))
+        # No less than the rounding of what the largest current makes in the smallest resistance.
+        ohms, most = self.walk.number[[SMALLEST, CURRENT]].tolist()
+        least = ROUNDING * self.stop * ohms * most**2 if ohms < np.inf else 0.0
+        return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, max(turned + max(stored), least))
 
 
 def _track(room: int, states: int, parts: int) -> Track:

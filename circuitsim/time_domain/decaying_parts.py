@@ -18,20 +18,14 @@ ORTHOGONAL = 1e-15
 """Cosine of the angle between two rows that counts as zero, times the root of their length."""
 
 
-def stored_energy(own, value, coupling, k):
-    """Twice the stored energy as a matrix of the states (k, k); ``own`` (m, n) are storing elements over them."""
+def stored_energy(own, value, k):
+    """Twice the stored energy as a matrix of the states (k, k); ``own`` (m, n) are voltages of capacitors over them."""
     found = np.zeros((k, k))
     for e in range(own.shape[0]):
         for i in range(k):
             if own[e, i] != 0.0:
                 for j in range(k):
                     found[i, j] += own[e, i] * value[e] * own[e, j]
-        if coupling.size:
-            for f in range(own.shape[0]):
-                if coupling[e, f] != 0.0:
-                    for i in range(k):
-                        for j in range(k):
-                            found[i, j] += own[e, i] * coupling[e, f] * own[f, j]
     return found
 
 
@@ -116,26 +110,26 @@ def rotated(rows, count, k):
             return
 
 
-def decompose(own, flow, value, coupling, push, system, parting):
+def decompose(own, flow, value, push, system, parting):
     """Fill in the decaying parts of a mode; returns their number. See `circuitsim.time_domain.decays.Parting`.
 
     Parameters
     ----------
     own : (m, n) float array
-        Voltages of capacitors and currents of inductors over the k states, then over those of the sources.
+        Voltages of capacitors over the k states, then over those of the sources.
     flow : (r, n) float array
         What resistors dissipate is the sum of the squares of these rows.
-    value, coupling : (m,), (m, m) float arrays
-        F, H; the latter (0, 0) without mutual inductances.
+    value : (m,) float array
+        F.
     push : (k, s) float array
-        What sources add to the slopes of charges or fluxes, but through resistors.
+        What sources add to the slopes of charges, but through resistors.
     system : (s, s) float array
         Generator of the sources' states.
     parting : Parting
         Filled in; ``lift`` and ``current`` refer to the rows of ``flow``.
     """
     k, s = push.shape
-    root = stored_energy(own, value, coupling, k)
+    root = stored_energy(own, value, k)
     rooted(root)
     flowing = not_zero(flow)
     rows = np.zeros((flowing.size, k + flowing.size))

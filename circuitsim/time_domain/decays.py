@@ -1,4 +1,4 @@
-"""Circuits that store energy in capacitors alone, or in inductors alone: decaying exponentials, driven by the sources.
+"""Circuits that store energy in capacitors alone: decaying exponentials, driven by the sources.
 
 In units of √J the states x of such a mode obey ẋ = −Fᵀ F x + B w, F the resistors' voltages in units of √W. The
 singular value decomposition of F gives the rates, as squares: no eigenvalue is a difference of large numbers, and what
@@ -179,7 +179,7 @@ def sources_resolved(s, z, z_size, piece):
         for k in range(POINTS):
             gap += sign * piece.series[i, k]
             sign = -sign
-        piece.peak[i] = max(z_size[i], abs(z[i]))
+        piece.peak[i] = max(z_size[i], abs(z[i]), abs(z[i] + piece.last[i]))
         if max(piece.tail[i], LEFT * abs(gap)) > RESOLVED * piece.peak[i]:
             return False
     return True

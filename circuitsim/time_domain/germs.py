@@ -214,6 +214,19 @@ def state_of(modes, m, walk, x_size):
                 continue
             for j in range(row.size):
                 row[j] += weight * modes.storing[before, j, i]
+        for j in range(s):
+            weight = modes.onto_sources[m, k, j]
+            size[s + k] += abs(weight) * walk.w_size[j]
+            if before < 0:
+                z[s + k] += weight * walk.w[j]
+                carried += abs(weight) * walk.w_size[j]
+            elif weight != 0.0:
+                # A source whose waveform bends goes on from where it is.
+                row[j] += weight
+                step = walk.w[j] - walk.z[j]
+                if abs(step) > STATE * walk.w_size[j]:
+                    z[s + k] += weight * step
+                    carried += abs(weight) * walk.w_size[j]
         if before >= 0:
             for j in range(row.size):
                 z[s + k] += row[j] * walk.z[j]
@@ -221,6 +234,8 @@ def state_of(modes, m, walk, x_size):
         if modes.conductance[m, k] < np.inf:
             least = max(abs(z[s + k]), modes.conductance[m, k] * voltage)
             size[s + k] = min(size[s + k], max(carried, least))
+        else:
+            size[s + k] = min(size[s + k], max(carried, abs(z[s + k])))
     return z, size
 
 

@@ -62,17 +62,19 @@ class Modes(NamedTuple):
         The states among the storing elements; of a sum of currents one of them.
     onto : (n, q, q) float array
         The states from capacitor voltages and inductor currents; empty with decaying parts, where `place` says it all.
+    onto_sources : (n, q, s) float array
+        What the sources' states add to that: a sum of currents has those of current sources in it.
     conductance : (n, q) float array
         Of a sum of currents, all of which flow through resistors: their conductances together, S; infinite for all
         other states. Empty with decaying parts.
     system : (n, N, N) float array
-        Of decaying parts of capacitors the sources' states alone, (n, s, s): derivatives of a run need all
+        Of decaying parts the sources' states alone, (n, s, s): derivatives of a run need all
         (`Library.complete`).
     radius, longest : (n,) float arrays
         Largest absolute eigenvalue, 1/s; longest window, s.
     voltage, current : (n, N, m) float arrays
         A column a branch, so that sums of all branches go side by side; `slack` to `source_checks` likewise. Of
-        decaying parts of capacitors no currents, (n, 0, 0): those of `Decays` are whole.
+        decaying parts no currents, (n, 0, 0): those of `Decays` are whole.
     slack : (n, N, d) float array
         Not negative in this mode: currents of conducting diodes, minus voltages of blocking ones; for switches the
         distance of the control from its threshold.
@@ -95,6 +97,7 @@ class Modes(NamedTuple):
     size: np.ndarray
     place: np.ndarray
     onto: np.ndarray
+    onto_sources: np.ndarray
     conductance: np.ndarray
     system: np.ndarray
     radius: np.ndarray
@@ -150,7 +153,7 @@ class Library:
             supply.diodes.size + supply.on.size,
             twigs,
             parts,
-            not (decaying and supply.capacitors),
+            not decaying,
             len(supply.of.turns),
         )
         self._complete: Modes | None = None
@@ -291,13 +294,14 @@ class _Shape(NamedTuple):
         n, k = s + q, s + c
         square, flows = ((n, n), (n, m)) if complete else ((s, s), (0, 0))
         sizes = (q, m, s, d, k) if c else (0,) * 5
-        zeros = [(0, 0) if c else (q, q), (0 if c else q,), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
+        of_mode = 0 if c else q
+        zeros = [(of_mode, of_mode), (of_mode, s), (of_mode,), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
         whole = [square, (n, m), flows, (n, d), (n, q), (t, m - windings - t)]
         found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
         for own in found[: len(zeros)]:
             own[...] = 0.0
-        rate, start, lift, weight, drive, states, voltage, current, slack = found[6 : len(zeros)]
-        return self._modes(many, found[:6], found[len(zeros) :]), Decays(
+        rate, start, lift, weight, drive, states, voltage, current, slack = found[7 : len(zeros)]
+        return self._modes(many, found[:7], found[len(zeros) :]), Decays(
             np.zeros(many, np.int64),
             rate,
             start,
@@ -321,7 +325,7 @@ class _Shape(NamedTuple):
         """`Modes` of the arrays of floats in the block: zeros, and what `entered` fills in as a whole."""
         m, _, q, d, t = self[:5]
         links = m - self.windings - t
-        onto, conductance, radius, longest, sources, source_checks = zeros
+        onto, onto_sources, conductance, radius, longest, sources, source_checks = zeros
         size, place, source_many, twigs, links_of, tree, rest, window = _block(
             np.zeros,
             np.int64,
@@ -337,6 +341,7 @@ class _Shape(NamedTuple):
             size,
             place,
             onto,
+            onto_sources,
             conductance,
             system,
             radius,

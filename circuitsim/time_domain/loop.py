@@ -11,7 +11,7 @@ from circuitsim.time_domain.decay_series import to_nodes
 from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
-from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first, currents_of, first_value, later_errors
+from circuitsim.time_domain.part_states import RESOLVED, STATE, at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
@@ -182,7 +182,7 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     if decays is None:
         later_sizes(
             inside[modes.window[m, exponent - power]],
-            modes.conductance[m],
+            walk.w.size,
             since / length,
             walk.z,
             space.z_size,
@@ -207,12 +207,8 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     if decays is not None:
         s = walk.w.size
         for k in range(modes.size[m]):
-            if modes.current.shape[2] == 0:
-                # Differences of voltages drive currents through small resistances.
-                z_size[s + k] *= STATE / RESOLVED
-            else:
-                # A current counts by itself: after an inductor's kick it may be all that flows through an open switch.
-                z_size[s + k] = UNSEEN / RESOLVED / STATE * parts.x_error[modes.place[m, k]]
+            # Differences of voltages drive currents through small resistances.
+            z_size[s + k] *= STATE / RESOLVED
     least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
         walk.mark[TRIES] += 1
@@ -232,7 +228,8 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
             )
         else:
-            resolved = stretch(inside[w], modes, m, walk.z, z_size, space.states, space.slack, space.slack_size)
+            size = walk.size
+            resolved = stretch(inside[w], modes, m, walk.z, z_size, size, space.states, space.slack, space.slack_size)
         if resolved and power + 1 == bad:
             return GOING, power
         if resolved:
@@ -293,6 +290,7 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
         for k in range(walk.x.size):
             walk.x[k] += modes.storing[m, j, k] * walk.z[j]
     put(walk.z, walk.w)
+    source_sizes(fixed.system, walk.w, since, walk.w_size)
     if decays is not None:
         later_errors(decays, modes, m, fixed.storage, walk.w_size, before, walk.z, later, since, parts)
         put(later, parts.y)
@@ -300,7 +298,19 @@ def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, befo
         if event >= 0 and decays.slack_whole[m, event]:
             missed = abs(event_value(decays, modes, m, event, walk, parts))
         currents_of(decays, m, walk.w, walk.w_size, parts, missed)
-        parts.holds[0], parts.mode[0] = modes.current.shape[2] == 0, m
+        parts.holds[0], parts.mode[0] = True, m
+
+
+def source_sizes(system, w, since, size):
+    """Let the sizes of the sources' states be no less than what they have changed by in ``since`` s: a sine that begins
+    at zero is a small difference of nothing at first."""
+    for i in range(w.size):
+        change, most = 0.0, abs(w[i])
+        for j in range(w.size):
+            if system[i, j] != 0.0:
+                change += abs(system[i, j] * w[j]) * since
+                most = max(most, abs(w[j]))
+        size[i] = max(size[i], abs(w[i]), min(change, most))
 
 
 def without_current(modes, m, diode, walk):

@@ -11,6 +11,7 @@ from circuitsim.time_domain.trees import (
     BLOCKING,
     CAPACITOR,
     CONDUCTING,
+    CURRENT,
     FIXED,
     FREE,
     VOLTAGE,
@@ -82,14 +83,17 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
                 rate[e, k + c] += of.rows[j, i] * of.system[i, c]
     for j in range(many):
         waves.voltage[net.twigs[first + j], j] = 1.0
-    states = states_of(net, role, of)
+    states, of_sources = states_of(net, role, of)
     for i in range(k - many):
         for j in range(k - many):
             waves.current[net.links[coil + i], many + j] = states[0, i, j]
+        for c in range(s):
+            waves.current[net.links[coil + i], k + c] = of_sources[0, i, c]
+    back = states[1], times(of_sources[1], of.system)
     blocks, conducts = np.empty(m, np.bool_), np.empty(m, np.bool_)
     for e in range(m):
         conducts[e], blocks[e] = role[e] == CONDUCTING, role[e] == BLOCKING
-    fill(net, of.value, of.coupling, rate, states[1], (blocks, shared[0]), (conducts, shared[1]), waves, complete)
+    fill(net, of.value, of.coupling, rate, back, (blocks, shared[0]), (conducts, shared[1]), waves, complete)
     given = np.zeros((m, s), waves.voltage.dtype)
     for j in range(of.sources.size):
         for c in range(s):
@@ -120,8 +124,11 @@ def windings(net, role, turns, waves):
 
 
 def states_of(net, role, of):
-    """The states that are currents: `circuitsim.time_domain.mode_kernels.sums_of_currents`."""
-    voltages = False
-    for e in of.storing:
-        voltages |= role[e] == CAPACITOR
-    return sums_of_currents(net, voltages)
+    """The states that are currents: `circuitsim.time_domain.mode_kernels.sums_of_currents`. Derivatives of sources,
+    imaginary parts, change no state's meaning."""
+    given = np.zeros((role.size, of.system.shape[0]))
+    for j in range(of.sources.size):
+        if role[of.sources[j]] == CURRENT:
+            for c in range(given.shape[1]):
+                given[of.sources[j], c] = of.rows[j, c].real
+    return sums_of_currents(net, given)

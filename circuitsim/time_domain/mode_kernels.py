@@ -161,19 +161,20 @@ def in_loops(net, waves):
         across(net, 0, net.tree[C + 1], k, waves.voltage, waves.voltage[net.links[k]])
 
 
-def sums_of_currents(net, storing_voltages):
-    """Currents of the inductors outside the tree (c,) as these matrices (2, c, c) times state currents, and back.
+def sums_of_currents(net, given):
+    """Currents of the inductors outside the tree (c,) from state currents and the sources' states, and back: matrices
+    (2, c, c) and (2, c, s).
 
-    Where several inductors meet in the cut of a resistor of the tree, the sum of their currents, which is that of the
-    resistor but for other links, is a state in place of one of them: in a large resistance it is many digits smaller
-    than they are. Large resistances come first. Without capacitors all states are currents of inductors.
+    Where inductors and current sources meet in the cut of a resistor of the tree, the sum of their currents, which is
+    that of the resistor but for other links, is a state in place of one of them: in a large resistance it is many
+    digits smaller than they are. Large resistances come first. ``given`` (m, s) are the values of current sources over
+    the sources' states, 0 for all other elements.
     """
-    l0, count = net.rest[L], net.rest[L + 1] - net.rest[L]
+    l0, count, s = net.rest[L], net.rest[L + 1] - net.rest[L], given.shape[1]
     found, taken, row = np.zeros((2, count, count)), np.zeros(count, np.bool_), np.empty(count)
+    of_sources, driven = np.zeros((2, count, s)), np.empty(s)
     for k in range(count):
         found[0, k, k] = found[1, k, k] = 1.0
-    if not storing_voltages:
-        return found
     for t in range(net.tree[R + 1] - 1, net.tree[R] - 1, -1):
         # The cut over the states so far: all entries are −1, 0 or 1, as those of the cut-set matrix, or turns ratios.
         p = -1
@@ -188,19 +189,31 @@ def sums_of_currents(net, storing_voltages):
         if p < 0:
             continue
         taken[p] = True
+        for c in range(s):
+            driven[c] = 0.0
+        for k in range(net.rest[FREE], net.rest[FREE + 1]):
+            if net.cut[t, k] != 0.0:
+                for c in range(s):
+                    driven[c] += net.cut[t, k] * given[net.links[k], c]
+        for c in range(s):
+            of_sources[1, p, c] = driven[c]
+            for k in range(count):
+                driven[c] += net.cut[t, l0 + k] * of_sources[0, k, c]
         for k in range(count):
             of_sum = found[0, k, p] / row[p]
             for j in range(count):
                 found[0, k, j] -= of_sum * row[j]
+            for c in range(s):
+                of_sources[0, k, c] -= of_sum * driven[c]
             found[0, k, p] = of_sum
             found[1, p, k] = net.cut[t, l0 + k]
-    return found
+    return found, of_sources
 
 
 def inductors(net, value, coupling, rate, back, waves):
     """Fluxes of the inductors outside the tree with those in cuts of inductors and sources.
 
-    ``back`` gives the states from their currents (`sums_of_currents`).
+    ``back`` gives the slopes of the states from those of their currents and the sources' states (`sums_of_currents`).
     """
     n, tree, rest = waves.system.shape[0], net.tree, net.rest
     t0, l0, k0 = tree[L], rest[L], tree[C + 1] - tree[C]
@@ -234,9 +247,11 @@ def inductors(net, value, coupling, rate, back, waves):
     solved(matrix, push)
     for k in range(outside):
         for j in range(outside):
-            if back[k, j] != 0.0:
+            if back[0][k, j] != 0.0:
                 for c in range(n):
-                    waves.system[k0 + k, c] += back[k, j] * push[j, c]
+                    waves.system[k0 + k, c] += back[0][k, j] * push[j, c]
+        for c in range(back[1].shape[1]):
+            waves.system[k0 + k, n - back[1].shape[1] + c] += back[1][k, c]
     drift += times(onto, push)
     flux = times(inductance, drift)
     for a in range(coils.size):

@@ -1,16 +1,15 @@
-"""Kernels: the decaying parts of one mode of a circuit that stores energy in capacitors or in inductors alone."""
+"""Kernels: the decaying parts of one mode of a circuit that stores energy in capacitors alone."""
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.time_domain.decaying_parts import backward, decompose
-from circuitsim.time_domain.mode_kernels import Waves, blocking, inductors
+from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.part_currents import link_flows, part_currents
-from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, VOLTAGE, C, L, R
+from circuitsim.time_domain.trees import CONDUCTING, CURRENT, FREE, C, L, R
 
 
 class Parting(NamedTuple):
@@ -31,11 +30,11 @@ class Parting(NamedTuple):
     slope : (k, s) float array
         Slopes of the states over w; those over y are −λ shape.
     current : (m, s + c) float array
-        Branch currents over w and y, branch voltages where currents are the states.
+        Branch currents over w and y.
     value : (m,) float array
-        Ω, F or H.
+        Ω or F.
     resistors : (r,) int array
-        Those outside the tree; none where currents are the states.
+        Those outside the tree.
     """
 
     rate: np.ndarray
@@ -51,11 +50,11 @@ class Parting(NamedTuple):
     resistors: np.ndarray
 
 
-def of_inductors(net, role, of, shared, waves, dependent, resistors):
-    """The decaying parts of a mode without capacitors.
+def of_capacitors(net, role, of, shared, waves, dependent):
+    """The decaying parts of a mode.
 
-    From the voltages of the resistors, each with the digits of its own size: a small voltage at a large resistance is
-    no difference of inductor currents. Kirchhoff's voltage law and the fluxes give all others.
+    From the currents of the resistors outside the tree: they are independent of each other, so each has the digits of
+    its own size; Kirchhoff's current law gives all others.
 
     Parameters
     ----------
@@ -64,67 +63,10 @@ def of_inductors(net, role, of, shared, waves, dependent, resistors):
     of : Given
         With the resistances of the mode.
     shared : float array
-        As in `circuitsim.time_domain.mode_kernels.blocking`.
+        As in `circuitsim.time_domain.mode_kernels.conducting`.
     waves : Waves
     dependent : (m, k + s) float array
         See `circuitsim.time_domain.modes.Mode`.
-    resistors : (r,) int array
-        Elements.
-    """
-    m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
-    k, flow = n - s, np.zeros((resistors.size, n))
-    for r in range(resistors.size):
-        scale = math.sqrt(of.value[resistors[r]])
-        for c in range(n):
-            flow[r, c] = waves.voltage[resistors[r], c] / scale
-    # Voltage sources change the fluxes.
-    push = np.zeros((k, s))
-    for e in of.sources:
-        if role[e] == VOLTAGE:
-            for i in range(k):
-                if waves.current[e, i] != 0.0:
-                    for c in range(s):
-                        push[i, c] -= waves.current[e, i] * waves.voltage[e, k + c]
-    found = decomposed(of, dependent, flow, push)
-    many = found.rate.size
-    voltage, rate = np.zeros((m, s + many)), np.zeros((m, s + many))
-    for r in range(resistors.size):
-        scale = math.sqrt(of.value[resistors[r]])
-        for c in range(s + many):
-            voltage[resistors[r], c] = scale * found.current[r, c]
-    for e in of.sources:
-        for c in range(s):
-            if role[e] == VOLTAGE:
-                voltage[e, c] = waves.voltage[e, k + c]
-            else:
-                for i in range(s):
-                    rate[e, c] += waves.current[e, k + i] * of.system[i, c]
-    across = Waves(voltage, np.zeros((m, s + many)), np.zeros((s + many, s + many)))
-    inductors(net, of.value, of.coupling, rate, np.zeros((k, k)), across)
-    blocks = np.empty(m, np.bool_)
-    for e in range(m):
-        blocks[e] = role[e] == BLOCKING
-    blocking(net, blocks, shared, across)
-    return Parting(
-        found.rate,
-        found.start,
-        found.lift,
-        found.weight,
-        found.drive,
-        found.shape,
-        found.along,
-        found.slope,
-        voltage,
-        of.value,
-        found.resistors,
-    )
-
-
-def of_capacitors(net, role, of, shared, waves, dependent):
-    """The decaying parts of a mode without inductors; see `of_inductors`, ``shared`` as in `conducting`.
-
-    From the currents of the resistors outside the tree: they are independent of each other, so each has the digits of
-    its own size; Kirchhoff's current law gives all others.
     """
     m, n, s = role.size, waves.system.shape[0], of.system.shape[0]
     k, first = n - s, net.tree[C]
@@ -175,13 +117,13 @@ def of_capacitors(net, role, of, shared, waves, dependent):
 
 
 def decomposed(of, dependent, flow, push):
-    """The parts of a mode from what its resistors dissipate and what else changes charges or fluxes; see `decompose`.
+    """The parts of a mode from what its resistors dissipate and what else changes charges; see `decompose`.
 
     ``lift`` and ``current`` refer to the rows of ``flow``; ``push`` is overwritten.
     """
     (k, s), r = push.shape, flow.shape[0]
     n = k + s
-    # Storing elements that the sources move with them take charge or flux for it.
+    # Capacitors that the sources move with them take charge for it.
     rate = np.zeros((of.storing.size, s))
     for j in range(of.storing.size):
         e = of.storing[j]
@@ -194,10 +136,6 @@ def decomposed(of, dependent, flow, push):
         e = of.storing[j]
         for c in range(s):
             force[c] = of.value[e] * rate[j, c]
-        if of.coupling.size:
-            for i in range(of.storing.size):
-                for c in range(s):
-                    force[c] += of.coupling[e, of.storing[i]] * rate[i, c]
         for i in range(k):
             if dependent[e, i] != 0.0:
                 for c in range(s):
@@ -215,7 +153,7 @@ def decomposed(of, dependent, flow, push):
         of.value,
         np.zeros(0, np.int64),
     )
-    c = decompose(dependent, flow, of.value, of.coupling, push, of.system, room)
+    c = decompose(dependent, flow, of.value, push, of.system, room)
     return Parting(
         room.rate[:c],
         room.start[:c],

@@ -10,9 +10,9 @@ from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.decaying_parts import not_zero
 from circuitsim.time_domain.mode_equations import Given, equations, states_of
 from circuitsim.time_domain.mode_kernels import Waves
-from circuitsim.time_domain.mode_parts import of_capacitors, of_inductors
+from circuitsim.time_domain.mode_parts import of_capacitors
 from circuitsim.time_domain.part_currents import over_parts
-from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, FREE, C, L, R, wired
+from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C, L, R, wired
 
 DONE, SHARED, CHECKS = range(3)
 """Outcomes of `filled_in`."""
@@ -39,8 +39,6 @@ class Supply(NamedTuple):
         Thresholds of the control, V or A: a switch turns on above one and off below the other.
     one : int
         Place of the constant 1 among the sources' states.
-    capacitors : bool
-        Whether there are any.
     """
 
     nodes: int
@@ -56,7 +54,6 @@ class Supply(NamedTuple):
     on: np.ndarray
     off: np.ndarray
     one: int
-    capacitors: bool
 
 
 def entered(supply, conducting, transformed, shared, known, at, modes):
@@ -129,14 +126,11 @@ def filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
     modes.source_many[at] = many
     taken(supply, conducting, net, waves, dependent, loops, cuts, modes, at)
     if modes.onto.shape[1] > 0:
-        back = states_of(net, role, of)[1]
-        from_storing(supply.of.storing, net, back, modes, at)
-        cut_conductances(net, role, value, back, modes.conductance[at])
+        back, of_sources = states_of(net, role, of)
+        from_storing(net, back[1], of_sources[1], modes, at)
+        cut_conductances(net, role, value, back[1], modes.conductance[at])
     if decays is not None:
-        if supply.capacitors:
-            parts = of_capacitors(net, role, of, shared[1], waves, dependent)
-        else:
-            parts = of_inductors(net, role, of, shared[0], waves, dependent, supply.resistors)
+        parts = of_capacitors(net, role, of, shared[1], waves, dependent)
         parted(supply, conducting, parts, k, modes, pointer(decays), at)
     return DONE, many
 
@@ -214,14 +208,17 @@ def over_state(supply, conducting, waves, dependent, place, modes, at, c):
         slack[j] = value if conducting[j] else -value
 
 
-def from_storing(storing, net, back, modes, at):
-    """Fill in the states of number ``at`` of the modes from the voltages and currents of all storing elements."""
+def from_storing(net, back, of_sources, modes, at):
+    """Fill in the states of number ``at`` of the modes from the voltages and currents of all storing elements and from
+    the sources' states."""
     many = net.tree[R] - net.tree[C]
     for j in range(many):
         modes.onto[at, j, modes.place[at, j]] = 1.0
     for j in range(back.shape[0]):
         for i in range(back.shape[0]):
             modes.onto[at, many + j, modes.place[at, many + i]] = back[j, i]
+        for c in range(of_sources.shape[1]):
+            modes.onto_sources[at, many + j, c] = of_sources[j, c]
 
 
 def cut_conductances(net, role, value, back, conductance):
@@ -235,7 +232,7 @@ def cut_conductances(net, role, value, back, conductance):
             if net.cut[t, k] != 0.0 and not l0 <= k < net.rest[FREE]:
                 if k < l0:
                     found += 1.0 / value[net.links[k]]
-                elif role[net.links[k]] != BLOCKING:
+                elif role[net.links[k]] != BLOCKING and role[net.links[k]] != CURRENT:
                     found = np.inf
         for p in range(back.shape[0]):
             same = True
@@ -276,25 +273,15 @@ def parted(supply, conducting, parting, k, modes, decays, at):
         for j in range(s):
             decays.states[at, j, i] = parting.along[i, j]
     over_parts(modes.slack[at], parting, c, decays.slack[at])
-    # What is whole: currents of capacitors' parts, voltages of inductors'.
-    if supply.capacitors:
-        over_parts(modes.voltage[at], parting, c, decays.voltage[at])
-        for j in range(s + c):
-            for e in range(parting.current.shape[0]):
-                decays.current[at, j, e] = parting.current[e, j]
-            for e in supply.resistors:
-                decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
-    else:
-        over_parts(modes.current[at], parting, c, decays.current[at])
-        for j in range(s + c):
-            for e in range(parting.current.shape[0]):
-                decays.voltage[at, j, e] = parting.current[e, j]
-            for e in supply.resistors:
-                decays.current[at, j, e] = parting.current[e, j] / parting.value[e]
+    over_parts(modes.voltage[at], parting, c, decays.voltage[at])
+    for j in range(s + c):
+        for e in range(parting.current.shape[0]):
+            decays.current[at, j, e] = parting.current[e, j]
+        for e in supply.resistors:
+            decays.voltage[at, j, e] = parting.value[e] * parting.current[e, j]
     for j in range(conducting.size):
         on, control = conducting[j], j - d
-        of_current = on if control < 0 else supply.control[control, 0] == 1
-        whole = of_current == supply.capacitors
+        whole = on if control < 0 else supply.control[control, 0] == 1
         decays.slack_whole[at, j] = whole
         if whole:
             e = supply.diodes[j] if control < 0 else supply.control[control, 1]

@@ -216,33 +216,6 @@ def later_errors(decays, modes, m, storage, w_size, z, later_z, later_y, time, p
     parts.energy[0] = max(energy, added)
     for p in range(many):
         parts.error[p] += own[p] - gone[p] * parts.error[p]
-    if modes.current.shape[2] > 0:
-        contracted(decays, modes, m, w_size, later_z, parts)
-
-
-def contracted(decays, modes, m, w_size, later_z, parts):
-    """Errors of inductor currents in so far as they die out with the decaying parts; what no resistor moves keeps
-    its own."""
-    s, many, size = w_size.size, decays.many[m], modes.size[m]
-    before = np.empty(size)
-    for i in range(size):
-        before[i] = parts.x_error[modes.place[m, i]]
-    for i in range(size):
-        found = STATE * abs(later_z[s + i])
-        for j in range(s):
-            found += abs(decays.states[m, j, i]) * STATE * w_size[j]
-        for p in range(many):
-            found += abs(decays.states[m, s + p, i]) * parts.error[p]
-        for k in range(size):
-            still, terms = 1.0 if i == k else 0.0, 1.0
-            for p in range(many):
-                if decays.rate[m, p] > 0.0:
-                    moved = decays.states[m, s + p, i] * decays.start[m, p, s + k]
-                    still, terms = still - moved, terms + abs(moved)
-            if abs(still) > STATE * terms:
-                found += abs(still) * before[k]
-        place = modes.place[m, i]
-        parts.x_error[place] = min(parts.x_error[place], found)
 
 
 def currents_of(decays, m, w, w_size, before, missed):

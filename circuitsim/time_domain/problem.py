@@ -96,9 +96,8 @@ class Problem:
 
     @cached_property
     def decays(self) -> bool:
-        """Whether there are no capacitors beside inductors: see `circuitsim.time_domain.decays`."""
-        role = self.parts.role[self.storing]
-        return bool((role == role[:1]).all()) and not self.parts.turns.size
+        """Whether there are no inductors: see `circuitsim.time_domain.decays`."""
+        return bool((self.parts.role[self.storing] == Role.CAPACITOR).all())
 
     @cached_property
     def radius(self) -> float:
@@ -116,10 +115,8 @@ class Problem:
     def whole(self) -> np.ndarray:
         """Of which voltages and currents (2, m) the decaying parts are the whole: see `Decays.whole`."""
         found = np.zeros((2, self.parts.role.size), dtype=bool)
-        if self.decays and (self.parts.role == Role.CAPACITOR).any():
+        if self.decays:
             found[0, self.resistors], found[1] = True, True
-        elif self.decays:
-            found[0], found[1, self.resistors] = True, True
         return found
 
     def mode(self, conducting: np.ndarray) -> Mode:
@@ -149,6 +146,13 @@ class Problem:
         """States of all sources at a time, and their sizes: (s,) each."""
         found = [wave.states(np.array([time])) for wave in self.waveforms]
         return np.concatenate([state[0] for state, _ in found]), np.concatenate([size[0] for _, size in found])
+
+    def largest(self, sizes: np.ndarray) -> tuple[float, float]:
+        """Largest voltage and current of the sources, by their states' sizes (s,): a sine's by its cosine's too."""
+        turns = (self.system != 0.0) & (self.system == -self.system.T)
+        values = np.abs(self.rows) @ np.maximum(sizes, np.where(turns, sizes, 0.0).max(axis=1, initial=0.0))
+        voltage = self.parts.role[self.sources] == Role.VOLTAGE
+        return float(values[voltage].max(initial=0.0)), float(values[~voltage].max(initial=0.0))
 
     def elements(self) -> Elements:
         """The elements' laws, for the certificate."""
@@ -227,7 +231,6 @@ class Problem:
             on,
             off,
             self.system.shape[0] - 1,
-            bool((parts.role == Role.CAPACITOR).any()),
         )
 
     def twigs(self) -> int:

@@ -17,11 +17,13 @@ import numpy as np
 
 RESIDUE = 1e-5
 """Least scale, of the largest anywhere at that time and of the largest at the place during the run: with a tolerance of
-1e-9 it is 50 units in the last place of what all is computed from, and of what has died out."""
-ROUNDING = 1e-3
-"""Least scale of a current, of the voltages at its nodes in its resistor: these are held to 1e-12 of each other."""
-SIGNS = 1e-2
-"""As `ROUNDING`, of signs: what decides them is no more than 1e-12 of the voltages and currents in the circuit."""
+1e-9 it is the error of a state, `circuitsim.time_domain.part_states.STATE`, of what all is computed from."""
+ROUNDING = 1e-4
+"""Least scale of a current, of the voltages at its nodes in its resistor; of a change of flux or charge, of the flux or
+charge itself: sums of some ten states, each with that error."""
+SIGNS = 1e-3
+"""Least scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
+counts as zero where events are sought, `circuitsim.time_domain.roots.VALUE`."""
 INTERVALS = 24
 """Most intervals by number of segments; a third as many more are by their lengths."""
 QUARTER = 0.25
@@ -32,10 +34,6 @@ GAUSS = np.polynomial.legendre.leggauss(10)
 SHARES = np.concatenate([[0.0], 0.5 * (1.0 + GAUSS[0]), [1.0]])
 """Times of an interval, of its length: its ends and the nodes of Gauss and Legendre."""
 WEIGHTS = np.concatenate([[0.0], 0.5 * GAUSS[1], [0.0]])
-VALUES = 1e-1
-"""Share of the tolerance up to which the values at both ends of an interval may be off: what a slow state changes by in
-a short interval is a small difference of large values."""
-
 LAWS = {
     "kcl": "Kirchhoff's current law",
     "kvl": "Kirchhoff's voltage law",
@@ -86,7 +84,7 @@ class TransientCertificate(NamedTuple):
         Change of flux less ∫ v dt, over the time and the largest voltage at the inductor's nodes; change of charge less
         ∫ i dt over the time and the largest current at the capacitor's nodes.
     diodes : float
-        Reverse current or forward voltage over the largest current or voltage at the diode's nodes during the run.
+        Reverse current or forward voltage over the largest current or voltage at the diode's nodes.
     complementarity : float
         Smaller of |v| and |i| of a diode, each over these sizes.
     switches : float
@@ -223,29 +221,18 @@ def certify(
     sizes = [_sizes(of, waves) for waves in (output, between)]
     # What the place has seen at output times and in the intervals; pulses that are over before one are not in it.
     run = [np.maximum(*(own[k].max(axis=(0, 1), initial=0.0) for own in sizes)) for k in range(2)]
-    carried = _carried(of, output, between)
+    # Where currents alone are given, voltages may all be zero: these count by the smallest resistance.
+    least = (np.maximum(run[0], output.ohms.min(initial=np.inf) * run[1]) if of.resistors.size else run[0]), run[1]
     for waves, (drop, flow, potential) in zip((output, between), sizes):
         drop, flow = (
             np.maximum(now, RESIDUE * np.maximum(now.max(axis=2, keepdims=True, initial=0.0), most))
             for now, most in (
-                (own.max(axis=1, keepdims=True, initial=0.0), most) for own, most in zip((drop, flow), run)
+                (own.max(axis=1, keepdims=True, initial=0.0), most) for own, most in zip((drop, flow), least)
             )
         )
         _hold(judge, of, waves, drop, flow, potential, tolerance)
-        _signs(judge, of, waves, np.maximum(drop, run[0]), np.maximum(flow, carried))
+        _signs(judge, of, waves, np.maximum(drop, SIGNS * least[0]), np.maximum(flow, SIGNS * least[1]))
     return TransientCertificate(**judge.worst, energy=imbalance, tolerance=tolerance), judge.places
-
-
-def _carried(of: Elements, output: Waves, between: Waves) -> np.ndarray:
-    """What signs of currents (m,) are relative to: the largest currents of the run at the nodes, no less than those of
-    `SIGNS` times its largest voltage in resistances there, which is how diodes are judged by the exact method."""
-    most = np.maximum(*(np.abs(waves.current).max(axis=(0, 1), initial=0.0) for waves in (output, between)))
-    volts, ohms = np.abs(output.voltage).max(initial=0.0), output.ohms.max(axis=(0, 1))
-    most[of.resistors] = np.maximum(most[of.resistors], SIGNS * volts / ohms)
-    met = np.zeros(len(of.nodes))
-    for nodes in (of.first, of.second):
-        _into(met, nodes, most)
-    return np.maximum(met[of.first], met[of.second])
 
 
 def _sizes(of: Elements, waves: Waves) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -341,7 +328,7 @@ def _hold(
         kept, pushed = state[..., chosen], push[..., chosen]
         change = (kept[:, -1:] - kept[:, :1]) @ store
         missing = np.abs(change - length * (WEIGHTS @ pushed)[:, None])
-        values = tolerance * VALUES * size[..., chosen] @ np.abs(store)
+        values = tolerance * ROUNDING * size[..., chosen] @ np.abs(store)
         allowed = length * (tolerance + late) * scale[..., chosen] + values
         judge.take("reactances", tolerance * missing, allowed, times[:, :1], named(chosen))
 

@@ -45,6 +45,8 @@ def state_sizes(modes, m, walk, x_size, size):
             continue
         for i in range(x_size.size):
             size[s + k] += abs(modes.onto[m, k, i]) * x_size[i]
+        for j in range(s):
+            size[s + k] += abs(modes.onto_sources[m, k, j]) * walk.w_size[j]
         if modes.conductance[m, k] < np.inf:
             least = modes.conductance[m, k] * walk.number[VOLTAGE]
             size[s + k] = min(size[s + k], max(walk.size[s + k], least))

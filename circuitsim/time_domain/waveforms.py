@@ -347,7 +347,9 @@ class Sine:
         angle = 2.0 * math.pi * self.frequency * since + self.phase
         state = np.stack([np.full(times.size, self.offset), size * np.sin(angle), size * np.cos(angle)], axis=1)
         state[before] = self.offset + self.amplitude * math.sin(self.phase), 0.0, 0.0
-        sizes = np.stack([np.full(times.size, abs(self.offset)), np.abs(size), np.abs(size)], axis=1)
+        # A small angle has a small rounding error, and so has its sine.
+        turned = np.minimum(np.abs(angle), 1.0)
+        sizes = np.stack([np.full(times.size, abs(self.offset)), np.abs(size) * turned, np.abs(size)], axis=1)
         sizes[before] = np.abs(state[before])
         return state, sizes
 

@@ -27,7 +27,7 @@ SPARSE = 4
 """Every so many nodes count for the largest voltage and current."""
 
 
-def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
+def stretch(inside, modes, m, z, z_size, size, states, slack, slack_size):
     """The states at a window's nodes, and the series of the waveforms of events; returns whether they are resolved.
 
     A transient that is over before the first node shows at the left end alone: the interpolant misses the state there.
@@ -53,11 +53,11 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             gap += TO_LEFT[p] * states[p, i]
         if max(abs(last), abs(other), LEFT * abs(gap)) > max(RESOLVED * peak[i], STATE * z_size[i]):
             return False
-        peak[i] = max(peak[i], z_size[i])
     for k in range(d):
-        slack_size[k], gap = 0.0, 0.0
+        slack_size[k], wide, gap = 0.0, 0.0, 0.0
         for i in range(n):
-            slack_size[k] += abs(modes.slack[m, i, k]) * peak[i]
+            slack_size[k] += abs(modes.slack[m, i, k]) * max(peak[i], min(size[i], z_size[i]))
+            wide += abs(modes.slack[m, i, k]) * max(peak[i], z_size[i])
             gap -= modes.slack[m, i, k] * z[i]
         for c in range(POINTS):
             slack[k, c] = 0.0
@@ -69,21 +69,20 @@ def stretch(inside, modes, m, z, z_size, states, slack, slack_size):
             for c in range(POINTS):
                 slack[k, c] += OF_NODES[p, c] * value
         last = max(abs(slack[k, POINTS - 1]), abs(slack[k, POINTS - 2]))
-        if max(last, LEFT * abs(gap)) > RESOLVED * slack_size[k]:
+        if max(last, LEFT * abs(gap)) > RESOLVED * wide:
             return False
     return True
 
 
-def later_sizes(inside, conductance, share, z, size, out):
+def later_sizes(inside, s, share, z, size, out):
     """Fill in what the errors of a state are a share of, so far into a window: those at its beginning, as the matrix
-    exponentials at the nodes about it pass them on, with rounding of the state. Of sums of currents through resistors
-    alone; all others keep their size."""
-    p, s = 0, z.size - conductance.size
+    exponentials at the nodes about it pass them on, with rounding of the state. The first ``s`` keep their size."""
+    p = 0
     while p < POINTS and 0.5 * (1.0 + NODES[p]) < share:
         p += 1
     for i in range(z.size):
         out[i] = size[i]
-        if i < s or conductance[i - s] == np.inf:
+        if i < s:
             continue
         if p > 0:
             out[i] = 0.0

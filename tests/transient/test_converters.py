@@ -19,7 +19,7 @@ from circuitsim.time_domain.mode_rows import cut_conductances
 from circuitsim.time_domain.modes import Parts, Role, normal_tree
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import SHARES
-from circuitsim.time_domain.trees import C, L, R
+from circuitsim.time_domain.trees import FREE, C, L, R
 from circuitsim.time_domain.windows import later_sizes
 
 CONVERTERS = {
@@ -194,14 +194,16 @@ def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
     """Each large resistor of the tree, those of larger ones done, finds its sum of currents among the states."""
     rng = np.random.default_rng(seed)
     nodes = int(rng.integers(4, 9))
-    role = rng.choice([Role.RESISTOR, Role.INDUCTOR, Role.CAPACITOR], 3 * nodes, p=[0.4, 0.5, 0.1])
+    role = rng.choice([Role.RESISTOR, Role.INDUCTOR, Role.CAPACITOR, Role.CURRENT], 3 * nodes, p=[0.4, 0.4, 0.1, 0.1])
     first = np.concatenate([np.arange(1, nodes), rng.integers(0, nodes, 2 * nodes + 1)])
     second = np.concatenate([rng.integers(0, np.arange(1, nodes)), rng.integers(0, nodes, 2 * nodes + 1)])
     second = np.where(first == second, (first + 1) % nodes, second)
     parts = Parts(nodes, first, second, role, 10.0 ** rng.uniform(-2, 9, role.size), None, np.zeros((0, 0)))
     net = normal_tree(parts, role)
     coils = slice(net.rest[L], net.rest[L + 1])
-    onto, back = sums_of_currents(net, True)
+    given = np.zeros((role.size, 2))
+    given[role == Role.CURRENT] = rng.normal(size=(int((role == Role.CURRENT).sum()), 2))
+    (onto, back), (from_sources, of_sources) = sums_of_currents(net, given)
     np.testing.assert_array_equal(onto @ back, np.eye(len(back)))
     assert np.isin(onto, (-1.0, 0.0, 1.0)).all()
     taken = np.zeros((0, len(back)))
@@ -209,7 +211,10 @@ def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
         row = net.cut[t, coils].astype(float)
         if np.linalg.matrix_rank(np.vstack([taken, row])) > len(taken):
             taken = np.vstack([taken, row])
-            assert (back == row).all(axis=1).any()
+            (at,) = np.flatnonzero((back == row).all(axis=1))
+            driven = net.cut[t, net.rest[FREE] :] @ given[net.links[net.rest[FREE] :]]
+            np.testing.assert_allclose(of_sources[at], driven, rtol=1e-14)
+    np.testing.assert_allclose(back @ from_sources + of_sources, 0.0, atol=1e-13)
     conductance = np.full(net.tree[R] - net.tree[C] + len(back), -1.0)
     cut_conductances(net, role, parts.value, back, conductance)
     assert np.isinf(conductance[: -len(back)]).all()
@@ -220,19 +225,18 @@ def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
         assert found == pytest.approx(sums[-1] if at else np.inf, rel=1e-14)
     own = np.eye(len(back))
     assert all((taken == row).all(axis=1).any() or (own == row).all(axis=1).any() for row in back)
-    np.testing.assert_array_equal(sums_of_currents(net, False), [own, own])
 
 
-def test_errors_of_sums_go_from_window_to_window() -> None:
+def test_errors_of_states_go_from_window_to_window() -> None:
     rng = np.random.default_rng(0)
     inside, (z, size) = rng.normal(size=(5, len(SHARES), 5)), rng.normal(size=(2, 5))
-    size, conductance, out = np.abs(size), np.array([np.inf, 1e-3, np.inf]), np.empty(5)
+    size, out = np.abs(size), np.empty(5)
     for share in (0.0, 0.3, 1.0):
-        later_sizes(inside, conductance, share, z, size, out)
+        later_sizes(inside, 2, share, z, size, out)
         about = [*np.flatnonzero(share <= SHARES)[:1], *np.flatnonzero(share > SHARES)[-1:]]
-        most = [np.abs(inside[:, k, 3]) @ np.maximum(size, np.abs(z)) for k in about]
-        expected = max([*most, size[3]]) if share == 0.0 else max(most)
-        np.testing.assert_allclose(out, [*size[:3], expected, size[4]], rtol=1e-14)
+        most = [np.einsum("ji,j->i", np.abs(inside[:, k]), np.maximum(size, np.abs(z))) for k in about]
+        expected = np.max([*most, *([size] if share == 0.0 else [])], axis=0)
+        np.testing.assert_allclose(out, [*size[:2], *expected[2:]], rtol=1e-14)
 
 
 def test_matrix_exponentials_of_stiff_circuits_count_as_work() -> None:

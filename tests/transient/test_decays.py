@@ -14,7 +14,7 @@ from circuitsim.time_domain import Sine, transient
 from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, to_nodes, values_at
 from circuitsim.time_domain.decays import source_window
 from circuitsim.time_domain.mode_kernels import Waves
-from circuitsim.time_domain.mode_parts import Parting, of_capacitors, of_inductors
+from circuitsim.time_domain.mode_parts import Parting, of_capacitors
 from circuitsim.time_domain.modes import Mode, Role, shared_of
 from circuitsim.time_domain.part_states import at_first, first_value
 from circuitsim.time_domain.problem import Problem
@@ -78,9 +78,6 @@ def parts_of(problem: Problem, mode: Mode) -> Parting:
     value = problem.parts.value.copy()
     value[problem.switched] = problem.ohms(mode.conducting[d:])
     of, waves = supply.of._replace(value=value), Waves(mode.voltage, mode.current, mode.system)
-    if not supply.capacitors:
-        potentials = shared_of(mode.wiring, role)[0]
-        return of_inductors(mode.wiring, role, of, potentials, waves, mode.dependent, problem.resistors)
     currents = shared_of(mode.wiring, role)[1]
     return of_capacitors(mode.wiring, role, of, currents, waves, mode.dependent)
 
