@@ -19,6 +19,7 @@ MOVED = {
     "circuitsim train --resume": "use `circuitsim train resume --out DIR`",
     "circuitsim train --tol": "use `--tolerance`",
     "circuitsim tran --dask": "use `--workers N`; `circuitsim sweep` of the deck's .tran and .step takes --dask",
+    "circuitsim warm-up --only": "leave it out: one run warms all kernels",
     "circuitsim.batched": "kept",
     "circuitsim.effective_matrix": "kept",
     "circuitsim.ir_drop": "kept; also `circuitsim solve --drops`",
