@@ -18,7 +18,7 @@ from circuitsim.time_domain.loop import CORNERS, DONE, ENDLESS, FAST, JUMP, MODE
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.proof import ROUNDING
+from circuitsim.time_domain.proof import RESIDUE
 from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.schedule import schedule
@@ -314,9 +314,9 @@ class Course:
         """The energies of the run."""
         delivered, dissipated, turned = self.walk.number[[DELIVERED, DISSIPATED, TURNED]].tolist()
         stored = self.problem.stored(self.walk.x), self.problem.stored(self.x0)
-        # No less than the rounding of what the largest current makes in the smallest resistance.
+        # Where all voltages vanish: rounding of the largest current, in the smallest resistance.
         ohms, most = self.walk.number[[SMALLEST, CURRENT]].tolist()
-        least = ROUNDING * self.stop * ohms * most**2 if ohms < np.inf else 0.0
+        least = self.stop * ohms * (RESIDUE * most) ** 2 if ohms < np.inf else 0.0
         return Energies(delivered, dissipated, stored[0] - stored[1], self.lost, max(turned + max(stored), least))
 
 
