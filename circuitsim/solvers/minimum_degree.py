@@ -36,7 +36,7 @@ def link(i, d, head, after, before):
 
 def _compact(store, start, size):
     """Copy the live lists to the front of a fresh store of the same length."""
-    fresh = np.empty_like(store)
+    fresh = np.empty(store.size, np.int32)
     used = 0
     for i in range(start.size):
         if start[i] >= 0:
@@ -176,81 +176,6 @@ def _next_mark(mark, largest, stamp):
     return mark
 
 
-def _begin(ptr, dense, order, size, weight, start, degree, tail, head, after, before):
-    """Degrees and their lists; dense nodes go to the end of the order. Returns how many these are."""
-    n, eliminated = ptr.size - 1, 0
-    for i in range(n - 1, -1, -1):
-        tail[i] = i
-        size[i] = ptr[i + 1] - ptr[i]
-        degree[i] = size[i]
-        if degree[i] > dense:
-            eliminated += 1
-            order[n - eliminated] = i
-            weight[i] = 0
-            start[i] = -1
-        else:
-            link(i, degree[i], head, after, before)
-    return eliminated
-
-
-def _update_degrees(
-    k,
-    begin,
-    end,
-    outer,
-    eliminated,
-    store,
-    start,
-    size,
-    n_elem,
-    weight,
-    stamp,
-    mark,
-    degree,
-    after_member,
-    tail,
-    chain,
-    bucket,
-    code,
-):
-    """Approximate degrees of the nodes of a new element; nodes without others outside it are eliminated with it, the
-    rest go to buckets of possible twins. Returns the element's outer size and the number of eliminated nodes."""
-    for q in range(begin, end):
-        i = store[q]
-        d, h = _approximate(i, k, store, start, size, n_elem, weight, stamp, mark)
-        if d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
-            outer += weight[i]
-            eliminated -= weight[i]
-            weight[i] = 0
-            start[i] = -1
-            _adopt(k, i, after_member, tail)
-        else:
-            degree[i] = min(degree[i], d)
-            slot = h & (bucket.size - 1)
-            chain[i] = bucket[slot]
-            bucket[slot] = i
-            code[i] = slot
-    return outer, eliminated
-
-
-def _list_again(begin, end, most, outer, lowest, store, weight, degree, head, after, before):
-    """Put the nodes of a new element that are left into the lists of their degrees, at most ``most`` less their own
-    weight. Returns the end of the element's nodes and the lowest degree."""
-    put = begin
-    for q in range(begin, end):
-        i = store[q]
-        w = -weight[i]
-        if w <= 0:
-            continue
-        weight[i] = w
-        degree[i] = min(degree[i] + outer - w, most - w)
-        store[put] = i
-        put += 1
-        link(i, degree[i], head, after, before)
-        lowest = min(lowest, degree[i])
-    return put, lowest
-
-
 def minimum_degree(ptr, idx):
     """Fill-reducing elimination order of a symmetric graph.
 
@@ -269,7 +194,7 @@ def minimum_degree(ptr, idx):
     for p in range(idx.size):
         store[p] = idx[p]
     used = np.int64(idx.size)
-    start = ptr[:n].copy()
+    start = np.empty(n, ptr.dtype)
     size, degree, tail = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
     code = np.zeros(n, np.int32)
     n_elem = np.zeros(n, np.int32)  # -1: is an element
@@ -284,7 +209,18 @@ def minimum_degree(ptr, idx):
     after_member = np.full(n, -1, np.int32)
     order = np.empty(n, np.int64)
     dense = max(16, int(DENSE * np.sqrt(n)))
-    eliminated = _begin(ptr, dense, order, size, weight, start, degree, tail, head, after, before)
+    eliminated = 0
+    for i in range(n - 1, -1, -1):
+        start[i], tail[i] = ptr[i], i
+        size[i] = ptr[i + 1] - ptr[i]
+        degree[i] = size[i]
+        if degree[i] > dense:  # last in the order
+            eliminated += 1
+            order[n - eliminated] = i
+            weight[i] = 0
+            start[i] = -1
+        else:
+            link(i, degree[i], head, after, before)
     done, lowest, largest, mark = 0, 0, 0, np.int64(2)
     while eliminated < n:
         while head[lowest] < 0:
@@ -301,26 +237,20 @@ def minimum_degree(ptr, idx):
         degree[k] = outer
         mark = _next_mark(mark + largest, largest + n, stamp)
         _scan(begin, end, store, start, n_elem, weight, stamp, degree, mark)
-        outer, eliminated = _update_degrees(
-            k,
-            begin,
-            end,
-            outer,
-            eliminated,
-            store,
-            start,
-            size,
-            n_elem,
-            weight,
-            stamp,
-            mark,
-            degree,
-            after_member,
-            tail,
-            chain,
-            bucket,
-            code,
-        )
+        for q in range(begin, end):
+            i = store[q]
+            d, h = _approximate(i, k, store, start, size, n_elem, weight, stamp, mark)
+            if d == 0:  # nothing outside the pivot's element: eliminate now, without further fill
+                outer += weight[i]
+                eliminated -= weight[i]
+                weight[i] = 0
+                start[i] = -1
+                _adopt(k, i, after_member, tail)
+            else:  # a bucket holds possible twins
+                degree[i] = min(degree[i], d)
+                code[i] = h & (bucket.size - 1)
+                chain[i] = bucket[code[i]]
+                bucket[code[i]] = i
         degree[k] = outer
         largest = max(largest, outer)
         mark = _next_mark(mark + largest, largest + n, stamp)
@@ -330,7 +260,17 @@ def minimum_degree(ptr, idx):
                 first = bucket[code[i]]
                 bucket[code[i]] = -1
                 mark = _merge_twins(first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail)
-        put, lowest = _list_again(begin, end, n - eliminated, outer, lowest, store, weight, degree, head, after, before)
+        put = begin
+        for q in range(begin, end):
+            i = store[q]
+            w = -weight[i]
+            if w > 0:
+                weight[i] = w
+                degree[i] = min(degree[i] + outer - w, n - eliminated - w)
+                store[put] = i
+                put += 1
+                link(i, degree[i], head, after, before)
+                lowest = min(lowest, degree[i])
         size[k] = put - begin
         if fresh:
             used = put

@@ -216,17 +216,17 @@ def state_of(modes, m, walk, x_size):
                 row[j] += weight * modes.storing[before, j, i]
         for j in range(s):
             weight = modes.onto_sources[m, k, j]
+            if weight == 0.0:
+                continue
             size[s + k] += abs(weight) * walk.w_size[j]
-            if before < 0:
-                z[s + k] += weight * walk.w[j]
-                carried += abs(weight) * walk.w_size[j]
-            elif weight != 0.0:
-                # A source whose waveform bends goes on from where it is.
+            step = walk.w[j]
+            if before >= 0:
                 row[j] += weight
-                step = walk.w[j] - walk.z[j]
-                if abs(step) > STATE * walk.w_size[j]:
-                    z[s + k] += weight * step
-                    carried += abs(weight) * walk.w_size[j]
+                step -= walk.z[j]
+            # A source whose waveform bends goes on from where it is.
+            if before < 0 or abs(step) > STATE * walk.w_size[j]:
+                z[s + k] += weight * step
+                carried += abs(weight) * walk.w_size[j]
         if before >= 0:
             for j in range(row.size):
                 z[s + k] += row[j] * walk.z[j]

@@ -157,21 +157,21 @@ class Problem:
     def elements(self) -> Elements:
         """The elements' laws, for the certificate."""
         own, circuit = self.own, self.circuit
-        coils = np.flatnonzero((own.role == Role.INDUCTOR) | (own.role == Role.WINDING))
+        inductors = np.flatnonzero((own.role == Role.INDUCTOR) | (own.role == Role.WINDING))
         capacitors = np.flatnonzero(own.role == Role.CAPACITOR)
-        inductance = np.diag(own.value[coils])
+        inductance = np.diag(own.value[inductors])
         mutual = mutual_inductances(
-            circuit, np.where(np.isin(np.arange(own.role.size), coils), own.value, 0.0), self.couplings
+            circuit, np.where(np.isin(np.arange(own.role.size), inductors), own.value, 0.0), self.couplings
         )
         if mutual is not None:
-            inductance = inductance + mutual[np.ix_(coils, coils)]
+            inductance = inductance + mutual[np.ix_(inductors, inductors)]
         return Elements(
             circuit.names,
             circuit.node_names,
             own.first,
             own.second,
             self.resistors,
-            coils,
+            inductors,
             capacitors,
             self.diodes,
             self.sources,

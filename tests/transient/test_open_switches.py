@@ -19,7 +19,7 @@ from circuitsim.time_domain import run as module
 from circuitsim.time_domain import transient
 from circuitsim.time_domain.proof import Waves
 
-DECK = """source, switch, coil, resistor
+DECK = """source, switch, inductor, resistor
 V1 in 0 10
 S1 in a c 0 sm
 Vc c 0 PULSE(1 0 0.5m 1u 1u 1 2)
@@ -76,8 +76,10 @@ def error_of(seed: int, currents: bool) -> float:
         off = np.maximum(np.abs(np.stack(found, axis=1) - own) - moved, 0.0)
         highest = max(highest, volts)
         # What rounding of the voltages so far makes of an inductor's current, and of 20 V and 0.1 A of the sources.
-        coils = [k for k, name in enumerate(circuit.names) if name[0] == "L"]
-        off[coils, 1] = np.maximum(off[coils, 1] - 1e-15 * highest * time / values[coils].min(initial=np.inf), 0.0)
+        inductors = [k for k, name in enumerate(circuit.names) if name[0] == "L"]
+        off[inductors, 1] = np.maximum(
+            off[inductors, 1] - 1e-15 * highest * time / values[inductors].min(initial=np.inf), 0.0
+        )
         off[(off < np.array([1e-15, 1e-19]))] = 0.0
         worst = max(worst, float((off / np.maximum(scale, 1e-30)).max()))
     return worst
