@@ -32,6 +32,9 @@ OVERDAMPED = 0.05
 """Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
 WORK = 8
 """Products of two numbers that a mode takes, over its elements times its states."""
+ROTATIONS = 10
+"""Products of two numbers by which decaying parts are found, over the cube of the number of states: six sweeps of
+rotations of all pairs of rows."""
 ROOM, LEAST_ROOM = 64, 8
 """Room for modes at first: within the half of what they may take, and at least."""
 MEMORY = 256_000_000
@@ -199,7 +202,8 @@ class Library:
     ) -> tuple[int, int]:
         """Make a mode as number ``at``: the outcome, and how many checks it has."""
         m, n = self.supply.role.size, len(self.system) + self.supply.of.storing.size
-        enter = time_kernel("entered_decays" if self.decaying else "entered", m * (m + WORK * n))
+        work = m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0)
+        enter = time_kernel("entered_decays" if self.decaying else "entered", work)
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
         found: tuple[int, int] = enter(
             self._supplied, conducting, net, shared, shared is not NOTHING, at, modes, *self.pinned[1:]
