@@ -275,6 +275,8 @@ def certify(
     return _certificate(arrays, value, voltages, currents, drops, carried, least, low, tolerance)
 
 
+# A violation without a scale is infinite, also times a scale of zero: the interpreted form would warn.
+@np.errstate(invalid="ignore")
 def _resolved(
     arrays: CircuitArrays,
     value: np.ndarray,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import circuitsim
@@ -162,3 +163,11 @@ def test_a_drop_below_the_resolution_of_a_double_does_not_turn_a_diode_round() -
 def test_a_text_in_place_of_a_circuit_names_the_readers(call: Callable[[str], object]) -> None:
     with pytest.raises(UsageError, match=r"circuitsim\.load\(path\) reads a file, circuitsim\.loads\(text\) a text"):
         call("V1 a 0 1\nR1 a 0 1k")
+
+
+def test_shorts_with_drops_beyond_any_scale_are_judged_without_a_warning() -> None:
+    """Two sources of 0 V with drops of 1e-300 V: infinite beside their scale of zero (a RuntimeWarning is an error)."""
+    arrays = circuitsim.loads("test\nV1 a 0 0\nV2 b 0 0\nR1 a b 1\n").arrays()
+    potentials, drops = np.array([0.0, 1e-300, 2e-300]), np.array([1e-300, 2e-300, -1e-300])
+    found = certify(arrays, arrays.value, potentials, np.zeros(3), drops)
+    assert not found.certified
