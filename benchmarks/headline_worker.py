@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 
 NAMES = {
     "loads": ("circuitsim.loads",),
-    "read_deck": ("circuitsim.read_deck",),
+    "load": ("circuitsim.read_deck", "circuitsim.load"),
     "prepared": ("circuitsim.prepared",),
     "batched": ("circuitsim.batched",),
     "ir_drop": ("circuitsim.ir_drop",),
@@ -257,7 +257,7 @@ def grid(deck: str) -> Action:
 
     def go(_: float) -> dict[str, float]:
         began = time.perf_counter()
-        circuit = public("read_deck")(deck).circuit
+        circuit = public("load")(deck).circuit
         public("ir_drop")(certified(public("prepared")(circuit).solve()))
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}

@@ -125,10 +125,10 @@ class _TrainedCircuit(TrainedModel):
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
         from circuitsim.blocks.circuit import CircuitBlock
         from circuitsim.learning import CrossEntropy, SquaredError
-        from circuitsim.netlist import read_deck
+        from circuitsim.netlist import load
         from circuitsim.netlist.roles import read_roles
 
-        deck = read_deck(_file(path, "trained.cir"))
+        deck = load(_file(path, "trained.cir"))
         roles = read_roles(deck)[0].require()
         self.roles, self.gain = roles, float(options["gain"])
         self.block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])

@@ -240,15 +240,15 @@ def test_how_much_there_is_to_compile(tmp_path: Path) -> None:
 WAVES = """
 import json, sys
 from numba.core.codegen import JITCodeLibrary
-from circuitsim.netlist import read_deck
-from circuitsim.time_domain.deck import run_deck
+from circuitsim.netlist import load
+from circuitsim import transient
 from circuitsim.time_domain.kernels import KERNELS, time_kernel
 
 JITCodeLibrary._optimize_final_module = lambda library: None
 for name in ("advance", "advance_decays", "evaluate_decays"):
     time_kernel._ready[name] = time_kernel.compiled(name)
 for deck in DECKS:
-    run_deck(read_deck(deck))
+    transient(load(deck))
 for name, kernel in time_kernel._compiled.items():
     found = kernel.overloads.values()
     if found:

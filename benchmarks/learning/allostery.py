@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from common import NETLISTS, experiment, machine, train, write
 
-from circuitsim import read_deck
+from circuitsim import load
 from circuitsim.roles import read_roles
 
 METHODS = ("ep", "coupled")
@@ -24,7 +24,7 @@ GOAL = 0.01
 
 def targets(seed: int, folder: Path) -> str:
     """A file of data for one seed: three voltages within ±0.2 V for a drive of 1 V."""
-    roles, _ = read_roles(read_deck(NETLISTS / "learn-allostery.cir"))
+    roles, _ = read_roles(load(NETLISTS / "learn-allostery.cir"))
     wanted = np.random.default_rng((seed, 9)).uniform(-0.2, 0.2, len(roles.outputs))
     path = folder / f"targets-{seed}.csv"
     names = ",".join(f'"{name}"' for name in roles.output_names)

@@ -45,13 +45,13 @@ def parts(y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
 
 def run(name: str, seed: int) -> dict[str, float]:
     """Accuracies of the three models on what was held out, for one seed."""
-    from circuitsim import read_deck
+    from circuitsim import load
     from circuitsim.datasets.samples import bundled
     from circuitsim.roles import read_roles
 
     options = dict(TASKS[name])
     hidden, count = options.pop("hidden"), options.pop("held_out")
-    roles, _ = read_roles(read_deck(NETLISTS / f"learn-{name}.cir"))
+    roles, _ = read_roles(load(NETLISTS / f"learn-{name}.cir"))
     samples = bundled(name, roles)
     cut = parts(samples.y, np.random.default_rng((seed, 5)))
     found = [one_part(name, seed, samples, held, options, hidden) for held in cut[:count]]

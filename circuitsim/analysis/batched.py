@@ -19,6 +19,7 @@ from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.single import unpack
 from circuitsim.errors import TopologyError
+from circuitsim.netlist.deck import warn_of_switches
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled_batch import ControlledBatch
@@ -50,6 +51,7 @@ def batched(
     TopologyError
         Unknown names; inputs that are not sources; a circuit with amplifiers.
     """
+    warn_of_switches(circuit)
     if circuit.devices:
         expansion = expanded(circuit)
         return ExpandedBatch(circuit, expansion, with_tangents(circuit, expansion, inputs, outputs, tolerance))

@@ -23,6 +23,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.netlist.deck import warn_of_switches
 from circuitsim.program.components import component_labels
 
 NEAR = 1e-12
@@ -93,6 +94,7 @@ def curve(
     UsageError
         No two different nodes of the circuit, no voltages, or elements that a controlled source needs.
     """
+    warn_of_switches(circuit)
     ends = [circuit.node_index(node) for node in between]
     if ends[0] == ends[1]:
         raise UsageError(f"a curve needs two different nodes, not {between[0]} and {between[1]}")

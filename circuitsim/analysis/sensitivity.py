@@ -17,11 +17,12 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.requests import outputs_of
 
 if TYPE_CHECKING:
     import pandas
 
-    from circuitsim.netlist.deck import Deck
 
 EQUAL = 1e-9
 """Largest difference of the one-sided derivatives, of the larger, at which they count as one."""
@@ -166,7 +167,7 @@ class Sensitivity:
 
 
 def sensitivity(
-    source: Circuit | Deck | OperatingPoint, outputs: str | Sequence[str], tolerance: float = TOLERANCE
+    source: Circuit | Deck | OperatingPoint, outputs: str | Sequence[str] = (), tolerance: float = TOLERANCE
 ) -> Sensitivity:
     """Derivatives of voltages, currents and powers by all element values and device parameters.
 
@@ -174,8 +175,8 @@ def sensitivity(
     ----------
     source : Circuit, Deck or OperatingPoint
         A circuit is solved first.
-    outputs : str or sequence of str
-        Quantities: ``"v(out) v(a,b) i(R1) p(R1)"``.
+    outputs : str or sequence of str, optional
+        Quantities: ``"v(out) v(a,b) i(R1) p(R1)"``; without them those of a deck's ``.sens``.
     tolerance : float
         As for `circuitsim.solve`.
 
@@ -205,7 +206,8 @@ def sensitivity(
     (0.75, -1.875)
     """
     point = source if isinstance(source, OperatingPoint) else _solved(source, tolerance)
-    probes = [_linear(probe) for probe in parse_probes(_text(outputs), point.circuit)]
+    text = _text(outputs) or (outputs_of(source) if isinstance(source, Deck) else "")
+    probes = [_linear(probe) for probe in parse_probes(text, point.circuit)]
     if not probes:
         raise UsageError("no output: name at least one, for instance v(out)")
     return derivatives(point, probes, dependencies(point))

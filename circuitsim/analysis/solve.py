@@ -25,6 +25,7 @@ from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
+from circuitsim.netlist.deck import warn_of_time
 from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
@@ -171,15 +172,15 @@ class Prepared:
 
 
 @overload
-def prepared(
-    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded: ...
+def prepared(  # type: ignore[overload-overlap]
+    circuit: Deck, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched: ...
 
 
 @overload
 def prepared(
-    circuit: Deck, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched: ...
+    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded: ...
 
 
 def prepared(
@@ -293,6 +294,7 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
     TopologyError
         A circuit without elements; an unknown solver.
     """
+    warn_of_time(circuit)
     return as_read(circuit, solver, tolerance).solve()
 
 

@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import PARAMETER, TEMPERATURE, TIME, Combinations
+from circuitsim.analysis.sweep_axes import Combinations
 from circuitsim.analysis.sweep_points import Block, Job, Rows, Solved, blocks, decoded, encoded, solve_block
 from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import Problem, UsageError
+from circuitsim.netlist.deck import Deck, warn_of_time
+from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, ranges_of
+from circuitsim.netlist.transient import memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-    from circuitsim.netlist.deck import Deck
 
 MAX_POINTS = 1_000_000
 MAX_VALUES = 50_000_000
@@ -30,7 +31,7 @@ MAX_VALUES = 50_000_000
 
 def sweep(
     source: Circuit | Deck,
-    vary: Mapping[str | tuple[str, ...], Sequence[Any]],
+    vary: Mapping[str | tuple[str, ...], Sequence[Any]] | None = None,
     columns: str | Sequence[str] | None = None,
     solver: str = "auto",
     tolerance: float = TOLERANCE,
@@ -38,6 +39,7 @@ def sweep(
     workers: int | None = 1,
     executor: Executor | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    **values: Sequence[Any],
 ) -> Sweep:
     """Operating points at all combinations of the varied values.
 
@@ -45,13 +47,15 @@ def sweep(
     ----------
     source : Circuit or Deck
         A deck also lets its parameters vary.
-    vary : dict of str to sequence of float
-        Values by element name (of a deck: those of its card, of which ``m=`` and temperature make the element's), by
+    vary : dict of str to sequence of float, optional
+        Without it and ``values``: what a deck's ``.dc``, ``.step`` and ``.temp`` cards vary. Values by element name (of
+        a deck: those of its card, of which ``m=`` and temperature make the element's), by
         device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
         element has the name too), of its temperature (``temp``, °C), or of the time (``time``, s) at which its sources
         are taken. A tuple of names takes rows of one value for each. The first runs fastest, as in ``.dc``.
     columns : str or sequence of str, optional
-        What to keep, as in ``.print``: ``"v(out) v(a,b) i(R1) p(R1)"``. By default all node potentials and currents.
+        What to keep: ``"v(out) v(a,b) i(R1) p(R1)"``; by default what a deck's ``.print`` names, else all node voltages
+        and currents.
     solver, tolerance
         As for `circuitsim.solve`.
     progress : callable, optional
@@ -63,6 +67,8 @@ def sweep(
         Where the tasks run, in place of ``workers``.
     checkpoint : path, optional
         A folder for finished blocks of rows: the same call goes on after them.
+    **values : sequence of float
+        More of ``vary``, by names that Python can write: ``sweep(circuit, V1=[0, 5])``.
 
     Returns
     -------
@@ -83,14 +89,24 @@ def sweep(
     >>> c.voltage_source("V1", "in", "0", 1.0)
     >>> c.diode("D1", "in", "out")
     >>> c.resistor("R1", "out", "0", 1e3)
-    >>> sweep(c, {"V1": [-1.0, 0.0, 2.0]}, "v(out)")["v(out)"].tolist()
+    >>> sweep(c, columns="v(out)", V1=[-1.0, 0.0, 2.0])["v(out)"].tolist()
     [0.0, 0.0, 2.0]
     """
     circuit = circuit_of(source)
-    grid = Combinations.of(vary, source)
+    asked: Vary = dict(vary or {})
+    asked.update(values)
+    if not asked and isinstance(source, Deck):
+        asked = ranges_of(source)
+        if TIME in asked and memory(circuit):
+            raise UsageError("the deck's .tran runs over time: use circuitsim.transient, or transient_sweep for .step")
+    if TIME not in asked:
+        warn_of_time(source)
+    if columns is None and isinstance(source, Deck):
+        columns = columns_of(source, OVER_TIME if TIME in asked else STEADY)
+    grid = Combinations.of(asked, source)
     axes, points = grid.axes, grid.points
-    if isinstance(source, Circuit) and source.dynamics is not None:
-        source.dynamics.check_changes([axis.name for axis in axes])
+    if not isinstance(source, Deck) and circuit.dynamics is not None:
+        circuit.dynamics.check_changes([axis.name for axis in axes])
     probes = _probes(columns, source)
     if points > MAX_POINTS or points * len(probes) > MAX_VALUES:
         raise UsageError(
@@ -155,4 +171,4 @@ def _solved(
     return Solved(np.concatenate(tables, axis=1), failures, [*warnings.values()])
 
 
-__all__ = ["MAX_POINTS", "MAX_VALUES", "PARAMETER", "TEMPERATURE", "TIME", "Failure", "Sweep", "sweep"]
+__all__ = ["MAX_POINTS", "MAX_VALUES", "Failure", "Sweep", "sweep"]

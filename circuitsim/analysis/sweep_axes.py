@@ -12,20 +12,12 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.columns import checked_value
 from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.requests import PARAMETER, TEMPERATURE, TIME
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.functional import FollowingSources
     from circuitsim.netlist.waveform import Grid
-
-PARAMETER = "param:"
-"""Prefix of a swept name that is a parameter of the deck although an element is called the same."""
-
-TEMPERATURE = "temp"
-"""Swept name of a deck's temperature (°C), where no parameter and no element is called the same."""
-
-TIME = "time"
-"""Swept name of the time (s) at which the sources of a deck are taken, likewise."""
 
 SHOWN = 8
 """Names that an error about an unknown one lists."""
@@ -101,7 +93,7 @@ def group(names: str | tuple[str, ...], values: Sequence[Any], source: Circuit |
 
 def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
     """The values of one name, checked before anything is solved."""
-    circuit, known = (source, {}) if isinstance(source, Circuit) else (source.circuit, source.parameters)
+    circuit, known = source, source.parameters if isinstance(source, Deck) else {}
     bare = name.removeprefix(PARAMETER)
     column = np.array([float(value) for value in values])
     place = circuit.device_parameter(bare) if bare == name else None
@@ -121,11 +113,11 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
     if bare.lower() in parameters:
         own = parameters[bare.lower()]
         return Axis(PARAMETER + own if own in circuit else own, own, "", Sort.PARAMETER, column)
-    if ":" in bare and not isinstance(source, Circuit) and source.has_parameter(bare):
+    if ":" in bare and isinstance(source, Deck) and source.has_parameter(bare):
         return Axis(bare, bare, "", Sort.PARAMETER, column)
-    if name.lower() == TEMPERATURE and not isinstance(source, Circuit):
+    if name.lower() == TEMPERATURE and isinstance(source, Deck):
         return Axis(TEMPERATURE, TEMPERATURE, "°C", Sort.TEMPERATURE, column)
-    if name.lower() == TIME and not isinstance(source, Circuit):
+    if name.lower() == TIME and isinstance(source, Deck):
         return Axis(TIME, TIME, "s", Sort.TIME, column, _grid(values, column))
     raise UsageError(_unknown(bare, [*circuit.names[:5000], *known]))
 
@@ -170,9 +162,7 @@ def elaborated(
     source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float]
 ) -> tuple[Circuit, FollowingSources | None]:
     """The circuit of a deck with these parameters and this temperature, and the sources that follow others."""
-    if isinstance(source, Circuit):
-        return source, None
-    return source.elaborate_with_sources(*of_deck(axes, setting))
+    return source.elaborate_with_sources(*of_deck(axes, setting)) if isinstance(source, Deck) else (source, None)
 
 
 def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, float], float | None]:

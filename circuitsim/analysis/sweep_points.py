@@ -14,6 +14,7 @@ from circuitsim.analysis.sweep_result import Failure
 from circuitsim.analysis.switched import prepared_switched
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
+from circuitsim.netlist.deck import Deck
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.analysis.solve import Prepared
     from circuitsim.analysis.switched import PreparedSwitched
-    from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.functional import FollowingSources
 
     Ready: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched
@@ -56,9 +56,7 @@ class Job(NamedTuple):
     def follows_branch(self) -> bool:
         """Whether a row starts at the operating point of the row before: controlled sources or switches are there."""
         source = self.source
-        if isinstance(source, Circuit):
-            return bool(source.laws)
-        return bool(source.following.switches or source.all_controlled()[0].laws)
+        return bool(source.laws or (isinstance(source, Deck) and source.following.switches))
 
 
 class Block(NamedTuple):

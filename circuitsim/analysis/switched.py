@@ -190,11 +190,10 @@ def at_frequencies(
     UsageError
         A formula that is not linearised.
     """
-    dynamics = circuit.dynamics
+    own, dynamics = circuit_at_operating_point(circuit, changed=None), circuit.dynamics
     if dynamics is None:
-        return circuit, couplings
-    dynamics.check_changes(None)
-    return with_switches_set(circuit.carrying(None), dynamics), dynamics.coupled(couplings)
+        return own, couplings
+    return with_switches_set(own.carrying(None), dynamics), dynamics.coupled(couplings)
 
 
 def with_switches_set(circuit: Circuit, following: FollowingSources, tolerance: float = TOLERANCE) -> Circuit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import DependsOn, Numbers
@@ -15,9 +15,8 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.requests import transfers_of
 
 TEST = "i_output_test"
 """Name of the source of 0 A across the output; with more underscores where the circuit has the name."""
@@ -84,23 +83,25 @@ class Transfer(NamedTuple):
         return found
 
 
-def transfer_function(source: Circuit | Deck, output: str, input_source: str, tolerance: float = TOLERANCE) -> Transfer:
+def transfer_function(
+    source: Circuit | Deck, output: str | None = None, input_source: str | None = None, tolerance: float = TOLERANCE
+) -> Transfer:
     """Gain, input and output resistance for small changes of a source, as ``.tf`` has them.
 
     Parameters
     ----------
     source : Circuit or Deck
-    output : str
+    output : str, optional
         ``v(out)``, ``v(a,b)`` or ``i(V2)``, the current of a voltage source.
-    input_source : str
-        An independent source.
+    input_source : str, optional
+        An independent source. Without output and source those of a deck's ``.tf`` card.
     tolerance : float
         As for `circuitsim.solve`.
 
     Raises
     ------
     UsageError
-        Another output; no such source.
+        Another output; no such source; neither, and no ``.tf`` card or several.
 
     Examples
     --------
@@ -114,6 +115,11 @@ def transfer_function(source: Circuit | Deck, output: str, input_source: str, to
     >>> tf.gain.value, round(tf.input_resistance.value, 6), round(tf.output_resistance.value, 6)
     (0.75, 4000.0, 750.0)
     """
+    if output is None or input_source is None:
+        stated = transfers_of(source) if isinstance(source, Deck) else []
+        if len(stated) != 1 or output is not input_source:
+            raise UsageError("a transfer function has an output and a source, for instance v(out) and V1")
+        [(output, input_source)] = stated
     circuit = circuit_at_operating_point(source, tolerance, [input_source])
     probe, k = output_and_input(circuit, output, input_source)
     kind = circuit.arrays().kind

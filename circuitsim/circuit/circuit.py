@@ -346,10 +346,14 @@ class Circuit(ElementTable):
     def _sharing(self) -> Circuit:
         """A copy of this circuit that has yet to get its values."""
         copy = Circuit(self.title)
-        self._lent = True
-        copy.__dict__.update(self.__dict__)
-        copy._arrays = copy._index = copy._node_index = None
+        copy._share(self)
         return copy
+
+    def _share(self, other: Circuit) -> None:
+        """Take everything from another circuit, whose columns serve both until one of them grows."""
+        other._lent = True
+        self.__dict__.update((name, other.__dict__[name]) for name in Circuit().__dict__)
+        self._arrays = self._index = self._node_index = None
 
     def column(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
         """Values of all elements as a float array (m,).
@@ -419,4 +423,5 @@ class Circuit(ElementTable):
     def __repr__(self) -> str:
         nodes = len(self._node_names) - (not self.grounded)
         kinds = ", ".join(f"{n} {letter}" for letter, n in self.count().items())
-        return f"Circuit({self.title!r}: {nodes} nodes, {len(self)} elements" + (f": {kinds})" if kinds else ")")
+        counted = f"{nodes} nodes, {len(self)} elements" + (f": {kinds}" if kinds else "")
+        return f"{type(self).__name__}({self.title!r}: {counted})"

@@ -23,10 +23,8 @@ def circuit_of(source: Circuit | OfCircuit) -> Circuit:
     UsageError
         A text, a path or anything else without a circuit.
     """
-    if isinstance(source, Circuit):
-        return source
-    circuit = getattr(source, "operating_circuit", None)
-    circuit = getattr(source, "circuit", None) if circuit is None else circuit
+    circuit = getattr(source, "operating_circuit", source)
+    circuit = circuit if isinstance(circuit, Circuit) else getattr(source, "circuit", None)
     if not isinstance(circuit, Circuit):
         raise UsageError(
             f"a circuit or a deck is needed, not {type(source).__name__}: circuitsim.load(path) reads a file, "

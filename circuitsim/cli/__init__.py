@@ -14,10 +14,11 @@ from typing import Any, NoReturn
 from circuitsim._version import __version__
 from circuitsim.cli.output import choose_format
 from circuitsim.cli.streams import WHEN, colour_asked, escaping_streams
-from circuitsim.errors import CircuitError, NetlistError, UsageError
+from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageError
 
 # Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("circuitsim.cli.run", "every analysis that a deck asks for"),
     "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
     "check": ("circuitsim.cli.check", "every problem of a deck at once, and a report of its structure"),
     "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
@@ -213,10 +214,12 @@ def _carried_out(args: argparse.Namespace) -> int:
     import contextlib
     import io
     import time
+    import warnings
 
     begun = time.monotonic()
     loudness = contextlib.redirect_stderr(io.StringIO()) if args.quiet else contextlib.nullcontext()
-    with loudness:
+    with loudness, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeckWarning)  # commands print them
         code = int(args.run(args))
     if args.verbose:
         print(f"time {time.monotonic() - begun:.2f} s{_memory()}", file=sys.stderr)

@@ -68,21 +68,21 @@ def run(args: argparse.Namespace) -> int:
 
     check_targets(args)
     deck = read(args)
-    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ("ac", "amplitude", "coupled", "tran"))
+    report(w for w in deck.notes if w.kind not in ("ac", "amplitude", "coupled", "tran"))
     note_steps(deck, "ac")
     if args.poles:
         return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.cli.sweep import printed
     from circuitsim.formats.table import table_text
-    from circuitsim.small_signal.deck import run_deck
+    from circuitsim.netlist.requests import columns_of
+    from circuitsim.small_signal import ac
     from circuitsim.small_signal.table import response_table
 
-    columns = args.columns or _amplitudes(printed(deck, ("ac",))) or _all(deck)
+    columns = args.columns or _amplitudes(columns_of(deck, ("ac",))) or _all(deck)
     probes = parse_probes(columns, deck.operating_circuit)
     over = parse_probes(args.over, deck.operating_circuit)[0] if args.over else None
     sources = dict(_source(text) for text in args.source) or None
-    found = run_deck(deck, _frequencies(args), sources, args.tolerance)
+    found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table = response_table(found, probes, over)  # type: ignore[arg-type]
     if args.format == "raw":
@@ -102,7 +102,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:
-    from circuitsim.analysis.switched import circuit_at_operating_point
     from circuitsim.formats.table import table_text
     from circuitsim.small_signal import poles
     from circuitsim.small_signal.table import poles_table
@@ -111,7 +110,7 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
         raise UsageError("--plot draws responses; leave out --poles")
     if args.format == "raw":
         raise UsageError("a rawfile holds responses: leave out --poles, or choose another --format")
-    found = poles(circuit_at_operating_point(deck, changed=None), deck.following.couplings)
+    found = poles(deck)
     _warn(found.kinks)
     proof = {"stable": found.stable, "stability": found.stability, "rounding": found.rounding}
     text = table_text(poles_table(found), args.format, proof)

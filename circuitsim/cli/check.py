@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.inspection import inspect_circuit
 
     found = inspect_circuit(deck.operating_circuit)
-    said = [*deck.problems, *deck.notes, *notes, *_asked_wrongly(deck), *found.lints]
+    said = [*deck.notes, *notes, *_asked_wrongly(deck), *found.lints]
     problems = [(severity(p), p) for p in _once(said)]
     if found.contradiction is not None:
         problems.append(("error", _as_problem(found.contradiction)))

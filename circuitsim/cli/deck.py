@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.errors import DeckWarning, Problem, UsageError
+from circuitsim.errors import Problem, UsageError
 
 if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
@@ -75,7 +74,7 @@ def read(args: argparse.Namespace) -> Deck:
     """
     import os
 
-    from circuitsim.netlist import read_deck
+    from circuitsim.netlist import load
 
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
@@ -85,9 +84,7 @@ def read(args: argparse.Namespace) -> Deck:
     search = [*args.search, *filter(None, os.environ.get("CIRCUITSIM_LIB_PATH", "").split(os.pathsep))]
     check_folders(args.search, "-I")
     options = (tuple(args.allow_include), not args.no_title, tuple(args.lib), search)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeckWarning)  # commands print them
-        return read_deck(args.deck, *options)
+    return load(args.deck, *options)
 
 
 def roles_of(deck: Deck) -> tuple[Roles | None, tuple[Problem, ...]]:

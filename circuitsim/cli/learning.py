@@ -138,7 +138,7 @@ def setting_of(options: Mapping[str, Any]) -> Setting:
         rng = np.random.default_rng((options["seed"], 3))
         block = CircuitBlock(scattered(block, options["scatter"], rng), roles, options["tolerance"])
     loss = _loss(options, block, samples)
-    return Setting(block, roles, samples, loss, [*deck.problems, *deck.notes, *notes])
+    return Setting(block, roles, samples, loss, [*deck.notes, *notes])
 
 
 def amplified(samples: Samples, gain: float) -> Samples:

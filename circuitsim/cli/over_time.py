@@ -58,7 +58,7 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     """The deck, and the columns that are asked for."""
     from circuitsim.analysis.probes import all_probes, parse_probes
-    from circuitsim.cli.sweep import OVER_TIME, printed
+    from circuitsim.netlist.requests import OVER_TIME, columns_of
 
     if args.format == "raw" and (args.events or args.measure or args.fourier):
         raise UsageError(
@@ -69,13 +69,13 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     check_targets(args)
     deck = read(args)
     report_over_time(deck)
-    columns = args.columns or printed(deck, OVER_TIME)
+    columns = args.columns or columns_of(deck, OVER_TIME)
     return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]
 
 
 def report_over_time(deck: Deck) -> None:
     """Print the warnings and notes of a deck that hold over time."""
-    report(w for w in [*deck.problems, *deck.notes] if w.kind not in ELSEWHERE and not acts_over_time(w))
+    report(w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w))
 
 
 def lower_names(deck: Deck) -> dict[str, float]:

@@ -75,7 +75,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
     from circuitsim import report as parts
     from circuitsim.analysis import solve
 
-    problems: list[Problem] = [*deck.problems, *deck.notes]
+    problems: list[Problem] = [*deck.notes]
     body, code = [], 0
     try:
         point = solve(deck, solver=args.solver, tolerance=args.tolerance)
@@ -95,24 +95,24 @@ def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
     """What the deck's own analyses give beside the operating point."""
     from circuitsim import report as parts
     from circuitsim.analysis import sweep
-    from circuitsim.cli.sweep import OVER_TIME, STEADY, TIME, asked_of, printed
     from circuitsim.netlist.deck import Transient
+    from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, columns_of, ranges_of
     from circuitsim.netlist.transient import memory
 
     if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.operating_circuit):
-        from circuitsim.time_domain.deck import run_deck
+        from circuitsim.time_domain import transient
 
         try:
-            return [parts.waveforms(run_deck(deck, None, None, None, args.tolerance))]
+            return [parts.waveforms(transient(deck, tolerance=args.tolerance))]
         except CircuitError as error:
             return [f"<p>Not run over time: {_plain(error)}</p>"]
     try:
-        asked = asked_of(deck)
+        asked = ranges_of(deck)
     except UsageError:
         return []  # nothing is swept
     try:
         kinds = OVER_TIME if TIME in asked else STEADY
-        found = sweep(deck, asked, printed(deck, kinds), args.solver, args.tolerance, _limited)
+        found = sweep(deck, asked, columns_of(deck, kinds), args.solver, args.tolerance, _limited)
     except CircuitError as error:
         return [f"<p>No sweep: {_plain(error)}</p>"]
     return [parts.sweep(found)]
@@ -153,9 +153,9 @@ def _of_run(path: str, capacitance: str | None) -> str:
     body = [parts.history(history, options)]
     if (directory.path / "trained.cir").is_file():
         from circuitsim.analysis import solve
-        from circuitsim.netlist import read_deck
+        from circuitsim.netlist import load
 
-        deck = read_deck(directory.path / "trained.cir")
+        deck = load(directory.path / "trained.cir")
         body.append(parts.operating_point(solve(deck)))
         if capacitance is not None:
             body.append(_settling(deck, options, capacitance))

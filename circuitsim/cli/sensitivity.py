@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.top is not None and args.top < 0:
         raise UsageError(f"--top must be at least 0, not {args.top}")
     deck = read(args)
-    report([*deck.problems, *deck.notes])
+    report(deck.notes)
     outputs, pairs = asked(deck, args.observe, args.input)
     transfers = [transfer_function(deck, output, source, args.tolerance) for output, source in pairs]
     found = sensitivity(deck, outputs, args.tolerance) if outputs else None
@@ -74,13 +74,12 @@ def run(args: argparse.Namespace) -> int:
 def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, list[tuple[str, str]]]:
     """Outputs of the derivatives, and pairs of output and source of transfer functions."""
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
+    from circuitsim.netlist.requests import outputs_of, transfers_of
 
-    requests = [word for a in deck.analyses if isinstance(a, SensitivityRequest) for word in a.outputs]
-    outputs = observe or " ".join(requests)
+    outputs = observe or outputs_of(deck)
     if source is not None and outputs:
         return outputs, [(str(probe), source) for probe in parse_probes(outputs, deck.operating_circuit)]
-    pairs = [] if observe else [(a.output, a.source) for a in deck.analyses if isinstance(a, TransferRequest)]
+    pairs = [] if observe else transfers_of(deck)
     if source is not None or not (outputs or pairs):
         raise UsageError("no output: the deck has no .sens and no .tf; give --observe, for instance --observe 'v(out)'")
     return outputs, pairs

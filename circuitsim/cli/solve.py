@@ -76,13 +76,13 @@ def run(args: argparse.Namespace) -> int:
     try:
         point = as_read(deck, args.solver, args.tolerance).solve(start=start)
     except CircuitError as error:
-        report([*deck.problems, *deck.notes])
+        report(deck.notes)
         if error.exit_code == 3 and args.format == "json":
             from circuitsim.formats.strict_json import dumps
 
             deliver(dumps(failure(error, circuit)), args.output)
         raise
-    report([*deck.problems, *deck.notes, *point.warnings])
+    report([*deck.notes, *point.warnings])
     asked = dict.fromkeys(word for analysis in deck.analyses if (word := sweeping(analysis, circuit)))
     if asked:
         print(f"note: run by circuitsim sweep {args.deck}: {', '.join(asked)}", file=sys.stderr)

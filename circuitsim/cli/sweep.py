@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
@@ -13,14 +13,12 @@ from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.netlist.deck import DcSweep, Transient
+from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, ranges_of, steps_of
 
 if TYPE_CHECKING:
     from circuitsim.analysis import Sweep
-    from circuitsim.netlist.deck import DcRange, DcSweep, Deck, TableRange, Transient
-    from circuitsim.netlist.transient import OutputTimes
-
-Vary = dict[str | tuple[str, ...], Sequence[Any]]
-Card = TypeVar("Card", "DcSweep", "Transient")
+    from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
 Without --vary the sweep is the deck's: .dc or .tran, inside .step cards and a .temp with several values. With --vary
@@ -42,11 +40,6 @@ examples:
   circuitsim sweep my.cir --format raw --output my.raw      for ngspice's load, or spicelib's RawRead
   circuitsim sweep my.cir --vary R1=1k:100k:10 --workers 2 --checkpoint run > my.csv
 """
-
-PARAMETER, TEMPERATURE, TIME = "param:", "temp", "time"
-STEADY, OVER_TIME = ("", "dc", "op"), ("", "tran")
-"""Analyses that output cards may name."""
-"""Names of `circuitsim.analysis.sweep`, whose import takes time (a test holds them equal)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,14 +80,16 @@ def run(args: argparse.Namespace) -> int:
     deck = read(args)
     if not vary and runs_over_time(deck):
         return _over_time(args, deck)
-    report([*deck.problems, *deck.notes])
-    asked = vary or asked_of(deck)
-    columns = args.columns or printed(deck, OVER_TIME if TIME in asked else STEADY)
+    report(deck.notes)
+    asked = vary or ranges_of(deck)
+    for card in [] if vary or TIME in asked else [card for card in deck.analyses if isinstance(card, Transient)]:
+        print(f"note: .tran (line {card.location.line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
+    columns = args.columns or columns_of(deck, OVER_TIME if TIME in asked else STEADY)
     with LateProgress("sweep") as line, workers_of(args.workers, args.dask) as (workers, executor):
         found = sweep(
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
-    report(w for w in found.warnings if w not in deck.problems and w not in deck.notes)
+    report(w for w in found.warnings if w not in deck.notes)
     deliver(formatted(found, args.format), args.output)
     if args.plot:
         from circuitsim.plotting import plot_sweep
@@ -107,7 +102,6 @@ def run(args: argparse.Namespace) -> int:
 
 def runs_over_time(deck: Deck) -> bool:
     """Whether the deck's sweep is its ``.tran`` card, of a circuit that stores energy."""
-    from circuitsim.netlist.deck import DcSweep, Transient
     from circuitsim.netlist.transient import memory
 
     sweeps = [card for card in deck.analyses if isinstance(card, DcSweep)]
@@ -124,7 +118,7 @@ def _over_time(args: argparse.Namespace, deck: Deck) -> int:
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
-    return run_all(args, deck, steps_of(deck), Shown(args.columns or printed(deck, OVER_TIME)))
+    return run_all(args, deck, steps_of(deck), Shown(args.columns or columns_of(deck, OVER_TIME)))
 
 
 def _failed(found: Sweep) -> ConvergenceError:
@@ -178,78 +172,10 @@ def _values(text: str) -> tuple[float, ...]:
     return tuple(points(*parts))
 
 
-def asked_of(deck: Deck) -> Vary:
-    """What the deck's own ``.dc``, ``.tran`` and ``.step`` vary; ``.dc`` or else ``.tran`` runs inside ``.step``."""
-    from circuitsim.netlist.deck import DcSweep, Transient
-
-    dc = _only([analysis for analysis in deck.analyses if isinstance(analysis, DcSweep)], ".dc")
-    tran = _only([analysis for analysis in deck.analyses if isinstance(analysis, Transient)], ".tran")
-    if dc and tran:
-        line = tran[0].location.line
-        print(f"note: .tran (line {line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
-    asked: Vary = dict(_varied(r) for analysis in dc for r in analysis.sweeps)
-    if tran and not dc:
-        asked[TIME] = _times(deck, tran[0])
-    steps = steps_of(deck)
-    if not asked and not steps:
-        raise UsageError(
-            "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1"
-        )
-    return asked | steps
-
-
-def steps_of(deck: Deck) -> Vary:
-    """What the deck's ``.step`` cards vary, and a ``.temp`` of several values."""
-    from circuitsim.netlist.deck import Step, Temperature
-
-    steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
-    steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
-    return dict(steps)
-
-
 def note_steps(deck: Deck, analysis: str) -> None:
     """Say that an analysis of one circuit leaves ``.step`` out."""
     if steps_of(deck):
         print(f"note: {analysis} is of the circuit as the cards have it: .step and .temp are left out", file=sys.stderr)
-
-
-def _only(found: list[Card], word: str) -> list[Card]:
-    """``found``, if it is one card or none."""
-    if len(found) > 1:
-        lines = " and ".join(str(analysis.location.line) for analysis in found)
-        raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); leave one, or give --vary")
-    return found
-
-
-def _times(deck: Deck, card: Transient) -> OutputTimes:
-    """The times of ``.tran``."""
-    from circuitsim.netlist.transient import output_times
-
-    return output_times(card, deck.following.waves.values())
-
-
-def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequence[Any]]:
-    """The name or names that a range varies, and their values."""
-    from circuitsim.netlist.deck import TableRange, Target
-
-    if isinstance(found, TableRange):
-        columns = [_varied(column) for column in found.ranges]
-        names = [(name,) if isinstance(name, str) else name for name, _ in columns]
-        rows = zip(*(values if isinstance(name, tuple) else [(v,) for v in values] for name, values in columns))
-        return tuple(n for own in names for n in own), [tuple(v for own in row for v in own) for row in rows]
-    if found.elements:
-        return found.elements, [(value,) * len(found.elements) for value in found.values]
-    name = {Target.PARAMETER: PARAMETER + found.name, Target.TEMPERATURE: TEMPERATURE}.get(found.target, found.name)
-    return name, found.values
-
-
-def printed(deck: Deck, kinds: tuple[str, ...]) -> str | None:
-    """The columns that ``.print``, ``.plot`` and ``.save`` name for analyses of these kinds; None for all."""
-    from circuitsim.netlist.deck import Output
-
-    cards = [card for card in deck.analyses if isinstance(card, Output) and card.requests]
-    words = [word for card in cards if card.analysis in kinds for word in card.requests]
-    return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
 
 
 def as_raw(found: Sweep) -> str:

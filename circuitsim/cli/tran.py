@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, report
 from circuitsim.cli.options import spice_number
@@ -13,9 +13,10 @@ from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested,
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_method
 from circuitsim.cli.stepped import Shown, run_all
-from circuitsim.cli.sweep import add_vary, note_steps, steps_of, varied
+from circuitsim.cli.sweep import add_vary, note_steps, varied
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
+from circuitsim.netlist.requests import steps_of
 
 if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe
@@ -85,8 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
-    from circuitsim.time_domain import ImplicitResult, TransientResult
-    from circuitsim.time_domain.deck import fourier_requested, requested, run_setting, setting
+    from circuitsim.time_domain import ImplicitResult, TransientResult, transient
+    from circuitsim.time_domain.deck import fourier_requested, requested, setting
     from circuitsim.time_domain.measure import check_measurements
 
     check_steady(args)
@@ -113,7 +114,9 @@ def run(args: argparse.Namespace) -> int:
             accuracy=args.accuracy,
         )
     line = LateProgress("tran")
-    own, names = setting(deck, step, stop, initial_values(args.initial)), lower_names(deck)
+    options: dict[str, Any] = {"stop": stop, "step": step, "initial": initial_values(args.initial)}
+    own, names = setting(deck, **options), lower_names(deck)
+    options |= {"tolerance": args.tolerance, "method": args.method, "accuracy": args.accuracy}
     harmonics = harmonics_requested(args, deck, own.grid.stop)
     span = own.begin, own.grid.stop
     wanted, outside = answerable(own.circuit, span, requested(deck), names)
@@ -121,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     check_measurements(own.circuit, span, wanted, names)
     with Interrupt() as interrupt:
         try:
-            found = run_setting(own, args.tolerance, interrupt.watch(line), args.method, args.accuracy)
+            found = transient(deck, **options, progress=interrupt.watch(line))
         except CircuitError as error:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
@@ -159,14 +162,16 @@ def check_steady(args: argparse.Namespace) -> None:
 
 def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Formula]) -> int:
     """Find the periodic steady state and print one period of it."""
-    from circuitsim.time_domain.deck import steady_deck
+    from circuitsim.time_domain import steady_state
 
     note_steps(deck, "--steady")
     harmonics = harmonics_requested(args, deck, None)
     initial, period = initial_values(args.initial), positive_time("--period", args.period)
     points = 1001 if args.points is None else args.points
     with LateProgress("steady") as line:
-        found = steady_deck(deck, period, initial, points, args.tolerance, line.update)
+        found = steady_state(
+            deck, period=period, initial=initial, points=points, tolerance=args.tolerance, progress=line.update
+        )
     own = found.shooting
     multipliers = [[float(value.real), float(value.imag)] for value in own.multipliers]
     more = {"shooting": own._asdict() | {"multipliers": multipliers}}

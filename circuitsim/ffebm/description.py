@@ -113,7 +113,7 @@ def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
 
 def _circuit(options: dict[str, Any]) -> Any:
     from circuitsim.blocks.circuit import CircuitBlock
-    from circuitsim.netlist import read_deck_text
+    from circuitsim.netlist import loads
     from circuitsim.netlist.roles import read_roles
 
     text = options.pop("deck", None)
@@ -122,7 +122,7 @@ def _circuit(options: dict[str, Any]) -> Any:
         raise UsageError(
             f"a circuit is described by deck (its text) and tolerance, not {', '.join(options) or 'nothing'}"
         )
-    deck = read_deck_text(text)
+    deck = loads(text)
     roles, _ = read_roles(deck)
     circuit, _ = deck.where_change(None)
     return CircuitBlock(circuit, roles) if tolerance is None else CircuitBlock(circuit, roles, float(tolerance))

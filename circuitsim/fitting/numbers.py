@@ -12,7 +12,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, Transient
 from circuitsim.netlist.roles import Roles
 from circuitsim.netlist.timed import Timed, timed_text
-from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state_periodic, transient
+from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state, transient
 from circuitsim.time_domain.deck import setting
 
 NUMBERS = {"vt": "threshold", "vh": "hysteresis", "ron": "on", "roff": "off"}
@@ -109,7 +109,7 @@ class TimedDeck:
         own, couplings = self.setting, self.deck.following.couplings
         waves = {**own.waves, **inputs}
         if self.steady:
-            return steady_state_periodic(circuit, waves, None, own.initial, points, self.tolerance, switches, couplings)
+            return steady_state(circuit, waves, None, own.initial, points, self.tolerance, switches, couplings)
         return transient(
             circuit, own.grid.stop, waves, own.initial, points, self.tolerance, switches, couplings, held=own.held
         )

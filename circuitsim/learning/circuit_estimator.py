@@ -22,7 +22,7 @@ from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import Loss, SquaredError
 from circuitsim.learning.networks import doubled, rectifier_network
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate
-from circuitsim.netlist import dumps, read_deck_text
+from circuitsim.netlist import dumps, loads
 from circuitsim.netlist.roles import Roles, read_roles
 from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import copy_into
@@ -136,7 +136,7 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
         return dict(block.parameters), {"deck": dumps(block.trained(), block.roles), "tolerance": block.tolerance}
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
-        deck = read_deck_text(facts["deck"])
+        deck = loads(facts["deck"])
         self.block_ = CircuitBlock(deck.where_change(None)[0], read_roles(deck)[0], facts["tolerance"])
         copy_into(self.block_.parameters, arrays, "parameters")
         self.learner_ = self._learner(self._fitted_loss())

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,11 +16,9 @@ from circuitsim.blocks.protocol import Arrays, EnergyBlock, State
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.netlist import read_deck
+from circuitsim.netlist import load
+from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
 
 LISTED = 5
 """Most samples that an error names."""
@@ -152,9 +149,8 @@ def circuit_block(
     NetlistError, UsageError
         A deck that cannot be read; roles that are missing or wrong.
     """
-    if isinstance(deck, Circuit):
-        circuit, own = deck, Roles()
-    else:
-        read = read_deck(Path(deck)) if isinstance(deck, str | os.PathLike) else deck
+    read = load(deck) if isinstance(deck, str | os.PathLike) else deck
+    circuit, own = read, Roles()
+    if isinstance(read, Deck):
         circuit, own = read.where_change(None)[0], read_roles(read)[0]
     return CircuitBlock(circuit, make_roles(circuit, inputs, outputs, trainable, own), tolerance)

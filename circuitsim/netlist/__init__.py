@@ -1,15 +1,15 @@
 """Decks: text → cards → scopes → `Deck` with its elaborated `Circuit`; and a `Circuit` back to text.
 
 >>> from circuitsim import netlist
->>> deck = netlist.read_deck_text('''a divider
+>>> deck = netlist.loads('''a divider
 ... .param r=1k
 ... V1 in 0 6
 ... R1 in out {r}
 ... R2 out 0 {2*r}
 ... .op
 ... ''')
->>> deck.circuit
-Circuit('a divider': 3 nodes, 3 elements: 2 R, 1 V)
+>>> deck
+Deck('a divider': 3 nodes, 3 elements: 2 R, 1 V; .op)
 >>> deck.elaborate({"r": 50})["R2"].value
 100.0
 """
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from circuitsim.netlist.reading import Reading
     from circuitsim.netlist.roles import Roles
 
-__all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads", "read_deck", "read_deck_text"]
+__all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads"]
 
 
-def read_deck(
+def load(
     path: str | os.PathLike[str],
     allow_include: Iterable[str | os.PathLike[str]] = (),
     title: bool = True,
@@ -42,6 +42,9 @@ def read_deck(
     ideal_diodes: bool = False,
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
+
+    What has no effect, or one that its author may not expect, is a `DeckWarning` and stands in the deck's ``problems``
+    and ``notes``.
 
     Parameters
     ----------
@@ -58,6 +61,11 @@ def read_deck(
     ideal_diodes : bool
         Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
 
+    Returns
+    -------
+    Deck
+        A circuit that also knows the analyses, parameters and measurements of its file.
+
     Raises
     ------
     NetlistError
@@ -68,10 +76,10 @@ def read_deck(
     from circuitsim.netlist.loading import deck_of_file
 
     folders = [os.fspath(folder) for folder in allow_include]
-    return warned(deck_of_file(os.fspath(path), folders, _reading(title, libraries, search, ideal_diodes)))
+    return _warned(deck_of_file(os.fspath(path), folders, _reading(title, libraries, search, ideal_diodes)))
 
 
-def read_deck_text(
+def loads(
     text: str,
     file: str = "<deck>",
     folder: str | os.PathLike[str] | None = None,
@@ -96,7 +104,11 @@ def read_deck_text(
     title : bool
         Whether the first line is the title; False: it is a card.
     libraries, search, ideal_diodes
-        As for `read_deck`.
+        As for `load`.
+
+    Returns
+    -------
+    Deck
 
     Raises
     ------
@@ -107,14 +119,14 @@ def read_deck_text(
 
     allowed = [os.fspath(f) for f in allow_include]
     found = None if folder is None else os.fspath(folder)
-    return warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, ideal_diodes)))
+    return _warned(deck_of_text(text, file, found, allowed, _reading(title, libraries, search, ideal_diodes)))
 
 
-def warned(deck: Deck, more: Iterable[Problem] = (), level: int = 3) -> Deck:
-    """The deck itself; its warnings, but those on which command runs a card, and ``more`` are one `DeckWarning`."""
-    found = [*(problem for problem in deck.problems if problem.kind not in ("tran", "ac")), *more]
+def _warned(deck: Deck) -> Deck:
+    """The deck itself; its warnings, but those on which command runs a card, are one `DeckWarning`."""
+    found = [problem for problem in deck.problems if problem.kind not in ("tran", "ac")]
     if found:
-        warnings.warn(DeckWarning(found), stacklevel=level)
+        warnings.warn(DeckWarning(found), stacklevel=3)
     return deck
 
 
@@ -128,93 +140,6 @@ def _reading(
 
     folders = tuple(os.fspath(p) for p in search)
     return Reading(title, tuple(os.fspath(p) for p in libraries), folders, ideal_diodes)
-
-
-def load(
-    path: str | os.PathLike[str], allow_include: Iterable[str | os.PathLike[str]] = (), title: bool = True
-) -> Circuit:
-    """The circuit of the deck in a file.
-
-    Sources by affine formulas are controlled sources. Those by other formulas of voltage and current sources have their
-    values at the deck's own, which a `DeckWarning` says; `read_deck` gives a deck, whose sweeps follow them.
-    `transient`, `ac` and `poles` take the time functions, switches and couplings of the deck from its circuit.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The deck; ``-`` is standard input.
-    allow_include : iterable of str or path-like
-        Folders outside the deck's own from which it may include files.
-    title : bool
-        Whether the first line is the title; False: it is a card.
-
-    Returns
-    -------
-    Circuit
-
-    Raises
-    ------
-    NetlistError
-        Everything that is wrong with the deck, each with its place.
-    UsageError
-        There is no such file, or it is no regular file.
-    """
-    from circuitsim.netlist.loading import deck_of_file
-
-    deck = deck_of_file(os.fspath(path), [os.fspath(folder) for folder in allow_include], _reading(title))
-    return warned(deck, _held(deck)).circuit
-
-
-def loads(
-    text: str,
-    file: str = "<deck>",
-    folder: str | os.PathLike[str] | None = None,
-    allow_include: Iterable[str | os.PathLike[str]] = (),
-    title: bool = True,
-) -> Circuit:
-    """The circuit of a deck's text.
-
-    Sources by formulas are read as by `load`.
-
-    Parameters
-    ----------
-    text : str
-        The deck.
-    file : str
-        The name that messages give it.
-    folder : str or path-like, optional
-        Where its ``.include`` cards look.
-    allow_include : iterable of str or path-like
-        Further folders from which it may include files.
-    title : bool
-        Whether the first line is the title; False: it is a card.
-
-    Returns
-    -------
-    Circuit
-
-    Raises
-    ------
-    NetlistError
-        Everything that is wrong with the deck, each with its place.
-    """
-    from circuitsim.netlist.loading import deck_of_text
-
-    allowed = [os.fspath(f) for f in allow_include]
-    deck = deck_of_text(text, file, None if folder is None else os.fspath(folder), allowed, _reading(title))
-    return warned(deck, _held(deck)).circuit
-
-
-def _held(deck: Deck) -> list[Problem]:
-    """What the circuit of a deck alone does not do: operate switches, follow formulas that are not affine."""
-    circuit = deck.circuit
-    held = [note for note in circuit.notes if note.kind == "switch"]
-    fixed = sorted(circuit.dynamics.followers(None)) if circuit.dynamics is not None else []
-    if fixed:
-        names = [circuit.names[k] for k in fixed]
-        message = f"sources by formulas that are not affine keep their values in the circuit ({', '.join(names[:8])})"
-        held.append(Problem("formula", message, None, "read_deck gives the deck, whose sweeps follow them", names[:20]))
-    return held
 
 
 def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False) -> str:
@@ -266,3 +191,10 @@ def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = N
     from circuitsim._files import write_file
 
     write_file(path, dumps(circuit, roles).encode())
+
+
+def __getattr__(name: str) -> object:
+    from circuitsim._moved import hint
+
+    old = f"circuitsim.netlist.{name}"
+    raise AttributeError(hint(old) or f"module 'circuitsim.netlist' has no attribute {name!r}")

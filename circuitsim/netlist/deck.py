@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from circuitsim.errors import Location, Problem, UsageError
+from circuitsim.circuit import Circuit
+from circuitsim.errors import DeckWarning, Location, Problem, TopologyError, UsageError
 from circuitsim.netlist.deviations import Deviations
 
 if TYPE_CHECKING:
-    from circuitsim.circuit import Circuit
     from circuitsim.netlist.functional import FollowingSources
 
     Elaborate = Callable[[Mapping[str, float], float | None, bool], tuple[Circuit, FollowingSources]]
@@ -217,6 +218,19 @@ Analysis = (
 )
 
 
+CARDS: dict[type, str] = {
+    OperatingPointRequest: "op",
+    DcSweep: "dc",
+    Step: "step",
+    Transient: "tran",
+    SmallSignal: "ac",
+    Temperature: "temp",
+    TransferRequest: "tf",
+    SensitivityRequest: "sens",
+}
+"""Kinds of analyses that have one card each."""
+
+
 class Directive(NamedTuple):
     """A comment line ``*! …``: a comment of the language, with its text."""
 
@@ -224,23 +238,22 @@ class Directive(NamedTuple):
     location: Location
 
 
-class Deck:
-    """A deck that was read without an error.
+class Deck(Circuit):
+    """A netlist as it was read: a circuit, and everything else that its file says.
+
+    As a circuit it has the parameters as written. Sources by affine formulas are controlled sources, which follow what
+    they read; time functions, switches and couplings take part in analyses over time and frequency. Analyses take what
+    they need from the deck's own cards.
 
     Attributes
     ----------
-    title : str
-        Its first line.
-    circuit : Circuit
-        Elaborated with the parameters as written. Sources by affine formulas are controlled sources, which follow what
-        they read; time functions, switches and couplings of the deck are at hand for analyses over time and frequency.
     operating_circuit : Circuit
-        The same at the deck's own values: sources by formulas of what independent sources fix have the values of their
+        The circuit of the operating point: sources by formulas of what independent sources fix have the values of their
         formulas.
     problems : tuple of Problem
         Warnings, in the order of the deck.
     notes : tuple of Problem
-        What was accepted and has no effect.
+        The warnings, and what was accepted and has no effect.
     analyses : tuple of Analysis
         The analyses of the deck, in its order.
     directives : tuple of Directive
@@ -255,34 +268,6 @@ class Deck:
         How the values of ``operating_circuit`` deviate by the deck's tolerances and random functions.
     """
 
-    __slots__ = (
-        "_bare",
-        "_circuit",
-        "_elaborate",
-        "analyses",
-        "deviations",
-        "directives",
-        "following",
-        "notes",
-        "operating_circuit",
-        "parameters",
-        "problems",
-        "temperature",
-        "title",
-    )
-
-    _bare: Circuit
-    operating_circuit: Circuit
-    title: str
-    problems: tuple[Problem, ...]
-    notes: tuple[Problem, ...]
-    analyses: tuple[Analysis, ...]
-    directives: tuple[Directive, ...]
-    parameters: dict[str, float]
-    temperature: float
-    following: FollowingSources
-    deviations: Deviations
-
     def __init__(
         self,
         circuit: Circuit,
@@ -296,27 +281,42 @@ class Deck:
         temperature: float = 27.0,
         deviations: Deviations | None = None,
     ) -> None:
-        set_ = object.__setattr__
-        set_(self, "following", following)
-        set_(self, "deviations", Deviations() if deviations is None else deviations)
-        set_(self, "title", circuit.title)
-        set_(self, "_bare", circuit)
-        set_(self, "operating_circuit", circuit.carrying(following))
-        set_(self, "_circuit", None)
-        set_(self, "problems", problems)
-        set_(self, "notes", notes)
-        set_(self, "analyses", analyses)
-        set_(self, "directives", directives)
-        set_(self, "parameters", parameters)
-        set_(self, "temperature", temperature)
-        set_(self, "_elaborate", elaborate)
+        self._bare, self.following = circuit, following
+        self._elaborate: Any = elaborate
+        self.operating_circuit = circuit.carrying(following)
+        whole, moving = self.all_controlled()
+        self._share(whole.carrying(moving))
+        self.problems, self.notes = problems, (*problems, *notes)
+        self.analyses, self.directives, self.parameters = analyses, directives, parameters
+        self.temperature = temperature
+        self.deviations = Deviations() if deviations is None else deviations
+        self._told: set[str] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self._bare, self.problems, self.notes, self.analyses, self.directives, self.parameters)
-        return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)  # type: ignore[attr-defined]
+        notes = self.notes[len(self.problems) :]
+        parts = (self._bare, self.problems, notes, self.analyses, self.directives, self.parameters)
+        return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Deck does not change; {name} was set when it was read")
+    def carrying(self, dynamics: Any) -> Circuit:
+        """The circuit alone with what is stated for analyses over time and frequency; None: without it."""
+        return self.circuit.carrying(dynamics)
+
+    def _keep_to_itself(self) -> NoReturn:
+        raise TopologyError("a deck does not change: add elements to deck.circuit, a copy, or to the netlist")
+
+    def warn(self, problem: Problem) -> None:
+        """Warn of something that an analysis does not use, once a kind; it is in ``notes`` from then on."""
+        if problem.kind not in self._told:
+            self._told.add(problem.kind)
+            self.notes = (*self.notes, problem)
+            warnings.warn(DeckWarning([problem]), stacklevel=4)
+
+    @property
+    def circuit(self) -> Circuit:
+        """The circuit alone, with its time functions, switches and couplings; it may grow."""
+        copy = self._sharing()
+        copy.notes = self._bare.notes
+        return copy
 
     def elaborate(self, parameters: Mapping[str, float] | None = None, temperature: float | None = None) -> Circuit:
         """The circuit with other values for some of the deck's parameters; the text is not read again.
@@ -338,16 +338,6 @@ class Deck:
         circuit, following = self.all_controlled(parameters, temperature)
         return circuit.carrying(following)
 
-    @property
-    def circuit(self) -> Circuit:
-        """The circuit of the deck; see `Deck`."""
-        found: Circuit | None = self._circuit  # type: ignore[attr-defined]
-        if found is None:
-            circuit, following = self.all_controlled()
-            found = circuit.carrying(following)
-            object.__setattr__(self, "_circuit", found)
-        return found
-
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the deck, or of the model of a resistor, capacitor or inductor, is called so.
 
@@ -360,7 +350,7 @@ class Deck:
         -------
         bool
         """
-        return bool(self._elaborate.has(name))  # type: ignore[attr-defined]
+        return bool(self._elaborate.has(name))
 
     def idle_parameters(self) -> dict[str, str]:
         """What the deck's models of diodes state beside their law (CJO, TT), as in a ``.model`` card, by the models'
@@ -371,17 +361,23 @@ class Deck:
         UsageError
             Two models of one name in different sub-circuits state different things, or one that is no number.
         """
-        found: dict[str, str] = self._elaborate.idle()  # type: ignore[attr-defined]
+        found: dict[str, str] = self._elaborate.idle()
         return found
 
     def elaborate_with_sources(
         self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
     ) -> tuple[Circuit, FollowingSources]:
-        """As `elaborate`, with the sources whose values follow time or other sources."""
+        """As `elaborate`, with the sources whose values follow time or other sources.
+
+        Parameters
+        ----------
+        parameters, temperature
+            See `elaborate`.
+        """
         if not parameters and temperature is None:
             return self._bare, self.following
-        elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
-        return elaborate(parameters or {}, temperature, False)
+        found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, False)
+        return found
 
     def all_controlled(
         self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
@@ -396,8 +392,8 @@ class Deck:
         """
         if not (self.following.formulas or parameters or temperature is not None):
             return self._bare, self.following
-        elaborate: Elaborate = self._elaborate  # type: ignore[attr-defined]
-        return elaborate(parameters or {}, temperature, True)
+        found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, True)
+        return found
 
     def where_change(self, names: Collection[str] | None) -> tuple[Circuit, FollowingSources]:
         """The circuit for an analysis that changes the values of elements: sources by a formula that read these are
@@ -425,4 +421,30 @@ class Deck:
         return circuit, following
 
     def __repr__(self) -> str:
-        return f"Deck({self.operating_circuit!r}, {len(self.analyses)} analyses)"
+        cards = ", ".join(dict.fromkeys(_card(analysis) for analysis in self.analyses))
+        return f"{super().__repr__()[:-1]}{'; ' * bool(cards)}{cards})"
+
+
+def warn_of_time(source: object) -> None:
+    """Warn, once a deck, of time functions that an operating point does not use."""
+    if isinstance(source, Deck) and source.following.waves:
+        names = [source.operating_circuit.names[k] for k in source.following.waves]
+        message = f"an operating point takes the DC values of {_listed(names)}, which vary over time"
+        source.warn(Problem("time", message, hint="circuitsim.transient runs the deck over time", names=names[:20]))
+
+
+def warn_of_switches(source: object) -> None:
+    """Warn, once a deck, of switches that an analysis leaves in the states of their cards."""
+    if isinstance(source, Deck) and source.following.switches:
+        names = [source.operating_circuit.names[k] for k in source.following.switches]
+        message = f"{_listed(names)}: switches keep the states of their cards here"
+        source.warn(Problem("switch", message, hint="circuitsim.solve finds their states", names=names[:20]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + ", …" * (len(names) > 8)
+
+
+def _card(analysis: Analysis) -> str:
+    """The word that a card of this kind begins with."""
+    return f".{CARDS.get(type(analysis)) or analysis.card}"  # type: ignore[union-attr]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import numpy as np
 
-from circuitsim.analysis.switched import circuit_at_operating_point
+from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import Deck, SmallSignal, Spacing
-from circuitsim.small_signal.frequency import TOLERANCE, AcResult, ac
+from circuitsim.netlist.deck import SmallSignal, Spacing
 
 MOST = 1_000_000
 """Most frequencies of a card."""
@@ -39,38 +36,29 @@ def frequencies(card: SmallSignal) -> np.ndarray:
     return np.asarray(first * base ** (np.arange(count) / card.points))
 
 
-def run_deck(
-    deck: Deck,
-    hertz: np.ndarray | None = None,
-    sources: Mapping[str, complex] | None = None,
-    tolerance: float = TOLERANCE,
-    progress: Callable[[int, int], None] | None = None,
-) -> AcResult:
-    """Responses of a deck.
-
-    Parameters
-    ----------
-    deck : Deck
-    hertz : (f,) float array, optional
-        Those of the deck's ``.ac`` card if not given; 20 a decade from 1 Hz to 1 MHz without one.
-    sources : mapping of str to complex, optional
-        Amplitudes by source, V or A; those of ``AC`` on the sources' cards if not given.
-    tolerance, progress
-        See `circuitsim.small_signal.ac`.
+def asked(circuit: Circuit) -> np.ndarray:
+    """The frequencies of a deck's ``.ac`` card (f,), Hz; 20 a decade from 1 Hz to 1 MHz without one.
 
     Raises
     ------
     UsageError
-        More than one ``.ac`` card; no source with an amplitude.
+        More than one card.
     """
-    cards = [card for card in deck.analyses if isinstance(card, SmallSignal)]
-    if len(cards) > 1 and hertz is None:
+    cards = [card for card in getattr(circuit, "analyses", ()) if isinstance(card, SmallSignal)]
+    if len(cards) > 1:
         raise UsageError("the deck has more than one .ac card; leave one, or give the frequencies")
-    circuit = circuit_at_operating_point(deck, changed=None)
-    if sources is None:
-        sources = {circuit.names[k]: value for k, value in deck.following.phasors.items()}
-        if not any(sources.values()):
-            raise UsageError("no source of the deck has an amplitude: write V1 in 0 DC 0 AC 1, or give --source V1")
-    if hertz is None:
-        hertz = frequencies(cards[0] if cards else DEFAULT)
-    return ac(circuit, hertz, sources, tolerance, progress, deck.following.couplings)
+    return frequencies(cards[0] if cards else DEFAULT)
+
+
+def amplitudes(circuit: Circuit) -> dict[str, complex]:
+    """The amplitudes that a deck's sources state (``AC``), V or A, by name.
+
+    Raises
+    ------
+    UsageError
+        There are none.
+    """
+    stated = {} if circuit.dynamics is None else circuit.dynamics.phasors
+    if not any(stated.values()):
+        raise UsageError("no source has an amplitude: write V1 in 0 DC 0 AC 1, or give --source V1 (sources={'V1': 1})")
+    return {circuit.names[k]: value for k, value in stated.items()}

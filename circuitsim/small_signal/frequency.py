@@ -13,7 +13,9 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
+from circuitsim.netlist.deck import Deck
 from circuitsim.program.precise import Pairs
+from circuitsim.small_signal.deck import amplitudes, asked
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
 from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
 from circuitsim.small_signal.linearized import linearized
@@ -114,9 +116,9 @@ class AcResult:
 
 
 def ac(
-    circuit: Circuit,
-    frequencies: Sequence[float] | np.ndarray,
-    sources: Mapping[str, complex],
+    circuit: Circuit | Deck,
+    frequencies: Sequence[float] | np.ndarray | None = None,
+    sources: Mapping[str, complex] | None = None,
     tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] | None = None,
     couplings: Mapping[tuple[str, str], float] = UNCOUPLED,
@@ -125,12 +127,12 @@ def ac(
 
     Parameters
     ----------
-    circuit : Circuit
-        Ideal diodes stay as they conduct at the operating point; smooth devices are their tangents.
-    frequencies : sequence of float
-        Hz, not negative.
-    sources : mapping of str to complex
-        Amplitudes by source, V or A; all others are zero.
+    circuit : Circuit or Deck
+        Ideal diodes keep their state; smooth devices are linearised at the operating point.
+    frequencies : sequence of float, optional
+        Hz, not negative; those of the deck's ``.ac`` card, else 20 a decade from 1 Hz to 1 MHz.
+    sources : mapping of str to complex, optional
+        Amplitudes by source, V or A, all others zero; those of ``AC`` on the sources of a deck.
     tolerance : float
         What the error of each node voltage and each current is held to, relative to the largest voltage across, or
         current in, an element that meets there.
@@ -150,22 +152,23 @@ def ac(
         A frequency at which the equations have no solution (a resonance without resistance, a part that nothing ties to
         the rest), or none within the tolerance.
     """
-    hertz = np.atleast_1d(np.asarray(frequencies, dtype=float))
+    hertz = asked(circuit) if frequencies is None else np.atleast_1d(np.asarray(frequencies, dtype=float))
     if hertz.ndim != 1 or not hertz.size or not (np.isfinite(hertz) & (hertz >= 0.0)).all():
         raise UsageError("frequencies must be a row of numbers that are finite and not negative, in Hz")
     if hertz.size * (len(circuit) + len(circuit.node_names)) > LARGEST:
         raise UsageError(f"{hertz.size:,} frequencies of {len(circuit):,} elements exceed the memory limit: take fewer")
+    given = amplitudes(circuit) if sources is None else sources
     circuit, couplings = at_frequencies(circuit, couplings)
     system = small_signal_equations(linearized(circuit), couplings)
-    amplitudes = _amplitudes(circuit, system, sources)
+    own = _amplitudes(circuit, system, given)
     whole = nodal(system)
-    right = whole.right_side(amplitudes)
+    right = whole.right_side(own)
     voltages = np.zeros((hertz.size, len(circuit.node_names)), dtype=complex)
     currents = np.zeros((hertz.size, len(circuit)), dtype=complex)
     low = np.zeros_like(voltages)
     residuals, errors = np.zeros(hertz.size), np.zeros(hertz.size)
     for k, f in enumerate(hertz.tolist()):
-        found = _certified(whole, right, amplitudes, f, tolerance)
+        found = _certified(whole, right, own, f, tolerance)
         _check_parts(system, found.currents, f, tolerance)
         nodes = slice(voltages.shape[1])
         voltages[k], low[k] = found.potentials[nodes], found.low[nodes]

@@ -20,6 +20,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.netlist.deck import Deck
 from circuitsim.program.flow import spanning_forest
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
@@ -98,12 +99,12 @@ class Poles(NamedTuple):
         return float(self.bounds[self.values.real == 0.0].max(initial=0.0))
 
 
-def poles(circuit: Circuit, couplings: Mapping[tuple[str, str], float] = UNCOUPLED) -> Poles:
+def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = UNCOUPLED) -> Poles:
     """The poles of the small-signal circuit at the operating point.
 
     Parameters
     ----------
-    circuit : Circuit
+    circuit : Circuit or Deck
     couplings : mapping of (str, str) to float, optional
         Coupling factors of pairs of inductors, -1 to 1; ±1 is ideal.
 

@@ -15,7 +15,7 @@ from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
 from circuitsim.time_domain.sampled import FrequencyModulation
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
-from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state_periodic
+from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state
 from circuitsim.time_domain.stepped import TransientSweep, transient_sweep
 from circuitsim.time_domain.waveforms import (
     Exponential,
@@ -54,7 +54,7 @@ __all__ = [
     "measure",
     "measure_gradient",
     "settling_energy",
-    "steady_state_periodic",
+    "steady_state",
     "transient",
     "transient_sweep",
     "waveform_gradient",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
@@ -16,10 +16,7 @@ from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime
-from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.sampled import FrequencyModulation
-from circuitsim.time_domain.steady import PeriodicResult, steady_state_periodic
 from circuitsim.time_domain.waveforms import (
     AmplitudeModulation,
     Exponential,
@@ -30,68 +27,7 @@ from circuitsim.time_domain.waveforms import (
     check_cycles,
 )
 
-
-def run_deck(
-    deck: Deck,
-    step: float | None = None,
-    stop: float | None = None,
-    initial: Mapping[str, float] | None = None,
-    tolerance: float = 1e-9,
-    progress: Callable[[float, float], bool | None] | None = None,
-    method: Method | str | None = None,
-    accuracy: float = ACCURACY,
-) -> TransientResult:
-    """The waveforms of a deck, from its ``.tran`` card.
-
-    Parameters
-    ----------
-    deck : Deck
-    step, stop : float, optional
-        Distance of the output times and end of the run, s; without them those of the card.
-    initial : mapping of str to float, optional
-        Capacitor voltages, V, and inductor currents, A, by name: they begin the run in place of the operating point.
-    tolerance : float
-        See `circuitsim.time_domain.transient`.
-    progress : callable, optional
-        Called with the time that is reached and ``stop``, s, from time to time; True ends the run there.
-    method : Method or str, optional
-    accuracy : float
-        See `circuitsim.time_domain.transient`.
-
-    Raises
-    ------
-    UsageError
-        No card and no ``stop``.
-    """
-    return run_setting(setting(deck, step, stop, initial), tolerance, progress, method, accuracy)
-
-
-def run_setting(
-    own: DeckSetting,
-    tolerance: float = 1e-9,
-    progress: Callable[[float, float], bool | None] | None = None,
-    method: Method | str | None = None,
-    accuracy: float = ACCURACY,
-) -> TransientResult:
-    """The waveforms of what a deck says; see `run_deck`."""
-    return transient(
-        own.circuit,
-        own.grid.stop,
-        own.waves,
-        own.initial,
-        None,
-        tolerance,
-        own.switches,
-        own.couplings,
-        progress,
-        own.begin,
-        own.held,
-        method,
-        accuracy,
-        own.grid.step,
-        own.longest,
-    )
-
+T = TypeVar("T")
 
 STEPS = 5
 """Fewest steps from one output time to the next where sources follow formulas: of such a source nothing is known
@@ -129,6 +65,26 @@ class DeckSetting(NamedTuple):
     couplings: Mapping[tuple[str, str], float]
     longest: float | None = None
 
+    def arguments(self) -> dict[str, Any]:
+        """The same as arguments of `circuitsim.time_domain.transient`."""
+        return {
+            "stop": self.grid.stop,
+            "waveforms": self.waves,
+            "initial": self.initial,
+            "switches": self.switches,
+            "couplings": self.couplings,
+            "begin": self.begin,
+            "held": self.held,
+            "step": self.grid.step,
+            "max_step": self.longest,
+        }
+
+
+def beside(own: Mapping[str, T], given: Mapping[str, T]) -> dict[str, T]:
+    """What is given, and what a deck states for other elements."""
+    names = {name.lower() for name in given}
+    return {**{name: value for name, value in own.items() if name.lower() not in names}, **given}
+
 
 def setting(
     deck: Deck,
@@ -142,7 +98,7 @@ def setting(
     Parameters
     ----------
     deck, step, stop, initial
-        See `run_deck`.
+        See `circuitsim.time_domain.transient`.
     elaborated : tuple of Circuit and FollowingSources, optional
         The deck's circuit with other values; without it `Deck.all_controlled`.
 
@@ -172,44 +128,16 @@ def setting(
     return DeckSetting(grid, begin, start, waves, switches, _held(deck), circuit, following.couplings, longest)
 
 
-def steady_deck(
-    deck: Deck,
-    period: float | None = None,
-    initial: Mapping[str, float] | None = None,
-    points: int = 1001,
-    tolerance: float = 1e-9,
-    progress: Callable[[float, float], bool | None] | None = None,
-) -> PeriodicResult:
-    """One period of a deck's periodic steady state; numbers that time functions leave out are those of its ``.tran``.
-
-    Parameters
-    ----------
-    deck : Deck
-    period, initial, points, tolerance, progress
-        See `circuitsim.time_domain.steady_state_periodic`; with UIC the search begins at the deck's own initial values.
-
-    Raises
-    ------
-    UsageError
-        Sources that are formulas of the time, frequency modulated, or not periodic.
-    """
+def steady_setting(
+    deck: Deck, period: float | None, initial: Mapping[str, float] | None
+) -> tuple[Grid, Mapping[str, float] | None]:
+    """What numbers that time functions leave out are taken from, and where the search for a periodic state begins:
+    with UIC at the deck's own initial values."""
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     grid = grid_of(cards[0]) if cards else steady_grid(deck.following.waves.values(), period or 1.0)
     if any(card.uic for card in cards):
         initial = _stated(deck.operating_circuit, deck.following) | dict(initial or {})
-    waves = _moving(deck.operating_circuit, deck.following, grid, straight=False)
-    switches = _abrupt(deck.operating_circuit, deck.following)
-    return steady_state_periodic(
-        deck.operating_circuit.carrying(None),
-        waves,
-        period,
-        initial,
-        points,
-        tolerance,
-        switches,
-        deck.following.couplings,
-        progress,
-    )
+    return grid, initial
 
 
 def stated(
@@ -230,16 +158,10 @@ def stated(
     """
     following = circuit.dynamics
     following.check_changes(waveforms)
-    given = {name.lower() for name in waveforms}
-    own = {
-        name: wave for name, wave in _moving(circuit, following, grid, straight).items() if name.lower() not in given
-    }
-    formulas = any(isinstance(wave, FormulaOfTime) for wave in own.values())
-    operated = {name.lower() for name in switches}
-    closing = {name: one for name, one in _abrupt(circuit, following).items() if name.lower() not in operated}
-    joined = following.coupled(couplings)
-    longest = grid.step / STEPS if formulas else 0.0
-    return circuit.carrying(None), {**own, **waveforms}, {**closing, **switches}, joined, longest
+    waves = beside(_moving(circuit, following, grid, straight), waveforms)
+    longest = grid.step / STEPS if any(isinstance(wave, FormulaOfTime) for wave in waves.values()) else 0.0
+    operated = beside(_abrupt(circuit, following), switches)
+    return circuit.carrying(None), waves, operated, following.coupled(couplings), longest
 
 
 def steady_grid(waves: Iterable[Card], stop: float) -> Grid:

@@ -59,7 +59,7 @@ def waveform_gradient(
     Parameters
     ----------
     result : TransientResult
-        Of `circuitsim.time_domain.transient`, or of `steady_state_periodic`: then the beginning moves with the numbers.
+        Of `circuitsim.time_domain.transient`, or of `steady_state`: then the beginning moves with the numbers.
     functionals : sequence of Value, Integral, EventValue or EventTime
     names : sequence of str
         Resistors, capacitors, inductors and sources by name; parameters of piecewise-linear devices (``D1.vfwd``);

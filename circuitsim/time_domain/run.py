@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,12 @@ from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.points import Points
 from circuitsim.netlist.points import points as equidistant
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.course import Course
+from circuitsim.time_domain.deck import beside, setting, stated
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
@@ -27,9 +28,6 @@ from circuitsim.time_domain.proof import Waves, certify, intervals
 from circuitsim.time_domain.result import Segments, TransientResult, evaluate
 from circuitsim.time_domain.sampled import Sampled
 from circuitsim.time_domain.waveforms import Waveform, check_cycles
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Output times where no number is stated, and most of them."""
@@ -85,8 +83,8 @@ def transient(
     Parameters
     ----------
     circuit : Circuit or Deck
-        A deck states waveforms, switches, couplings, ``.ic`` and output times itself. The circuit of a deck brings its
-        waveforms, switches and couplings along; those that are given come before them.
+        A deck states waveforms, switches, couplings, ``.ic`` and, by its ``.tran`` card, output times; arguments come
+        before its own.
     stop : float, optional
         s; of a deck, without it, the end that its ``.tran`` card states.
     waveforms : mapping of str to Waveform, optional
@@ -137,24 +135,23 @@ def transient(
     -----
     An error after time 0 has the certified waveforms before it as `CircuitError.partial_result`.
     """
-    if not isinstance(circuit, Circuit):
-        from circuitsim.time_domain.deck import run_deck
-
-        if waveforms or switches or couplings or held or begin or {points, step, max_step} != {None}:
-            raise UsageError(
-                "a deck states its waveforms, switches, couplings, .ic and output times itself; pass deck.circuit to "
-                "state others"
-            )
-        return run_deck(circuit, None, stop, initial, tolerance, progress, method, accuracy)
-    if circuit.dynamics is not None and stop is not None:  # without an end the times below are an error
-        from circuitsim.time_domain.deck import stated
-
-        grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
-        circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
-        max_step = min(max_step or np.inf, longest) if longest else max_step
     if not isinstance(waveforms, Mapping):
         what = "a mapping from names of sources"
         raise UsageError(f"waveforms are {what}, not {waveforms!r}; output times: step=, points=")
+    if isinstance(circuit, Deck):
+        own, dynamics = setting(circuit, step, stop, initial), circuit.dynamics
+        if dynamics is not None:
+            dynamics.check_changes(waveforms)
+            couplings = dynamics.coupled(couplings)
+        waveforms, switches = beside(own.waves, waveforms), beside(own.switches, switches)
+        circuit, stop, initial = own.circuit, own.grid.stop, own.initial
+        begin, held = begin or own.begin, {**own.held, **held}
+        step = own.grid.step if points is None else step
+        max_step = min(max_step or np.inf, own.longest) if own.longest else max_step
+    elif circuit.dynamics is not None and stop is not None:  # without an end the times below are an error
+        grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
+        circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
+        max_step = min(max_step or np.inf, longest) if longest else max_step
     times = output_times(begin, stop, points, step)
     if 16 * times.size * len(circuit) > LARGEST_WAVES:
         most = LARGEST_WAVES // (16 * len(circuit))

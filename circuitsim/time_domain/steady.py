@@ -16,7 +16,9 @@ import numpy as np
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.course import Course
+from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
 from circuitsim.time_domain.jump_derivatives import jump_maps
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.monodromy import monodromy
@@ -86,9 +88,9 @@ class PeriodicResult(TransientResult):
         self.shooting = shooting
 
 
-def steady_state_periodic(
-    circuit: Circuit,
-    waveforms: Mapping[str, Waveform],
+def steady_state(
+    circuit: Circuit | Deck,
+    waveforms: Mapping[str, Waveform] = MappingProxyType({}),
     period: float | None = None,
     initial: Mapping[str, float] | None = None,
     points: int = 1001,
@@ -101,8 +103,9 @@ def steady_state_periodic(
 
     Parameters
     ----------
-    circuit : Circuit
-    waveforms : mapping of str to Waveform
+    circuit : Circuit or Deck
+        A deck states waveforms, switches and couplings itself; those that are given come before its own.
+    waveforms : mapping of str to Waveform, optional
         Of voltage and current sources by name; all other sources keep the circuit's values.
     period : float, optional
         s; without it the least common period of the waveforms.
@@ -132,11 +135,14 @@ def steady_state_periodic(
     """
     if period is not None and not 0.0 < period < np.inf:
         raise UsageError(f"a period is a positive time, not {period!r} s")
-    if circuit.dynamics is not None:
-        from circuitsim.time_domain.deck import stated, steady_grid
-
-        grid = steady_grid(circuit.dynamics.waves.values(), period or 1.0)
-        circuit, waveforms, switches, couplings, _ = stated(circuit, grid, waveforms, switches, couplings, False)
+    if circuit.dynamics is not None or isinstance(circuit, Deck):
+        if isinstance(circuit, Deck):
+            grid, initial = steady_setting(circuit, period, initial)
+            circuit = circuit.operating_circuit
+        else:
+            grid = steady_grid(circuit.dynamics.waves.values(), period or 1.0)
+        if circuit.dynamics is not None:
+            circuit, waveforms, switches, couplings, _ = stated(circuit, grid, waveforms, switches, couplings, False)
     length, waves = periodic(dict(waveforms), period)
     problem = Problem(circuit, waves, switches, couplings)
     run, shooting = _found(problem, length, initial, tolerance, progress)

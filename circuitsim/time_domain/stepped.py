@@ -14,10 +14,10 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.executors import executor_of, in_order
 from circuitsim.formats.table import Table
-from circuitsim.time_domain.deck import DeckSetting, requested, run_setting, setting
+from circuitsim.time_domain.deck import DeckSetting, requested, setting
 from circuitsim.time_domain.measure import check_measurements, measure_all
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import ACCURACY, Method, output_times
+from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
 from circuitsim.time_domain.table import events_table, waveform_table
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def transient_sweep(
     measurements : sequence of str, optional
         As `circuitsim.time_domain.measure` takes them; those of the deck without it.
     step, stop, initial, tolerance, method, accuracy
-        See `circuitsim.time_domain.deck.run_deck`.
+        See `circuitsim.time_domain.transient`.
     progress : callable, optional
         Called with the runs done and the runs in all; True ends the work there, and the result has the runs done.
     workers, executor
@@ -127,9 +127,9 @@ def transient_sweep(
 
     Examples
     --------
-    >>> from circuitsim.netlist import read_deck_text
+    >>> from circuitsim.netlist import loads
     >>> from circuitsim.time_domain import transient_sweep
-    >>> deck = read_deck_text('''charging
+    >>> deck = loads('''charging
     ... V1 in 0 5
     ... R1 in out {r}
     ... C1 out 0 1u ic=0
@@ -196,7 +196,8 @@ def solve_task(task: Task) -> Run:
     found: object
     error: CircuitError | None = None
     try:
-        found = run_setting(own, job.tolerance, None, job.method, job.accuracy)
+        options: dict[str, Any] = {"tolerance": job.tolerance, "method": job.method, "accuracy": job.accuracy}
+        found = transient(own.circuit, **own.arguments(), **options)
     except (NoSteadyStateError, ConvergenceError) as failed:
         found, error, failed.partial_result = failed.partial_result, failed, None
     if not isinstance(found, TransientResult):

@@ -18,13 +18,13 @@ from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.tolerance.e_series import neighbours
 from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
     import pandas
 
-    from circuitsim.netlist.deck import Deck
 
 DECADES = 3.0
 """Bounds around the value of the deck where none are given, in decades."""
@@ -162,6 +162,7 @@ def optimise(
     """
     from scipy.optimize import least_squares
 
+    warn_of_time(source)
     circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit_of(source), adjust)))
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
     start = np.clip(task.start, task.low, task.high)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.executors import executor_of, in_order
 from circuitsim.journal import Journal
+from circuitsim.netlist.deck import Deck
 from circuitsim.tolerance.draws import BLOCK, deviations
 from circuitsim.tolerance.result import MonteCarlo, Summary
 from circuitsim.tolerance.samples import Job, Marked
 from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Spread, Tolerance, parse_tolerance, spread_circuit
+from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
 from circuitsim.tolerance.statistics import BlockMoments, block_moments
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
 
 TASKS = 256
 """Least number of tasks, if there are as many blocks."""
@@ -59,8 +57,8 @@ class _Block(NamedTuple):
 
 def montecarlo(
     source: Circuit | Deck,
-    tolerances: Sequence[str | Tolerance],
-    observe: str | Sequence[str],
+    tolerances: Mapping[str, float | str] | Sequence[str | Tolerance] = (),
+    observe: str | Sequence[str] = (),
     samples: int = 10_000,
     specifications: Sequence[str | Specification] = (),
     seed: int = 0,
@@ -78,11 +76,12 @@ def montecarlo(
     Parameters
     ----------
     source : Circuit or Deck
-    tolerances : sequence of str or Tolerance
-        For instance ``["R*=1%", "V1=0.1,normal", "R*=0.5%,lot"]``; beside those of a deck (``tol=``, ``dev=``, ``mc()``
-        …), and in place of them where they name the same element.
-    observe : str or sequence of str
-        Quantities: ``"v(out) i(R1)"``.
+    tolerances : mapping, or sequence of str or Tolerance, optional
+        For instance ``{"R*": 0.01, "V1": "0.1,normal"}``, where a number is a share of the value, or ``["R*=1%",
+        "V1=0.1,normal", "R*=0.5%,lot"]``; beside those of a deck (``tol=``, ``dev=``, ``mc()`` …), and
+        in place of them where they name the same element.
+    observe : str or sequence of str, optional
+        Quantities: ``"v(out) i(R1)"``; without them and specifications what a deck's ``.print`` names.
     samples : int
     specifications : sequence of str or Specification, optional
         Ranges that make a circuit good, for instance ``["4.9<v(out)<5.1"]``.
@@ -129,10 +128,10 @@ def montecarlo(
     (5.0, True, True)
     """
     _check(samples, confidence, seed)
-    stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
+    stated = parse_tolerances(tolerances)
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
     circuit, spread = spread_circuit(source, stated, tolerance)
-    text = observe if isinstance(observe, str) else " ".join(observe)
+    text = observed(source, observe, specifications)
     # Quantities of specifications are observed too.
     probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)
     if not probes:

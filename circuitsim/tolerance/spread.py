@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,11 +17,10 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.netlist.deviations import Deviations, Distribution
+from circuitsim.netlist.requests import STEADY, columns_of
 from circuitsim.units import NumberError, parse
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.deck import Deck
 
 FORM = "write NAMES=AMOUNT, for instance 'R*=1%', 'R*=1%,normal', 'V1=0.1', 'R*=0.5%,lot'"
 
@@ -119,6 +118,21 @@ class Spread(NamedTuple):
         return self.nominal + deviations @ self.weights
 
 
+def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Tolerance]) -> list[Tolerance]:
+    """Tolerances as `circuitsim.montecarlo` takes them: a number in a mapping is a share of the value."""
+    if isinstance(stated, Mapping):
+        stated = [Tolerance(n, x) if isinstance(x, float) else parse_tolerance(f"{n}={x}") for n, x in stated.items()]
+    return [parse_tolerance(one) if isinstance(one, str) else one for one in stated]
+
+
+def observed(source: Circuit | Deck, observe: str | Sequence[str], specifications: Sequence[object]) -> str:
+    """The quantities that are asked for; without any, those that a deck's ``.print`` names."""
+    text = observe if isinstance(observe, str) else " ".join(observe)
+    if text or specifications or not isinstance(source, Deck):
+        return text
+    return columns_of(source, STEADY) or ""
+
+
 class _Row(NamedTuple):
     """A random variable: its name in tables, its law, and its effects by name of a number."""
 
@@ -132,8 +146,9 @@ def spread_circuit(
     source: Circuit | Deck, tolerances: Sequence[Tolerance], tolerance: float = TOLERANCE
 ) -> tuple[Circuit, Spread]:
     """The circuit at its operating point, in which sources by a formula follow what deviates, and `spread_of` it."""
+    warn_of_time(source)
     read = circuit_of(source)
-    deck = None if isinstance(source, Circuit) else source.deviations
+    deck = source.deviations if isinstance(source, Deck) else None
     circuit = circuit_at_operating_point(source, tolerance, spread_of(read, tolerances, deck).names)
     return circuit, spread_of(circuit, tolerances, deck)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,17 +17,17 @@ from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError
 from circuitsim.executors import executor_of, in_order
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.netlist.deck import Deck
 from circuitsim.tolerance.bounds import Elements, Found, Region, Search, Surface
 from circuitsim.tolerance.port_model import port_model
 from circuitsim.tolerance.rayleigh import DISSIPATION, Case, rayleigh
 from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, parse_tolerance, spread_circuit
+from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, observed, parse_tolerances, spread_circuit
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas
 
-    from circuitsim.netlist.deck import Deck
 
 BUDGET = 4000
 """Linear systems of a search, by default."""
@@ -169,7 +169,7 @@ class WorstCase:
 
 def worst_case(
     source: Circuit | Deck,
-    tolerances: Sequence[str | Tolerance],
+    tolerances: Mapping[str, float | str] | Sequence[str | Tolerance] = (),
     observe: str | Sequence[str] = (),
     specifications: Sequence[str | Specification] = (),
     gap: float | None = None,
@@ -184,7 +184,7 @@ def worst_case(
     ----------
     source : Circuit or Deck
         Resistors, sources, ideal and piecewise-linear diodes; without diodes also linear controlled sources.
-    tolerances : sequence of str or Tolerance
+    tolerances : mapping, or sequence of str or Tolerance, optional
         Of resistances and sources, as for `circuitsim.montecarlo`; distributions do not matter, but normal ones have no
         limits and are refused.
     observe : str or sequence of str
@@ -217,7 +217,7 @@ def worst_case(
     >>> round(found.least.value, 9), round(found.most.value, 9), found.exact
     (4.95, 5.05, True)
     """
-    stated = [parse_tolerance(t) if isinstance(t, str) else t for t in tolerances]
+    stated = parse_tolerances(tolerances)
     wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
     circuit, spread = spread_circuit(source, stated)
     if Distribution.NORMAL in spread.distribution:
@@ -227,7 +227,7 @@ def worst_case(
             f"for instance --tol '{first}=5%' in their place"
         )
     _check(circuit, spread)
-    text = observe if isinstance(observe, str) else " ".join(observe)
+    text = observed(source, observe, specifications)
     words = [word for word in text.split() if word.lower() == DISSIPATION]
     plain = " ".join([*(w for w in text.split() if w.lower() != DISSIPATION), *(s.quantity for s in wanted)])
     names: list[str] = [*(str(p) for p in parse_probes(plain, circuit)), *([DISSIPATION] if words else [])]

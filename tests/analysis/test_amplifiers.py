@@ -317,7 +317,7 @@ def test_sweeps_over_gains_parameters_and_sources(tmp_path, capsys):
         point = solve(circuit.with_values({"X1": gain, "V1": volts}))
         assert found["v(out)"][row] == pytest.approx(point["out"], rel=1e-12)
         assert found["p(X1)"][row] == pytest.approx(point.power("X1"), rel=1e-12)
-    deck = circuitsim.netlist.read_deck_text(DECK)
+    deck = circuitsim.netlist.loads(DECK)
     over = sweep(deck, {"a": gains}, "v(out)")
     np.testing.assert_allclose(over["v(out)"], found.grid("v(out)")[:, 2], rtol=1e-12)
     path = tmp_path / "deck.cir"

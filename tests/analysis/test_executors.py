@@ -21,7 +21,7 @@ from circuitsim.cli import main
 from circuitsim.errors import Location, Problem, UsageError, WorkerError
 from circuitsim.executors import cluster, executor_of, in_order
 from circuitsim.journal import Journal, problems_of, text_of
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load, loads
 
 CLIPPER = """clipper
 .param k=1
@@ -37,11 +37,11 @@ NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
 
 
 def swept(**how: Any) -> str:
-    return json.dumps(circuitsim.sweep(read_deck_text(CLIPPER), VARY, "v(out) i(D1)", **how).to_dict())
+    return json.dumps(circuitsim.sweep(loads(CLIPPER), VARY, "v(out) i(D1)", **how).to_dict())
 
 
 def sampled(**how: Any) -> str:
-    deck = read_deck_text(CLIPPER)
+    deck = loads(CLIPPER)
     return json.dumps(circuitsim.montecarlo(deck, ["R*=5%"], "v(out) i(D1)", 60_000, seed=5, **how).to_dict())
 
 
@@ -179,7 +179,7 @@ def test_folders_of_other_runs_are_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_follow_a_branch_stay_in_one_task() -> None:
-    deck = read_deck(NETLISTS / "schmitt-trigger.cir")
+    deck = load(NETLISTS / "schmitt-trigger.cir")
     up = [k / 5.0 - 10.0 for k in range(101)]
     values: dict[Any, Any] = {"V1": up + up[::-1]}
     expected = json.dumps(circuitsim.sweep(deck, values, "v(out)").to_dict())

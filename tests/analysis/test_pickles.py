@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import circuitsim
-from circuitsim.netlist import read_deck
+from circuitsim.netlist import load
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 SMOOTH = "d\nV1 a 0 5\nR1 a b 1k\nD1 b 0 dz\n.model dz D(is=1e-12)"
@@ -21,7 +21,7 @@ def again(value):
 
 @pytest.mark.parametrize("path", sorted(NETLISTS.glob("*.cir")), ids=lambda path: path.stem)
 def test_every_bundled_deck(path: Path) -> None:
-    deck = read_deck(path)
+    deck = load(path)
     there = again(deck)
     assert list(there.circuit) == list(deck.circuit)
     assert (there.title, there.parameters, there.temperature) == (deck.title, deck.parameters, deck.temperature)
@@ -32,10 +32,8 @@ def test_every_bundled_deck(path: Path) -> None:
 
 
 def test_a_deck_still_sweeps_its_parameters() -> None:
-    deck = again(read_deck(NETLISTS / "zener-stack.cir"))
+    deck = again(load(NETLISTS / "zener-stack.cir"))
     assert circuitsim.sweep(deck, {"V1": [11.5, 12.0]}, "v(out)")["v(out)"].tolist() == pytest.approx([8.4, 8.4])
-    with pytest.raises(AttributeError):
-        deck.title = "other"
 
 
 @pytest.mark.parametrize("text", [SMOOTH, CONTROLLED, SMOOTH.replace("is=1e-12", "ron=1 vfwd=0.6")])

@@ -25,18 +25,17 @@ def test_an_unknown_name_is_an_error() -> None:
 
 
 def test_a_deck_is_solved_as_its_circuit() -> None:
-    deck = circuitsim.read_deck(examples.path("rectifier-bridge"))
+    deck = circuitsim.load(examples.path("rectifier-bridge"))
     whole, own = circuitsim.solve(deck), circuitsim.solve(deck.circuit)
-    assert whole.circuit is deck.circuit
+    assert whole.circuit is deck.operating_circuit
     assert whole.voltages.tobytes() == own.voltages.tobytes() and whole["plus"] == 10.0
 
 
 def test_a_deck_with_a_tran_card_is_run_as_stated() -> None:
-    deck = circuitsim.read_deck(examples.path("half-wave-smoothed"))
+    deck = circuitsim.load(examples.path("half-wave-smoothed"))
     run = circuitsim.transient(deck)
     assert [run.times[0], run.times[-1], run.times.size] == [0.0, 0.1, 1001]
     assert circuitsim.transient(deck, 0.02).times[-1] == 0.02
-    with pytest.raises(circuitsim.UsageError, match="states its waveforms"):
-        circuitsim.transient(deck, points=11)
+    assert circuitsim.transient(deck, points=11).times.size == 11
     with pytest.raises(circuitsim.UsageError, match="give stop"):
         circuitsim.transient(deck.circuit)

@@ -9,7 +9,7 @@ import pytest
 import circuitsim
 from circuitsim.errors import UsageError
 from circuitsim.learning.function import circuit_block
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
 
 TEXT = "t\nV1 in 0 2\nI1 0 q 1m\nE1 out 0 in 0 3\nB2 b 0 V=1+v(out)-1k*i(I1)\nR1 out m 1k\nR2 m b 1k\nRQ q 0 1\n"
@@ -18,7 +18,7 @@ TEXT = "t\nV1 in 0 2\nI1 0 q 1m\nE1 out 0 in 0 3\nB2 b 0 V=1+v(out)-1k*i(I1)\nR1
 
 @pytest.fixture
 def deck() -> Deck:
-    return read_deck_text(TEXT)
+    return loads(TEXT)
 
 
 def test_operating_points_and_prepared_values(deck: Deck) -> None:
@@ -55,7 +55,7 @@ def test_inputs_of_blocks(deck: Deck, tmp_path: Path) -> None:
 
 
 def test_formulas_that_are_not_affine_are_refused_where_they_would_have_to_follow() -> None:
-    deck = read_deck_text("t\nV1 in 0 2\nV2 c 0 1\nB1 out 0 V=v(in)*v(in)\nR1 out m 1k\nR2 m c 1k\n")
+    deck = loads("t\nV1 in 0 2\nV2 c 0 1\nB1 out 0 V=v(in)*v(in)\nR1 out m 1k\nR2 m c 1k\n")
     assert circuitsim.solve(deck)["m"] == pytest.approx(2.5)
     assert circuitsim.worst_case(deck, ["R*=1%", "V2=1%"], "v(m)")["v(m)"].exact
     for change in (

@@ -10,7 +10,7 @@ import pytest
 import circuitsim
 from circuitsim.analysis import Status, sweep
 from circuitsim.errors import ConvergenceError, InfeasibleError, TopologyError, UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 
 
 def rectifier() -> circuitsim.Circuit:
@@ -100,7 +100,7 @@ def test_points_that_do_not_converge_are_rows(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parameters_of_a_deck() -> None:
-    deck = read_deck_text("p\n.param r=1k\n.param twice={2*r}\nV1 a 0 6\nR1 a b {r}\nR2 b 0 {twice}\n")
+    deck = loads("p\n.param r=1k\n.param twice={2*r}\nV1 a 0 6\nR1 a b {r}\nR2 b 0 {twice}\n")
     found = sweep(deck, {"V1": [3.0, 6.0], "r": [1e3, 2e3]}, "v(b) i(R1)")
     assert found["v(b)"] == pytest.approx([2, 4, 2, 4])
     assert found["i(R1)"] == pytest.approx([1e-3, 2e-3, 5e-4, 1e-3])
@@ -109,7 +109,7 @@ def test_parameters_of_a_deck() -> None:
 
 
 def test_a_parameter_that_makes_a_short() -> None:
-    deck = read_deck_text("p\n.param r=1k\nV1 a 0 6\nR1 a b {r}\nR2 b 0 1k\n")
+    deck = loads("p\n.param r=1k\nV1 a 0 6\nR1 a b {r}\nR2 b 0 1k\n")
     assert sweep(deck, {"r": [1e3, 0.0]}, "v(b)")["v(b)"].tolist() == [3.0, 6.0]
 
 

@@ -15,7 +15,7 @@ from circuitsim import solve, sweep
 from circuitsim.analysis.switching import controls_at, switches_of
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 
 HYSTERESIS = """hysteresis
 Vc c 0 0
@@ -45,11 +45,11 @@ def test_a_control_that_sources_fix() -> None:
     """Closed above 3 V, open below 2 V, between them as on the card."""
     for volts, card, expected in [(3.2, "", CLOSED), (1.9, "ON", OPEN), (2.7, "", OPEN), (2.7, "ON", CLOSED)]:
         text = HYSTERESIS.replace("c 0 0\n", f"c 0 {volts}\n").replace("c 0 m", f"c 0 m {card}")
-        assert solve(read_deck_text(text))["b"] == pytest.approx(expected, rel=1e-12)
+        assert solve(loads(text))["b"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_sweep_goes_through_the_hysteresis() -> None:
-    deck = read_deck_text(HYSTERESIS)
+    deck = loads(HYSTERESIS)
     volts = [*np.arange(0.0, 5.1, 0.5).tolist(), *np.arange(4.5, -0.1, -0.5).tolist()]
     found = sweep(deck, {"Vc": volts}, "v(b)")["v(b)"]
     closed = [1.0 if v > 3.0 else 0.0 for v in volts[:11]] + [1.0 if v >= 2.0 else 0.0 for v in volts[11:]]
@@ -57,14 +57,14 @@ def test_a_sweep_goes_through_the_hysteresis() -> None:
 
 
 def test_relays_in_a_chain() -> None:
-    point = solve(read_deck_text(RELAYS))
+    point = solve(loads(RELAYS))
     assert (point["p"], point["q"]) == pytest.approx((1000.0 / 101.0, 1000.0 / 101.0), rel=1e-12)
     assert not point.warnings
 
 
 def test_two_states_of_a_latch_are_a_warning() -> None:
     for state, expected in [("", 10.0 / 1001.0), ("ON", 10.0 * 1000.0 / 1001.0)]:
-        point = solve(read_deck_text(LATCH.format(state=state)))
+        point = solve(loads(LATCH.format(state=state)))
         assert point["b"] == pytest.approx(expected, rel=1e-12)
         (warning,) = point.warnings
         assert warning.kind == "several" and "also S1" in warning.message
@@ -82,21 +82,21 @@ def test_a_start_chooses_the_state_of_a_latch(tmp_path: Path) -> None:
 
 def test_no_state_of_a_buzzer_is_an_error() -> None:
     with pytest.raises(ConvergenceError, match="S1: no state holds"):
-        solve(read_deck_text(BUZZER))
-    found = sweep(read_deck_text(BUZZER), {"V1": [1.0, 10.0]}, "v(b)")
+        solve(loads(BUZZER))
+    found = sweep(loads(BUZZER), {"V1": [1.0, 10.0]}, "v(b)")
     assert len(found.failures) == 1 and found["v(b)"][0] == pytest.approx(1e6 / 1.001e6)
 
 
 def test_a_switch_in_a_sweep_of_itself_is_a_resistor() -> None:
-    found = sweep(read_deck_text(HYSTERESIS), {"S1": [1e3, 3e3]}, "v(b)")
+    found = sweep(loads(HYSTERESIS), {"S1": [1e3, 3e3]}, "v(b)")
     assert found["v(b)"] == pytest.approx([5.0, 7.5])
 
 
 def test_a_control_inside_a_negative_hysteresis_is_an_error() -> None:
     smooth = HYSTERESIS.replace("vh=0.5", "vh=-0.5")
-    assert solve(read_deck_text(smooth))["b"] == pytest.approx(OPEN)
+    assert solve(loads(smooth))["b"] == pytest.approx(OPEN)
     with pytest.raises(ConvergenceError, match="negative hysteresis"):
-        solve(read_deck_text(smooth.replace("c 0 0\n", "c 0 2.6\n")))
+        solve(loads(smooth.replace("c 0 0\n", "c 0 2.6\n")))
 
 
 def random_deck(rng: np.random.Generator) -> str:
@@ -121,7 +121,7 @@ def random_deck(rng: np.random.Generator) -> str:
 
 def agreeing(text: str) -> list[tuple[bool, ...]]:
     """All states of the switches that agree with their controls, found by solving each as resistors."""
-    deck = read_deck_text(text)
+    deck = loads(text)
     switches = switches_of(deck.circuit, deck.following)
     found = []
     for states in product((False, True), repeat=len(switches)):
@@ -136,7 +136,7 @@ def agreeing(text: str) -> list[tuple[bool, ...]]:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_switches_against_all_their_states(seed: int) -> None:
     text = random_deck(np.random.default_rng(seed))
-    deck, expected = read_deck_text(text), agreeing(text)
+    deck, expected = loads(text), agreeing(text)
     switches = switches_of(deck.circuit, deck.following)
     if not expected:
         with pytest.raises(ConvergenceError, match="no state holds"):
@@ -155,7 +155,7 @@ def test_ngspice_has_the_same_operating_point(text: str, tmp_path: Path) -> None
     path.write_text(text + ".control\nop\nprint all\n.endc\n.end\n", encoding="utf-8")
     out = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, timeout=60, check=False).stdout
     rows = [line.split(" = ") for line in out.splitlines() if " = " in line and line[:1].islower()]
-    point = solve(read_deck_text(text))
+    point = solve(loads(text))
     volts = {name.strip(): float(value) for name, value in rows if name.strip() in point.circuit.node_names}
     assert len(volts) >= 2
     assert {name: point[name] for name in volts} == pytest.approx(volts, rel=2e-6)

@@ -85,7 +85,7 @@ def test_interruption(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("circuitsim.netlist.read_deck", interrupt)
+    monkeypatch.setattr("circuitsim.netlist.load", interrupt)
     monkeypatch.setattr("circuitsim.cli.deck.check_folders", interrupt)
     assert command("solve", deck()) == (130, "", "interrupted\n")
 

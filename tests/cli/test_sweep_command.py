@@ -254,14 +254,6 @@ def test_no_progress_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> No
     assert sys.stderr.getvalue() == ""
 
 
-def test_names_of_swept_things_are_those_of_the_analysis() -> None:
-    from circuitsim.analysis import sweep as package
-
-    analysis = sys.modules[package.__module__]
-    for name in ("PARAMETER", "TEMPERATURE", "TIME"):
-        assert getattr(sweep_command, name) == getattr(analysis, name)
-
-
 def test_a_transient_is_a_sweep_over_time(command: Command, deck) -> None:
     path = deck(
         "t\nV1 in 0 PULSE(0 4 1 1 1 1)\nR1 in out 1\nR2 out 0 1\n.tran 1 3\n.plot tran v(out) (0,5)\n.print dc v(in)\n"

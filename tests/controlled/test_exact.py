@@ -70,7 +70,7 @@ def test_every_verdict_on_circuits_that_nothing_makes_well_posed_is_right() -> N
     ],
 )
 def test_verdicts_of_circuits_that_were_judged_wrongly(deck: str, count: Count, answer: Answer) -> None:
-    circuit = circuitsim.loads(f"t\n{deck}")
+    circuit = circuitsim.loads(f"t\n{deck}").circuit
     exact = all_points(circuit)
     assert exact is not None and exact.count is count and judged(circuit) is answer
 

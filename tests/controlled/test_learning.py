@@ -16,7 +16,7 @@ from circuitsim.learning.estimate import GradientProblem
 from circuitsim.learning.frequency import FrequencyPropagation
 from circuitsim.learning.losses import SquaredError
 from circuitsim.learning.nudges import CONSTANT
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 
 AMPLIFIER = """an amplifier with diodes in its feedback
@@ -40,7 +40,7 @@ F1 0 b V1 0.5
 
 
 def block(text: str) -> CircuitBlock:
-    deck = read_deck_text(text)
+    deck = loads(text)
     return CircuitBlock(deck.circuit, read_roles(deck)[0])
 
 
@@ -89,7 +89,7 @@ def test_a_trained_resistor_must_not_be_sensed() -> None:
 
 
 def test_batches_agree_with_single_solves() -> None:
-    circuit = read_deck_text(AMPLIFIER).circuit
+    circuit = loads(AMPLIFIER).circuit
     volts = np.linspace(-2.0, 2.0, 7)
     found = circuitsim.batched(circuit, ["V1"], [("out", "0")]).solve(volts[:, None])
     assert found.certified.all()

@@ -13,7 +13,7 @@ from judge import Answer, judged
 import circuitsim
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import NetlistError
-from circuitsim.netlist import limits, read_deck_text
+from circuitsim.netlist import limits, loads
 
 NUMBERS = (-2.0, -0.5, 0.25, 1.0, 3.0)
 Tree = tuple[str, Callable[[float, float, float], float]]
@@ -143,7 +143,7 @@ def test_written_decks_read_back() -> None:
 
 def test_parameters_and_names_that_are_taken() -> None:
     text = "t\n.param top=2\nV1 a 0 3\nR1 a E1.u1 1k\nR2 E1.u1 0 1k\nE1 x 0 value={min(v(E1.u1),top)}\nRX x 0 1k\n"
-    deck = read_deck_text(text)
+    deck = loads(text)
     assert circuitsim.solve(deck.circuit)["x"] == 1.5
     assert len(set(deck.circuit.node_names)) == len(deck.circuit.node_names)
     swept = circuitsim.sweep(deck, {"top": [0.5, 1.0, 4.0]}, "v(x)")
@@ -192,7 +192,7 @@ def test_a_choice_in_a_loop_is_the_one_written_with_max() -> None:
 
 def test_over_time() -> None:
     """A full-wave rectifier written as abs(): its mean over a period is 2 / π of the peak."""
-    deck = read_deck_text("t\nV1 in 0 SIN(0 1 1k)\nR1 in a 1k\nB1 b 0 V={abs(v(a))}\nRB b 0 1k\n.tran 1u 1m\n")
+    deck = loads("t\nV1 in 0 SIN(0 1 1k)\nR1 in a 1k\nB1 b 0 V={abs(v(a))}\nRB b 0 1k\n.tran 1u 1m\n")
     found = circuitsim.transient(deck)
     assert np.mean(found.voltage("b")) == pytest.approx(2.0 / np.pi, rel=2e-3)
     assert found.voltage("b").min() >= -1e-12

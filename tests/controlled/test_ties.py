@@ -11,7 +11,7 @@ from circuitsim import solve
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.controlled.equations import right_side
 from circuitsim.controlled.law_arrays import law_arrays
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 
 SMALL = 1e-8
 """Ω in place of conducting diodes, S in place of blocking ones."""
@@ -48,7 +48,7 @@ R3 c 0 1
 
 
 def made(text: str) -> ControlledSystem:
-    circuit = read_deck_text(text).circuit
+    circuit = loads(text).circuit
     return ControlledSystem(circuit, circuit.arrays(), law_arrays(circuit.laws))
 
 
@@ -59,7 +59,7 @@ def nearly(text: str, conducting: tuple[bool, ...]) -> tuple[np.ndarray, np.ndar
         f"R{line} {SMALL if own[line.split()[0]] else 1.0 / SMALL}" if line.split()[0] in own else line
         for line in text.splitlines()
     ]
-    point = solve(read_deck_text("\n".join(lines) + "\n"))
+    point = solve(loads("\n".join(lines) + "\n"))
     return point.voltages, np.array([point.current(f"R{name}") for name in own])
 
 

@@ -51,10 +51,10 @@ class Form(NamedTuple):
 
     def outcome(self) -> Outcome:
         """What happens to a deck with these cards."""
-        from circuitsim.netlist import read_deck_text
+        from circuitsim.netlist import loads
 
         try:
-            deck = read_deck_text(f"a form\n{BASE}{self.cards}\n")
+            deck = loads(f"a form\n{BASE}{self.cards}\n")
         except NetlistError:
             return Outcome.REFUSED
         if deck.problems:

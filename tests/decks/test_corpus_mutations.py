@@ -11,7 +11,7 @@ from deck_corpus import decks
 from circuitsim import solve
 from circuitsim.analysis.outcome import status_of
 from circuitsim.errors import CircuitError, NetlistError, UsageError
-from circuitsim.netlist import dumps, read_deck_text
+from circuitsim.netlist import dumps, loads
 
 TEXTS = [path.read_text(encoding="utf-8") for path in decks()]
 WORDS = sorted({word for text in TEXTS for word in text.split()})
@@ -49,7 +49,7 @@ def damaged(text: str, chance: random.Random) -> str:
 def attempt(text: str) -> bool:
     """Whether the deck is read; a refusal has a place and a hint, a circuit is solved or has no steady state."""
     try:
-        deck = read_deck_text(text, title=len(text) % 7 != 0)
+        deck = loads(text, title=len(text) % 7 != 0)
     except NetlistError as error:
         assert error.problems
         assert all(problem.location is not None and problem.message for problem in error.problems)

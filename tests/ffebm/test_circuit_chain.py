@@ -8,7 +8,7 @@ import pytest
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout
 from circuitsim.ffebm.chaining import forward
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 
 VOLTAGES = """voltage inputs, three diodes between free nodes, a current source that learns
@@ -46,7 +46,7 @@ D1 a q
 
 
 def circuit(text: str) -> CircuitBlock:
-    deck = read_deck_text(text)
+    deck = loads(text)
     return CircuitBlock(deck.circuit, read_roles(deck)[0])
 
 

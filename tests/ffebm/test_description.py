@@ -31,7 +31,7 @@ from circuitsim.ffebm import (
 )
 from circuitsim.ffebm.classifier import ChainClassifier
 from circuitsim.ffebm.description import KINDS
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 from circuitsim.training import CheckpointError
 
@@ -52,7 +52,7 @@ R5 m 0 1k
 
 
 def circuit_block() -> CircuitBlock:
-    deck = read_deck_text(DECK)
+    deck = loads(DECK)
     return CircuitBlock(deck.circuit, read_roles(deck)[0])
 
 

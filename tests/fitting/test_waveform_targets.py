@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from circuitsim import transient
 from circuitsim.cli import main
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.fitting import MeasureTarget, TimedDeck, WaveformFit, WaveTarget, read_targets
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load, loads
 from circuitsim.netlist.roles import read_roles
-from circuitsim.time_domain.deck import run_deck
 from circuitsim.trained import load_run
 
 NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
@@ -47,7 +47,7 @@ def train(deck: Path | str, data: Path, *words: str) -> int:
 
 
 def fit_of(text: str, data: Path, steady: bool = False) -> WaveformFit:
-    deck = read_deck_text(text)
+    deck = loads(text)
     roles = read_roles(deck)[0]
     targets = read_targets(data, deck, roles.inputs)
     ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
@@ -116,14 +116,14 @@ def test_a_filter_learns_the_values_of_the_textbook(tmp_path: Path) -> None:
     }
     rows = list(csv.DictReader((out / "history.csv").open()))
     assert float(rows[-1]["rms"]) < 5e-4 < 1e-2 < float(rows[0]["rms"])
-    trained = read_deck(out / "trained.cir")
+    trained = load(out / "trained.cir")
     omega = 2.0 * math.pi * 1000.0
     assert trained.circuit["L1"].value == pytest.approx(100.0 / omega, rel=0.05)
     total = trained.circuit["C1"].value + trained.circuit["C2"].value
     assert total == pytest.approx(2.0 / (50.0 * omega), rel=0.05)
     # The deck runs as it was fitted.
     data = np.loadtxt(NETLISTS / "learn-filter.csv", delimiter=",", skiprows=1)
-    found = run_deck(trained).voltage("b", times=data[:, 0])
+    found = transient(trained).voltage("b", times=data[:, 0])
     assert np.sqrt(((found - data[:, 1]) ** 2).mean()) == pytest.approx(float(rows[-1]["rms"]), rel=0.2)
     with pytest.raises(UsageError, match="circuitsim tran"):
         load_run(out)
@@ -184,10 +184,10 @@ R2 s 0 1k
 .meas tran x MAX v(b)
 .end
 """
-    deck = read_deck_text(text)
+    deck = loads(text)
     timed = TimedDeck(deck, read_roles(deck)[0])
     values = timed.start * np.array([2.0, 0.9, 1.1])
-    again = read_deck_text(timed.text(values))
+    again = loads(timed.text(values))
     assert again.following.waves == deck.following.waves and again.following.couplings == deck.following.couplings
     other = TimedDeck(again, read_roles(again)[0])
     assert other.start == pytest.approx(values, rel=1e-15) and other.names == timed.names
@@ -226,7 +226,7 @@ def test_what_acts_over_time_alone_is_refused_at_rest(tmp_path: Path, capsys: py
     assert train(deck, written(tmp_path, "rest.csv", "V1,v(out)\n1,0.5\n"), "--epochs", "1") != 0
     assert "no effect" in capsys.readouterr().err
     with pytest.raises(NetlistError, match="its bounds"):
-        read_roles(read_deck_text(LOWPASS.replace("D1.vfwd", "D1.vfwd min=1 max=2")))
+        read_roles(loads(LOWPASS.replace("D1.vfwd", "D1.vfwd min=1 max=2")))
 
 
 def test_a_deck_with_a_junction_diode(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_deck_with_a_junction_diode(tmp_path: Path) -> None:
 
 def test_sources_that_follow_others_are_refused() -> None:
     """They kept their values at time 0."""
-    deck = read_deck_text(
+    deck = loads(
         "t\nV1 in 0 PULSE(0 1 0.1m 1u 1u 5m 10m)\nE1 x 0 in 0 2\nR1 x o 1k\nC1 o 0 1u ic=0\n"
         "*! trainable R1 min=100 max=10k\n.tran 10u 2m\n"
     )

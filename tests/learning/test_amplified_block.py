@@ -14,7 +14,7 @@ from circuitsim.errors import UsageError
 from circuitsim.learning import EquilibriumPropagation, SquaredError
 from circuitsim.learning.estimate import GradientProblem
 from circuitsim.learning.nudges import NUDGES
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 
 DECK = """two layers, gains 3 and 2
@@ -46,7 +46,7 @@ Y = np.array([[1.0, 0.1], [0.5, -0.2], [0.0, 0.3]])
 
 
 def block() -> CircuitBlock:
-    deck = read_deck_text(DECK)
+    deck = loads(DECK)
     return CircuitBlock(deck.circuit, read_roles(deck)[0], 1e-11)
 
 
@@ -130,7 +130,7 @@ def test_equilibrium_propagation_needs_no_factor(nudge):
 
 
 def test_a_resistor_nudges_volts_too():
-    deck = read_deck_text(DECK.replace("v(out) v(low)", "v(out)"))
+    deck = loads(DECK.replace("v(out) v(low)", "v(out)"))
     made = CircuitBlock(deck.circuit, read_roles(deck)[0], 1e-11)
     state = made.relax(X)
     exact, _ = made.implicit(state, X, state.output - Y[:, :1], np.full(3, 1 / 3))
@@ -143,7 +143,7 @@ def test_a_resistor_nudges_volts_too():
 
 
 def test_an_output_between_sections_is_refused():
-    deck = read_deck_text(DECK.replace("v(out) v(low)", "v(out,low)"))
+    deck = loads(DECK.replace("v(out) v(low)", "v(out,low)"))
     with pytest.raises(UsageError, match=r"the output v\(out,low\) lies between sections of different gain"):
         CircuitBlock(deck.circuit, read_roles(deck)[0])
 

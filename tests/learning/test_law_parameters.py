@@ -197,7 +197,7 @@ def test_training_a_deck_changes_its_devices(tmp_path, monkeypatch, capsys) -> N
     command = ["train", "circuit", "net.cir", "--data", "data.csv", "--epochs", "150", "--lr-device", "0.1"]
     assert main([*command, "--schedule", "cosine", "--out", "run", "--no-pictures"]) == 0
     capsys.readouterr()
-    trained = netlist.read_deck(tmp_path / "run" / "trained.cir")
+    trained = netlist.load(tmp_path / "run" / "trained.cir")
     assert trained.circuit.device_of("D1").values()["is"] == pytest.approx(3e-11, rel=0.05)
     assert trained.circuit.device_of("D2").values()["is"] == pytest.approx(2e-7, rel=0.05)
     assert {a.name for a in read_roles(trained)[0].trainable} == {"D1.is", "D2.is"}

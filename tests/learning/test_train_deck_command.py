@@ -85,8 +85,8 @@ def test_from_a_deck_to_a_trained_deck(here, capsys) -> None:
 
 def test_the_trained_deck_is_a_deck_and_can_be_trained_on(here, capsys) -> None:
     assert main([*TRAIN, "--epochs", "5", "--out", "run"]) == 0
-    deck = netlist.read_deck(here / "run/trained.cir")
-    assert read_roles(deck)[0] == read_roles(netlist.read_deck(here / "net.cir"))[0]
+    deck = netlist.load(here / "run/trained.cir")
+    assert read_roles(deck)[0] == read_roles(netlist.load(here / "net.cir"))[0]
     assert deck.circuit["Ra"].value != 1000.0 and deck.circuit["Ib"].value != 1e-4
     assert circuitsim.solve(deck.circuit).certificate.certified
     assert main(["check", "run/trained.cir"]) == 0
@@ -97,7 +97,7 @@ def test_parameters_on_a_bound_are_counted_at_the_end(here, capsys) -> None:
     """The column of the history is the mean over the steps of an epoch."""
     bounds = ["--trainable", "Ra Rd Re Rg min=990 max=1010"]
     assert main([*TRAIN, *bounds, "--epochs", "1", "--lr", "1e-5", "--out", "run"]) == 0
-    trained = netlist.read_deck(here / "run/trained.cir").circuit
+    trained = netlist.load(here / "run/trained.cir").circuit
     ends = sum(trained[name].value in (990.0, 1010.0) for name in ("Ra", "Rd", "Re", "Rg"))
     assert ends > 0 and rows_of(here / "run")[-1]["clamped"] < ends
     assert f"parameters on a bound: {ends}\n" in capsys.readouterr().out

@@ -203,7 +203,7 @@ def test_text_comes_back() -> None:
         "X1 a 0 s m=3\nX2 a 0 s z=4\nD2 a b outer\nD3 a b outer\nD4 a b\nR1 b 0 1k\n"
         ".model outer D(Vrev={v} Rrev=2 Ron=0 Roff=1g Vfwd={v/10} is=1e-14)\n"
     )
-    deck = netlist.read_deck_text(text)
+    deck = netlist.loads(text)
     assert [problem.message for problem in deck.problems] == ["model outer is a piecewise-linear diode; not used: is"]
     own = {"vfwd": 0.5, "ron": 1.0}
     c = deck.circuit

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from circuitsim import UsageError, dumps, loads, solve, sweep, transient
-from circuitsim.cli.sweep import asked_of
 from circuitsim.errors import CircuitError, NetlistError
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load
+from circuitsim.netlist.requests import ranges_of
 from circuitsim.netlist.timed import Timed, timed_text
 from circuitsim.netlist.waveform import Grid
 
@@ -43,7 +43,7 @@ def test_a_flat_deck_says_what_its_deck_says(first):
     refused, same = [], 0
     for path in DECKS[first::6]:
         try:
-            deck = read_deck(path)
+            deck = load(path)
         except NetlistError:
             continue
         try:
@@ -52,7 +52,7 @@ def test_a_flat_deck_says_what_its_deck_says(first):
             assert re.search(r"\.(dc|step|temp)|formula", str(error))
             refused.append(path.name)
             continue
-        again = read_deck_text(text)
+        again = loads(text)
         for before, after in zip(told(deck), told(again)):
             if isinstance(before, dict):
                 assert before.keys() == after.keys(), path
@@ -80,7 +80,7 @@ def test_what_acts_over_time_is_written():
         ".model dm D(is=1e-14 cjo=4p tt=5n)\n.tran 1u 1m\n.meas tran top MAX i(X1.R1)\n.print tran v(q) i(X1.R1)\n"
         ".ac dec 10 1 1k\n.tf v(q) I1\n.dc I1 0 1m .5m\n"
     )
-    written = flat(read_deck_text(text))
+    written = flat(loads(text))
     for line in (
         "V.X1.V1 p 0 DC 2 AC 3 45 SIN(1 2 2000)",
         "C.X1.C1 q 0 1e-06 ic=0.5",
@@ -107,7 +107,7 @@ def test_what_acts_over_time_is_written():
     ],
 )
 def test_what_a_flat_deck_does_not_have_is_refused_by_name(cards, named):
-    deck = read_deck_text(f"t\nV1 a 0 1\nR1 a 0 1k\n{cards}\n")
+    deck = loads(f"t\nV1 a 0 1\nR1 a 0 1k\n{cards}\n")
     with pytest.raises(UsageError, match=re.escape(named)):
         flat(deck)
 
@@ -117,8 +117,8 @@ def test_what_a_flat_deck_does_not_have_is_refused_by_name(cards, named):
 )
 def test_sweeps_of_what_a_card_states(card):
     text = f"t\nV1 a 0 1\nR1 a b 1k tc=1m m=2\nI1 0 b 1m m=3\nI2 0 b SIN(0 1m 1k) m=4\nR2 b 0 1k\n.temp 127\n{card}\n"
-    decks = read_deck_text(text), read_deck_text(flat(read_deck_text(text)))
-    found = [sweep(deck, asked_of(deck), "v(b)")["v(b)"] for deck in decks]
+    decks = loads(text), loads(flat(loads(text)))
+    found = [sweep(deck, ranges_of(deck), "v(b)")["v(b)"] for deck in decks]
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 
@@ -144,7 +144,7 @@ ASKED = {
 def test_ngspice_gives_the_same_on_the_flat_deck(name, tmp_path):
     path = ROOT / "netlists" / f"{name}.cir"
     original = re.sub(r"(?im)^\.end\s*$", "", path.read_text())
-    converted = flat(read_deck(path), ngspice=True).replace("\n.end\n", "\n")
+    converted = flat(load(path), ngspice=True).replace("\n.end\n", "\n")
     found = []
     for text in (original, converted):
         asked = f".control\nset numdgt=12\nrun\nprint mean({ASKED[name]}) maximum({ASKED[name]})\n.endc\n.end\n"

@@ -11,7 +11,7 @@ import pytest
 
 from circuitsim import solve
 from circuitsim.errors import NetlistError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.deck import DcSweep, OperatingPointRequest, Output
 
 DECK = """a divider
@@ -31,7 +31,7 @@ R4 3 0 {1k}
 
 
 def test_analyses_and_outputs_are_those_of_the_cards():
-    deck = read_deck_text(DECK % "dc V1 0 2 1\nprint v(2) v(1) > file\nop\nplot v(1,2) @r1[i] v1#branch\nrun")
+    deck = loads(DECK % "dc V1 0 2 1\nprint v(2) v(1) > file\nop\nplot v(1,2) @r1[i] v1#branch\nrun")
     dc, printed, point, plotted = deck.analyses[1:]
     assert isinstance(dc, DcSweep) and list(dc.sweeps[0].values) == [0.0, 1.0, 2.0]
     assert isinstance(printed, Output) and printed.requests == ("v(2)", "v(1)")
@@ -41,13 +41,13 @@ def test_analyses_and_outputs_are_those_of_the_cards():
 
 
 def test_the_same_analysis_again_is_one():
-    deck = read_deck_text(DECK.replace(".temp 77", ".dc V1 0 2 1") % "dc  v1 0 2 1")
+    deck = loads(DECK.replace(".temp 77", ".dc V1 0 2 1") % "dc  v1 0 2 1")
     assert len(deck.analyses) == 1
 
 
 def test_an_analysis_that_is_wrong_is_an_error_with_its_column():
     with pytest.raises(NetlistError) as caught:
-        read_deck_text(DECK % "  dc V9 0 2 1")
+        loads(DECK % "  dc V9 0 2 1")
     (problem,) = caught.value.problems
     assert (problem.location.line, problem.location.column) == (11, 6)
 
@@ -79,12 +79,12 @@ def test_alterations_are_those_of_ngspice(script, tmp_path):
     (tmp_path / "t.cir").write_text(DECK % f"{script}\nop\nset numdgt=15\nprint v(1) v(2) v(3)")
     run = subprocess.run(["ngspice", "-b", "t.cir"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     theirs = {name: float(value) for name, value in re.findall(r"^v\((\d)\) = (\S+)$", run.stdout, re.M)}
-    point = solve(read_deck_text(text).circuit)
+    point = solve(loads(text).circuit)
     assert len(theirs) == 3, run.stdout + run.stderr
     assert all(math.isclose(point.voltage(name), value, rel_tol=1e-9) for name, value in theirs.items())
 
 
 def test_what_stands_behind_the_first_analysis_does_not_act():
-    deck = read_deck_text(DECK % "op\nalter V1=7")
+    deck = loads(DECK % "op\nalter V1=7")
     assert deck.circuit["V1"].value == 1.0
     assert [p.kind for p in deck.problems] == ["control"]

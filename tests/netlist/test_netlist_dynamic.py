@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from circuitsim import solve
+from circuitsim import solve, transient
 from circuitsim.cli import main
 from circuitsim.errors import NetlistError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import measure
-from circuitsim.time_domain.deck import run_deck
 
 DECK = """t
 V1 in 0 DC 2 AC 1 PULSE(0 2 0 1u 1u 1m 2m)
@@ -42,12 +41,12 @@ C1 b 0 1p
 )
 def test_what_would_be_another_deck_is_refused_by_name(card: str, said: str) -> None:
     with pytest.raises(NetlistError, match=said):
-        read_deck_text(DECK.format(card=card))
+        loads(DECK.format(card=card))
 
 
 @pytest.mark.parametrize("card", [".noise v(b) V1 dec 10 1 1k", ".disto dec 10 1 1k", ".pz a 0 b 0 vol pz"])
 def test_other_analyses_are_left_out_with_one_warning(card: str) -> None:
-    deck = read_deck_text(DECK.format(card=f"R9 a b 1\n{card}"))
+    deck = loads(DECK.format(card=f"R9 a b 1\n{card}"))
     (message,) = [problem.message for problem in deck.problems if problem.kind == "analysis"]
     assert "is left out" in message
     assert solve(deck).certificate.certified
@@ -77,6 +76,6 @@ def test_capacitances_and_inductances_over_temperature(tmp_path: Path) -> None:
     words = ["ngspice", "-b", str(tmp_path / "deck.cir")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     theirs = [float(line.split("=")[1]) for line in done.stdout.splitlines() if line[:2] in ("x ", "y ")]
-    run = run_deck(read_deck_text(cards + ".tran 10u 5m\n.end\n"))
+    run = transient(loads(cards + ".tran 10u 5m\n.end\n"))
     ours = [measure(run, text).value for text in ("x FIND v(b) AT=0.74m", "y FIND v(e) AT=4.3m")]
     assert ours == pytest.approx(theirs, rel=1e-4) and len(theirs) == 2

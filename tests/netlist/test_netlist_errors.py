@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from circuitsim.errors import NetlistError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 
 SUB = ".subckt s a b r=1\nR1 a b {r}\n.ends\n"
 
@@ -333,7 +333,7 @@ def title(text: str) -> str:
 )
 def test_errors(text, kind, line, column, names, message):
     with pytest.raises(NetlistError) as caught:
-        read_deck_text(title(text), file="my.cir")
+        loads(title(text), file="my.cir")
     found = [p for p in caught.value.problems if message in p.message]
     assert found, [p.message for p in caught.value.problems]
     problem = found[0]
@@ -347,7 +347,7 @@ def test_errors(text, kind, line, column, names, message):
     ("text", "kind", "line", "column", "names", "message"), WARNINGS, ids=[e[0][:40] for e in WARNINGS]
 )
 def test_warnings(text, kind, line, column, names, message):
-    deck = read_deck_text(title(text))
+    deck = loads(title(text))
     (problem,) = deck.problems
     assert message in problem.message
     assert (problem.kind, problem.location.line, problem.location.column, problem.names) == (kind, line, column, names)
@@ -356,7 +356,7 @@ def test_warnings(text, kind, line, column, names, message):
 
 @pytest.mark.parametrize(("text", "kind", "line", "column", "names", "message"), NOTES, ids=[e[0][:40] for e in NOTES])
 def test_notes(text, kind, line, column, names, message):
-    deck = read_deck_text(title(text))
+    deck = loads(title(text))
     problem = next(p for p in deck.notes if message in p.message)
     assert (problem.kind, problem.location.line, problem.location.column, problem.names) == (kind, line, column, names)
     assert not deck.problems
@@ -365,7 +365,7 @@ def test_notes(text, kind, line, column, names, message):
 def test_all_problems_at_once_in_the_order_of_the_deck():
     lines = [f"R{k} a b 1 m=0" if k % 2 else f"S{k} a b c d m" for k in range(30)]
     with pytest.raises(NetlistError) as caught:
-        read_deck_text("t\n" + "\n".join(lines))
+        loads("t\n" + "\n".join(lines))
     problems = caught.value.problems
     assert [p.location.line for p in problems] == list(range(2, 32))
     shown = str(caught.value)
@@ -375,7 +375,7 @@ def test_all_problems_at_once_in_the_order_of_the_deck():
 
 def test_text_of_an_error_points_at_the_word():
     with pytest.raises(NetlistError) as caught:
-        read_deck_text("t\nR1 a\n\t+ b 1d5\n", file="my.cir")
+        loads("t\nR1 a\n\t+ b 1d5\n", file="my.cir")
     assert str(caught.value) == (
         "my.cir:3:6: '1d5' is not a number\n     + b 1d5\n         ^\n    hint: write the exponent with e: 1e5"
     )
@@ -385,7 +385,7 @@ def test_an_error_in_a_subcircuit_names_its_callers_once():
     text = "t\n.subckt in a r=1\nR1 a 0 1 m={r}\n.ends\n.subckt out a r=1\nXi a in r={r}\n.ends\n"
     text += "Xo n out r=-1\nXp n out r=-2\n"
     with pytest.raises(NetlistError) as caught:
-        read_deck_text(text, file="f.cir")
+        loads(text, file="f.cir")
     first, second = caught.value.problems
     assert first.location.callers == ("in Xo.Xi, called at f.cir:6:1", "in Xo, called at f.cir:8:1")
     assert second.location.callers == ("in Xp.Xi, called at f.cir:6:1", "in Xp, called at f.cir:9:1")
@@ -394,7 +394,7 @@ def test_an_error_in_a_subcircuit_names_its_callers_once():
 
 def test_an_error_in_a_parameter_says_where_it_was_used():
     with pytest.raises(NetlistError) as caught:
-        read_deck_text("t\n.param a={1/0}\nR1 n 0 {a}\n", file="f.cir")
+        loads("t\n.param a={1/0}\nR1 n 0 {a}\n", file="f.cir")
     problem = caught.value.problems[0]
     assert (problem.location.line, problem.location.column) == (2, 12)
     assert problem.location.callers == ("used at f.cir:3",)
@@ -402,18 +402,18 @@ def test_an_error_in_a_parameter_says_where_it_was_used():
 
 
 def test_the_first_line_is_never_a_card_but_one_that_looks_like_one_is_named():
-    deck = read_deck_text("R1 a 0 1k\nR2 a 0 2k\n")
+    deck = loads("R1 a 0 1k\nR2 a 0 2k\n")
     assert list(deck.circuit.names) == ["R2"]
     (problem,) = deck.problems
     assert (problem.kind, problem.location.line) == ("title", 1)
-    assert not read_deck_text("* R1 a 0 1k\nR2 a 0 2k\n").problems
-    assert not read_deck_text("Resistor from a to b\nR2 a 0 2k\n").problems
+    assert not loads("* R1 a 0 1k\nR2 a 0 2k\n").problems
+    assert not loads("Resistor from a to b\nR2 a 0 2k\n").problems
 
 
 @pytest.mark.parametrize("text", ["", "only a title", "t\n.op\n.end\n", "t\n* R1 a 0 1\n", "t\n.end\nR1 a 0 1\n"])
 def test_a_deck_without_elements_is_refused(text):
     with pytest.raises(NetlistError, match="the deck has no elements") as caught:
-        read_deck_text(text)
+        loads(text)
     assert caught.value.problems[0].kind == "empty"
 
 
@@ -421,6 +421,6 @@ def test_every_error_says_what_to_do_next():
     silent = set()
     for text, *_ in ERRORS:
         with pytest.raises(NetlistError) as caught:
-            read_deck_text(title(text))
+            loads(title(text))
         silent |= {p.message for p in caught.value.problems if not p.hint}
     assert not silent

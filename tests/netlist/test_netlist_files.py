@@ -7,7 +7,7 @@ import os
 import pytest
 
 from circuitsim.errors import NetlistError, UsageError
-from circuitsim.netlist import limits, load, loads, read_deck
+from circuitsim.netlist import limits, load, loads
 
 
 def write(folder, **files):
@@ -126,7 +126,7 @@ def test_includes_that_explode_are_stopped(tmp_path, monkeypatch):
 
 def test_latin_1_is_read_with_a_warning(tmp_path):
     main = write(tmp_path, main="t\nC1 a 0 5µ\nR1 a 0 1\n".encode("latin-1"))
-    deck = read_deck(main)
+    deck = load(main)
     assert deck.circuit["C1"].value == 5e-6
     (warning,) = deck.problems
     assert (warning.kind, warning.location.line, warning.location.column) == ("encoding", 2, 9)

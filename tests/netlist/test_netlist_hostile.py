@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from circuitsim.errors import NetlistError
-from circuitsim.netlist import dumps, limits, loads, read_deck_text
+from circuitsim.netlist import dumps, limits, loads
 from circuitsim.netlist.source import decode
 
 
@@ -175,7 +175,7 @@ NOISE = st.text(st.sampled_from("RVDXIabs019.+-*/={}()',\"$;\n\t \\\0µ"), max_s
 @given(st.lists(st.one_of(CARDS, NOISE, st.tuples(CARDS, NOISE, CARDS).map("".join)), max_size=25))
 def test_fuzzed_decks_give_a_circuit_or_an_error_with_a_place(lines):
     try:
-        deck = read_deck_text("t\n" + "\n".join(lines))
+        deck = loads("t\n" + "\n".join(lines))
     except NetlistError as error:
         assert error.problems and all(p.location is not None and p.message and p.kind for p in error.problems)
         assert str(error)

@@ -11,7 +11,7 @@ import pytest
 
 from circuitsim import solve
 from circuitsim.errors import NetlistError, TopologyError
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load, loads
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.source import Source
 
@@ -120,7 +120,7 @@ def random_deck(seed: int) -> str:
 def outcome(deck: str) -> tuple[object, ...]:
     """All that a deck gives: its circuit to the last bit with places, problems and notes, or its errors."""
     try:
-        read = read_deck_text(deck)
+        read = loads(deck)
     except NetlistError as error:
         return (str(error),)
     circuit = read.circuit
@@ -164,7 +164,7 @@ def test_numbers_are_rounded_as_python_rounds_them() -> None:
         digits = "".join(draw.choice("0123456789") for _ in range(draw.randrange(1, 22)))
         point = draw.randrange(len(digits) + 1)
         texts.append(f"{digits[:point]}.{digits[point:]}e{draw.randrange(-60, 60)}")
-    deck = read_deck_text("numbers\n" + "\n".join(f"I{k} a 0 {text}" for k, text in enumerate(texts)) + "\n")
+    deck = loads("numbers\n" + "\n".join(f"I{k} a 0 {text}" for k, text in enumerate(texts)) + "\n")
     assert deck.circuit.columns()[3].tolist() == [float(text) for text in texts]
 
 
@@ -174,7 +174,7 @@ COUNT = 50_000
 def ladder(path: Path, count: int) -> Deck:
     lines = "".join(f"R{k} n{k} n{k + 1} {1 + k % 7}\n" for k in range(count))
     path.write_text(f"a ladder\nV1 n0 0 1\n{lines}Rend n{count} 0 1k\n.op\n.end\n")
-    return read_deck(path)
+    return load(path)
 
 
 def test_a_large_circuit_is_a_circuit(tmp_path: Path) -> None:

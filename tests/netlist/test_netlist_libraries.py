@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from circuitsim.errors import NetlistError, UsageError
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load, loads
 
 WINDOWS = r"C:\Program Files\LTC\lib\cmp\standard.dio"
 DECK = f't\nV1 a 0 5\nD1 a b DX\nR1 b 0 1k\n.lib "{WINDOWS}"\n'
@@ -14,7 +14,7 @@ MODELS = "* diodes\n.model DX D(vfwd=0.5 ron=0)\n.model DY D(vfwd=0.5 ron=1)\n.s
 
 def test_models_of_a_missing_library_are_named():
     with pytest.raises(NetlistError) as caught:
-        read_deck_text(DECK)
+        loads(DECK)
     (problem,) = caught.value.problems
     assert problem.message == "D1: no model is called 'DX'"
     assert "standard.dio" in problem.hint and "--lib FILE" in problem.hint and "CIRCUITSIM_LIB_PATH" in problem.hint
@@ -22,37 +22,37 @@ def test_models_of_a_missing_library_are_named():
 
 @pytest.mark.parametrize("path", [WINDOWS, "/nowhere/standard.dio", "standard.dio"])
 def test_a_missing_library_that_is_not_needed_is_noted(path):
-    deck = read_deck_text(f'{DECK.replace("DX", "")[: DECK.index(".lib") - 2]}.lib "{path}"\n', folder="/tmp")
+    deck = loads(f'{DECK.replace("DX", "")[: DECK.index(".lib") - 2]}.lib "{path}"\n', folder="/tmp")
     (note,) = deck.notes
     assert note.kind == "skipped" and "nothing is read from it" in note.message and "--lib" in note.hint
 
 
 def test_a_library_of_the_command_line(tmp_path):
     (tmp_path / "my.lib").write_text(MODELS)
-    deck = read_deck_text(DECK, libraries=[tmp_path / "my.lib"])
+    deck = loads(DECK, libraries=[tmp_path / "my.lib"])
     assert deck.circuit.devices[1].label == "DX"
-    own = read_deck_text(DECK + ".model DX D(vfwd=0.7)\n", libraries=[tmp_path / "my.lib"])
+    own = loads(DECK + ".model DX D(vfwd=0.7)\n", libraries=[tmp_path / "my.lib"])
     assert own.circuit.devices[1].values()["vfwd"] == 0.7
     with pytest.raises(UsageError, match=r"--lib none\.lib: No such file"):
-        read_deck_text(DECK, libraries=["none.lib"])
+        loads(DECK, libraries=["none.lib"])
     (tmp_path / "bad.lib").write_text("R1 a 0 1\n")
     with pytest.raises(NetlistError, match="a library holds definitions, not elements"):
-        read_deck_text(DECK, libraries=[tmp_path / "bad.lib"])
+        loads(DECK, libraries=[tmp_path / "bad.lib"])
 
 
 def test_folders_to_look_in(tmp_path):
     (tmp_path / "standard.dio").write_text(MODELS)
-    assert read_deck_text(DECK, search=[tmp_path]).circuit.devices[1].label == "DX"
+    assert loads(DECK, search=[tmp_path]).circuit.devices[1].label == "DX"
     include = DECK.replace(".lib", ".include")
-    assert read_deck_text(include, search=[tmp_path]).circuit.devices[1].label == "DX"
+    assert loads(include, search=[tmp_path]).circuit.devices[1].label == "DX"
     with pytest.raises(NetlistError, match="-I DIR or CIRCUITSIM_LIB_PATH"):
-        read_deck_text(include)
+        loads(include)
 
 
 def test_what_a_library_holds_beside_matters_only_where_it_is_called(tmp_path):
     (tmp_path / "my.lib").write_text(MODELS)
     with pytest.raises(NetlistError) as caught:
-        read_deck_text(DECK + "X1 b amp\n", libraries=[tmp_path / "my.lib"])
+        loads(DECK + "X1 b amp\n", libraries=[tmp_path / "my.lib"])
     (problem,) = caught.value.problems
     place = problem.location
     assert (problem.kind, place.file, place.line) == ("unsupported", str(tmp_path / "my.lib"), 5)
@@ -62,7 +62,7 @@ RKM = "IEC 60062; ngspice drops what follows the letter"
 
 
 def test_numbers_with_the_scale_in_the_place_of_the_point():
-    deck = read_deck_text("t\n.param p=4R7\nR1 a 0 2K2\nR2 a 0 {p+1Meg5}\nR3 a 0 3k\n")
+    deck = loads("t\n.param p=4R7\nR1 a 0 2K2\nR2 a 0 {p+1Meg5}\nR3 a 0 3k\n")
     assert [e.value for e in deck.circuit] == [2200, 1500004.7, 3000]
     assert [n.message for n in deck.notes] == [
         f"4R7 is read as 4.7 ({RKM})",
@@ -70,7 +70,7 @@ def test_numbers_with_the_scale_in_the_place_of_the_point():
         f"1Meg5 is read as 1500000 ({RKM})",
     ]
     with pytest.raises(NetlistError, match="'2K2K2' is not a number"):
-        read_deck_text("t\nR1 a 0 2K2K2\n")
+        loads("t\nR1 a 0 2K2K2\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -78,4 +78,4 @@ def test_a_schematic_is_no_deck(tmp_path, encoding):
     path = tmp_path / "x.asc"
     path.write_bytes("Version 4\nSHEET 1 880 680\nWIRE 0 0 1 1\n".encode(encoding))
     with pytest.raises(UsageError, match="schematic of LTspice"):
-        read_deck(path)
+        load(path)

@@ -28,7 +28,7 @@ R3 out 0 3k
 
 
 def roles_of(text: str):
-    return read_roles(netlist.read_deck_text(text, "my.cir"))
+    return read_roles(netlist.loads(text, "my.cir"))
 
 
 def test_roles_of_a_deck() -> None:
@@ -112,7 +112,7 @@ def test_what_is_given_replaces_what_the_deck_says() -> None:
 
 
 def test_the_writer_gives_the_roles_back() -> None:
-    deck = netlist.read_deck_text(DECK)
+    deck = netlist.loads(DECK)
     roles, _ = read_roles(deck)
     text = netlist.dumps(deck.circuit, roles)
     assert "*! trainable R* min=1k max=1MEG\n" in text
@@ -122,7 +122,7 @@ def test_the_writer_gives_the_roles_back() -> None:
 def test_the_writer_spells_out_names_that_change() -> None:
     text = DECK.replace("R2 b out 2k", "X1 b out part").replace("R* min", "X* R3 min")
     text += ".subckt part p q\nR2 p q 2k\n.ends"
-    deck = netlist.read_deck_text(text)
+    deck = netlist.loads(text)
     roles, _ = read_roles(deck)
     again, _ = roles_of(netlist.dumps(deck.circuit, roles))
     assert [(a.minimum, a.maximum) for a in again.trainable] == [(a.minimum, a.maximum) for a in roles.trainable]

@@ -7,7 +7,7 @@ import pytest
 
 from circuitsim.analysis import sweep
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.deck import DcSweep, Output, Step, TableRange, Target
 from circuitsim.netlist.points import Points, logarithmic, points
 
@@ -15,7 +15,7 @@ TOP = "t\n.param r=5\nV1 a 0 1\nR1 a b {r}\nR2 b 0 1k\nD1 b 0 dm\n.model dm D(ro
 
 
 def ranges(card):
-    deck = read_deck_text(TOP + card + "\n")
+    deck = loads(TOP + card + "\n")
     (found,) = [a for a in deck.analyses if isinstance(a, DcSweep | Step)]
     swept = found.sweeps if isinstance(found, DcSweep) else (found.sweep,)
     return [(s.target.name, s.name.lower(), list(s.values)) for s in swept]
@@ -50,12 +50,12 @@ def test_ranges(card, expected):
 
 
 def test_a_parameter_of_a_model_varies_in_its_elements():
-    deck = read_deck_text(TOP + "D2 b 0 dm\n.step dm:ron 1 2 1\n")
+    deck = loads(TOP + "D2 b 0 dm\n.step dm:ron 1 2 1\n")
     assert deck.analyses[0].sweep.elements == ("D1.ron", "D2.ron")
 
 
 def test_tables():
-    deck = read_deck_text(TOP + ".data t1\n+ r R2 V1:dc\n+ 1 2 3\n+ 4 {2+3} 6\n.enddata\n.step data=T1\n")
+    deck = loads(TOP + ".data t1\n+ r R2 V1:dc\n+ 1 2 3\n+ 4 {2+3} 6\n.enddata\n.step data=T1\n")
     (step,) = [a for a in deck.analyses if isinstance(a, Step)]
     assert isinstance(step.sweep, TableRange)
     assert [(r.target, r.name, list(r.values)) for r in step.sweep.ranges] == [
@@ -66,14 +66,14 @@ def test_tables():
 
 
 def test_a_stepped_parameter_needs_no_param_card():
-    deck = read_deck_text("t\nR1 a 0 {2*x}\n.step dec param X 10 1k 1\n")
+    deck = loads("t\nR1 a 0 {2*x}\n.step dec param X 10 1k 1\n")
     assert deck.circuit["R1"].value == 20 and deck.parameters == {"x": 10}
     assert deck.notes[0].message == "X has no .param: outside the sweep it is 10, the first of .step"
     assert deck.elaborate({"x": 100})["R1"].value == 200
 
 
 def test_a_stepped_name_of_an_element_is_warned_of():
-    (problem,) = read_deck_text("t\nR2 a 0 1\n.step param R2 list 1 2\n").problems
+    (problem,) = loads("t\nR2 a 0 1\n.step param R2 list 1 2\n").problems
     assert "not the element of that name" in problem.message
 
 
@@ -102,7 +102,7 @@ def test_logarithmic_points(start, stop, count, factor, expected):
     ],
 )
 def test_requests(text, analysis, requests):
-    deck = read_deck_text(f"{TOP}.print {text}\n")
+    deck = loads(f"{TOP}.print {text}\n")
     (found,) = [a for a in deck.analyses if isinstance(a, Output)]
     assert (found.analysis, found.requests) == (analysis, requests)
 
@@ -120,7 +120,7 @@ def test_parameters_of_a_resistor_model_are_stepped(card, values, expected):
     cards = "V1 a 0 10\nR1 a b RM 1k\nR2 b 0 RM2 temp=127\n.param r=1\n.model RM RES(R={r})\n.model RM2 RES(R=500)\n"
     if "PARAM" in card:
         cards = cards.replace("R1 a b RM 1k", "R1 a b {1k*r}")
-    deck = read_deck_text(f"t\n{cards}{card}\n")
+    deck = loads(f"t\n{cards}{card}\n")
     (step,) = [a.sweep for a in deck.analyses if isinstance(a, Step)]
     assert step.target is Target.PARAMETER
     assert list(step.values) == values

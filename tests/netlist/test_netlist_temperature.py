@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from circuitsim import solve, sweep
 from circuitsim.errors import UsageError
-from circuitsim.netlist import loads, read_deck_text
+from circuitsim.netlist import loads
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_nominal_temperature_is_27_or_the_option():
 
 def test_the_card_of_the_temperature_wins_over_the_option_and_the_last_of_each():
     text = "t\nR1 a 0 {temper}\n.temp 50\n.temp 60\n.options temp=70\n"
-    assert read_deck_text(text).temperature == loads(text)["R1"].value == 60.0
+    assert loads(text).temperature == loads(text)["R1"].value == 60.0
 
 
 def test_temperature_may_be_an_expression_of_parameters():
-    deck = read_deck_text("t\n.param hot=2*40\nR1 a 0 {temper}\n.temp {hot}\n")
+    deck = loads("t\n.param hot=2*40\nR1 a 0 {temper}\n.temp {hot}\n")
     assert deck.temperature == deck.circuit["R1"].value == 80.0
     assert deck.elaborate({"hot": 5.0})["R1"].value == 5.0
     assert deck.elaborate({"hot": 5.0}, 6.0)["R1"].value == 6.0
@@ -69,18 +69,18 @@ def test_temperature_may_be_an_expression_of_parameters():
 @pytest.mark.parametrize("value", [-300.0, math.inf, math.nan])
 def test_no_temperature(value):
     with pytest.raises(UsageError, match="absolute zero"):
-        read_deck_text("t\nR1 a 0 1\n").elaborate({}, value)
+        loads("t\nR1 a 0 1\n").elaborate({}, value)
 
 
 def test_sweep_over_temperature():
-    deck = read_deck_text("t\nV1 a 0 3\nR1 a b 1k tc=0.01\nR2 b 0 1k\n")
+    deck = loads("t\nV1 a 0 3\nR1 a b 1k tc=0.01\nR2 b 0 1k\n")
     found = sweep(deck, {"temp": [27.0, 127.0], "V1": [3.0, 6.0]}, "v(b)")
     assert found["v(b)"].tolist() == pytest.approx([1.5, 1.0, 3.0, 2.0], rel=1e-12)
     assert found.units["temp"] == "°C"
 
 
 def test_a_parameter_called_temp_is_that_parameter():
-    deck = read_deck_text("t\n.param temp=1\nV1 a 0 {temp}\nR1 a 0 1k tc=0.01\n")
+    deck = loads("t\n.param temp=1\nV1 a 0 {temp}\nR1 a 0 1k tc=0.01\n")
     assert sweep(deck, {"temp": [2.0]}, "i(V1)")["i(V1)"].tolist() == [-0.002]
 
 

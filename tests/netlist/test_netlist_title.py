@@ -7,7 +7,7 @@ import pytest
 from circuitsim import solve
 from circuitsim.cli import main
 from circuitsim.errors import NetlistError
-from circuitsim.netlist import loads, read_deck_text
+from circuitsim.netlist import loads
 
 REST = """R1 1 2 1k
 R2 2 0 1k
@@ -51,7 +51,7 @@ R1 a b 1k
     ],
 )
 def test_an_element_in_the_place_of_the_title_is_named(line):
-    (problem,) = read_deck_text(f"{line}\n{REST}").problems
+    (problem,) = loads(f"{line}\n{REST}").problems
     assert problem.kind == "title"
     assert problem.location.line == 1
     assert "--no-title" in problem.hint
@@ -85,7 +85,7 @@ def test_an_element_in_the_place_of_the_title_is_named(line):
     ],
 )
 def test_a_title_is_none(line):
-    deck = read_deck_text(f"{line}\n{REST}")
+    deck = loads(f"{line}\n{REST}")
     assert not [p for p in deck.problems if p.kind == "title"]
     assert deck.title == line
 

@@ -11,7 +11,7 @@ import pytest
 
 from circuitsim.analysis import sweep
 from circuitsim.errors import NetlistError, UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Transient
 from circuitsim.netlist.transient import output_times
 from circuitsim.netlist.waveform import Grid, Waveform
@@ -47,7 +47,7 @@ def test_values_against_ngspice(tmp_path):
     run = subprocess.run(["ngspice", "-b", "w.cir"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     rows = re.findall(r"^(\d+)\t(\S+)\t\s*$", run.stdout, re.M)
     theirs = np.array([float(v) for _, v in rows]).reshape(len(SOURCES), 13)
-    found = sweep(read_deck_text(deck), {"time": [k * 1e-6 for k in range(13)]}, "v(*)")
+    found = sweep(loads(deck), {"time": [k * 1e-6 for k in range(13)]}, "v(*)")
     for k, text in enumerate(SOURCES):
         # ngspice interpolates between its own steps of 5 ns, on which a jump of PWL takes one step.
         assert found[f"v(n{k})"] == pytest.approx(theirs[k], rel=2e-4, abs=2e-4), text
@@ -70,7 +70,7 @@ def test_output_times_hold_the_breakpoints():
 
 
 def test_formulas_of_sources_at_each_time():
-    deck = read_deck_text(
+    deck = loads(
         "t\n.param a=2\nV1 in 0 PULSE(0 5 1m 1m 1m 1m)\nB1 c 0 V=v(in)*a+time*1k\nE1 d 0 c in 3\nI1 0 g 1m\nRg g 0 1\n"
         "G1 0 e VALUE={v(in)*i(I1)}\nRe e 0 1\nRc c 0 1\nRd d 0 1\n"
     )
@@ -84,7 +84,7 @@ def test_formulas_of_sources_at_each_time():
 
 
 def test_expressions_of_columns_read_what_is_swept():
-    deck = read_deck_text("t\n.param r=1 q={2*r}\nV1 a 0 6\nR1 a b {q}\nR2 b 0 1\n")
+    deck = loads("t\n.param r=1 q={2*r}\nV1 a 0 6\nR1 a b {q}\nR2 b 0 1\n")
     found = sweep(deck, {"r": [1.0, 2.5], "temp": [27.0, 50.0]}, "v(b) {v(b)*(1+q)} {r+temp} {i(R1)*R} R1:r")
     assert found["v(b)"] == pytest.approx([2, 1, 2, 1])
     assert found["{v(b)*(1+q)}"] == pytest.approx([6, 6, 6, 6])
@@ -95,7 +95,7 @@ def test_expressions_of_columns_read_what_is_swept():
 
 
 def test_forms_of_other_programs():
-    circuit = read_deck_text(
+    circuit = loads(
         "t\nV1 a 0 SINE(2 1 1k)\nE1 b 0 a 0 .5\nE2 c 0 VALUE={{if(v(a)>1,{3},0)}}\n"
         "B1 d 0 V={table(v(a),0,0,4,8)+fmod(7,4)+uramp(-1)+u(1)}\nR1 a 0 1\n"
     ).operating_circuit
@@ -113,4 +113,4 @@ def test_forms_of_other_programs():
 )
 def test_formulas_without_a_value(cards, message):
     with pytest.raises(NetlistError, match=re.escape(message)):
-        read_deck_text(f"t\nV1 a 0 0\nR1 a 0 1\n{cards}\n")
+        loads(f"t\nV1 a 0 0\nR1 a 0 1\n{cards}\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from circuitsim import NetlistError, solve
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 
 ROOT = Path(__file__).parents[2]
 MORE = (
@@ -53,7 +53,7 @@ def decks():
 def fingerprint(text, folder):
     """All that a deck says, with its notes; None for one that is refused."""
     try:
-        deck = read_deck_text(text, folder=folder)
+        deck = loads(text, folder=folder)
     except NetlistError:
         return None
     circuit, following = deck.circuit, deck.following
@@ -93,7 +93,7 @@ def covered(path, lines, k):
     strange = "\n".join([*lines[:k], "?strange", *lines[k + 1 :]])
     if fingerprint(strange, path.parent) is not None:
         return True
-    deck = read_deck_text("\n".join(lines), folder=path.parent)
+    deck = loads("\n".join(lines), folder=path.parent)
     first = lines[k].split()[0].lower()
     for problem in (*deck.problems, *deck.notes):
         if problem.location is not None and problem.location.line == k + 1:
@@ -166,7 +166,7 @@ def test_a_word_inside_a_card():
     ],
 )
 def test_the_whole_formula_is_read(card, value):
-    found = solve(read_deck_text(f"t\nV1 a 0 3\n.param k=2\n{card}\nR1 o 0 1k\n"))
+    found = solve(loads(f"t\nV1 a 0 3\n.param k=2\n{card}\nR1 o 0 1k\n"))
     assert found.voltage("o") == pytest.approx(value, rel=1e-12)
 
 
@@ -176,7 +176,7 @@ def test_formulas_as_ngspice_reads_them(card, tmp_path):
     (tmp_path / "a.cir").write_text(f"{deck}.control\nop\nprint v(o)\n.endc\n.end\n")
     said = subprocess.run(["ngspice", "-b", "a.cir"], cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     value = float(re.search(r"v\(o\) = (\S+)", said)[1])
-    assert solve(read_deck_text(deck)).voltage("o") == pytest.approx(value, rel=1e-6)
+    assert solve(loads(deck)).voltage("o") == pytest.approx(value, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_formulas_as_ngspice_reads_them(card, tmp_path):
 )
 def test_what_is_left_of_a_card_is_refused_where_it_stands(card, column, word):
     with pytest.raises(NetlistError) as caught:
-        read_deck_text(f"t\n{card}\nR1 a o 1\n" if not card.startswith("R1") else f"t\n{card}\n")
+        loads(f"t\n{card}\nR1 a o 1\n" if not card.startswith("R1") else f"t\n{card}\n")
     assert any(word in p.message and p.location.column == column for p in caught.value.problems), caught.value
 
 
@@ -227,5 +227,5 @@ def test_what_is_left_of_a_card_is_refused_where_it_stands(card, column, word):
     ],
 )
 def test_models_without_a_use_are_read_too(model, use, word):
-    deck = read_deck_text(f"t\nR1 a 0 1\n{use}\n.model m {model}\n")
+    deck = loads(f"t\nR1 a 0 1\n{use}\n.model m {model}\n")
     assert any(p.kind == "unused-parameter" and word in p.message for p in deck.problems)

@@ -12,7 +12,7 @@ import pytest
 import circuitsim
 from circuitsim import examples
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck
+from circuitsim.netlist import load
 from circuitsim.plotting.svg import circuit_svg
 from circuitsim.time_domain import transient
 from circuitsim.training import History
@@ -83,7 +83,7 @@ def words_of(picture: xml.Element) -> set[str | None]:
 
 
 def test_sweeps_show_a_curve_a_column() -> None:
-    deck = read_deck(examples.path("sweep-dead-zone"))
+    deck = load(examples.path("sweep-dead-zone"))
     found = circuitsim.sweep(deck, {"V1": np.linspace(-4, 4, 9), "V2": [1.0, 2.0]}, "v(out) i(Rload)")
     (picture,) = images(found._repr_html_())
     assert {"v(out)  V2=1 V", "v(out)  V2=2 V", "i(Rload)  V2=2 V"} <= words_of(picture)

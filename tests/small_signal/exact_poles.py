@@ -16,7 +16,7 @@ from exact_signals import Signals, random_signals
 
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.errors import CircuitError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.small_signal import poles
 
 Polynomial = list[Fraction]  # ascending powers
@@ -209,7 +209,7 @@ def verdict(circuit: Signals) -> tuple[str, str]:
     """What the oracle says, and what circuitsim says."""
     p = characteristic(circuit)
     try:
-        deck = read_deck_text(circuit.deck())
+        deck = loads(circuit.deck())
         found = poles(circuit_at_operating_point(deck, changed=None), deck.following.couplings)
     except CircuitError as error:
         return stability(p) if p else "singular", f"refused: {error}" if p else "singular"

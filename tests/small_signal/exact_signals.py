@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim import ac
 from circuitsim.errors import CircuitError
-from circuitsim.netlist import read_deck_text
-from circuitsim.small_signal.deck import run_deck
+from circuitsim.netlist import loads
 
 DIGITS = 120
 PI = Decimal(
@@ -238,7 +238,7 @@ def misses(circuit: Signals) -> tuple[str, float]:
     of a node voltage, a drop or a current against the largest at its own nodes."""
     truth = exact(circuit)
     try:
-        found = run_deck(read_deck_text(circuit.deck()))
+        found = ac(loads(circuit.deck()))
     except CircuitError:
         return ("singular" if truth is None else "refused"), 0.0
     if truth is None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim import Circuit
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 
 Couplings = Mapping[tuple[str, str], float]
 UNCOUPLED: Couplings = MappingProxyType({})
@@ -63,7 +63,7 @@ def deck(elements: list[Element]) -> str:
 
 def circuit(elements: list[Element]) -> Circuit:
     """As read by this package."""
-    return read_deck_text(deck(elements)).all_controlled()[0]
+    return loads(deck(elements)).all_controlled()[0]
 
 
 def stamps(

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from circuitsim import ac
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.deck import SmallSignal, Spacing
-from circuitsim.small_signal.deck import frequencies, run_deck
+from circuitsim.small_signal.deck import frequencies
 
 LOWPASS = str(Path(__file__).parents[2] / "netlists" / "lowpass-butterworth.cir")
 RC = "rc\nV1 in 0 DC 1 AC 2 90\nR1 in a 1k\nC1 a 0 1u\n"
@@ -109,7 +110,7 @@ def test_a_diode_at_a_kink_is_reported(capsys: pytest.CaptureFixture[str], tmp_p
 @pytest.mark.parametrize(
     ("text", "words", "code", "message"),
     [
-        (RC.replace("AC 2 90", ""), (), 2, "no source of the deck has an amplitude"),
+        (RC.replace("AC 2 90", ""), (), 2, "no source has an amplitude"),
         (RC, ("--source", "R1"), 2, "R1 is no independent source"),
         (RC, ("--source", "V1=big"), 2, "--source big"),
         (RC, ("--from", "1"), 2, "give both --from and --to"),
@@ -152,7 +153,7 @@ def test_errors(
     ],
 )
 def test_frequencies_of_cards(card: str, expected: list[float]) -> None:
-    read = read_deck_text(f"t\n.param n=2\nR1 a 0 1\nV1 a 0 AC\n{card}\n.end")
+    read = loads(f"t\n.param n=2\nR1 a 0 1\nV1 a 0 AC\n{card}\n.end")
     (found,) = (a for a in read.analyses if isinstance(a, SmallSignal))
     got = frequencies(found).tolist()
     if "10*n" in card:
@@ -172,23 +173,23 @@ I1 0 q AC 2 m=4
 V2 c 0 AC
 R3 c 0 1
 .end"""
-    read = read_deck_text(text)
+    read = loads(text)
     names = read.circuit.names
     found = {names[k]: value for k, value in read.following.phasors.items()}
     assert found == {"X1.V1": pytest.approx(3j), "X1.I1": pytest.approx(8), "V2": pytest.approx(1)}
-    assert run_deck(read, frequencies(SmallSignal(Spacing.LIST, 1, (50.0,), None)))["b"][0] == pytest.approx(1.5j + 4)
+    assert ac(read, frequencies(SmallSignal(Spacing.LIST, 1, (50.0,), None)))["b"][0] == pytest.approx(1.5j + 4)
 
 
 def test_sources_that_follow_fixed_voltages_follow_their_amplitudes() -> None:
     """At the operating point E1 is a source of known voltage; here its control moves."""
-    read = read_deck_text("t\nV1 in 0 DC 1 AC 1\nE1 out 0 in 0 5\nR1 out 0 1\nB1 b 0 V={2*v(in)+1}\nR2 b 0 1\n.end")
+    read = loads("t\nV1 in 0 DC 1 AC 1\nE1 out 0 in 0 5\nR1 out 0 1\nB1 b 0 V={2*v(in)+1}\nR2 b 0 1\n.end")
     assert not read.operating_circuit.laws
     assert len(circuit_at_operating_point(read, changed=None).laws) == 2
-    found = run_deck(read, frequencies(SmallSignal(Spacing.LIST, 1, (50.0,), None)))
+    found = ac(read, frequencies(SmallSignal(Spacing.LIST, 1, (50.0,), None)))
     assert found["out"][0] == pytest.approx(5)
     assert found["b"][0] == pytest.approx(2)
     with pytest.raises(UsageError, match="B2 is a formula that is not affine"):
-        circuit_at_operating_point(read_deck_text("t\nV1 in 0 1\nB2 b 0 V={v(in)**2}\nR1 b 0 1\n.end"), changed=None)
+        circuit_at_operating_point(loads("t\nV1 in 0 1\nB2 b 0 V={v(in)**2}\nR1 b 0 1\n.end"), changed=None)
 
 
 def test_steps_are_left_out_with_a_note(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ import pytest
 from exact_signals import misses, random_signals
 
 import circuitsim
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.small_signal import ac
-from circuitsim.small_signal.deck import run_deck
 
 
 @pytest.mark.parametrize("first", range(0, 120, 20))
@@ -23,8 +22,8 @@ def test_random_circuits_over_many_decades(first: int) -> None:
 
 def test_a_loop_of_inductors_beside_a_small_capacitor() -> None:
     """All of the 7 A flow in the loop: the capacitor has no current, whatever 7 A round to."""
-    deck = read_deck_text("t\nC1 n1 0 1n\nL1 n2 n1 10n\nL2 n2 n1 2u\nI1 n2 n1 DC 0 AC 7\n.ac lin 1 1 1\n")
-    found = run_deck(deck)
+    deck = loads("t\nC1 n1 0 1n\nL1 n2 n1 10n\nL2 n2 n1 2u\nI1 n2 n1 DC 0 AC 7\n.ac lin 1 1 1\n")
+    found = ac(deck)
     assert found["n1"][0] == 0.0 and found.current("C1")[0] == 0.0
     expected = -7 * 2j * np.pi / (1 / 10e-9 + 1 / 2e-6)
     assert found["n2"][0] == pytest.approx(expected, rel=1e-14)
@@ -54,6 +53,6 @@ def test_large_circuits_get_tree_branches_too() -> None:
     """A ladder of 400 nodes behind a loop of inductors, beyond what dense factors take."""
     cards = ["t", "I1 n1 b DC 0 AC 7", "L1 n1 b 10n", "L2 n1 b 2u", "C1 b 0 1n"]
     cards += [f"R{k} n{k} n{k + 1} 1k\nCx{k} n{k + 1} b 1p" for k in range(1, 400)]
-    found = run_deck(read_deck_text("\n".join([*cards, ".ac lin 1 1 1", ""])))
+    found = ac(loads("\n".join([*cards, ".ac lin 1 1 1", ""])))
     assert abs(found["b"][0]) <= 1e-9 * abs(found.voltage("n1", "b")[0])
     assert found.voltage("n1", "b")[0] == pytest.approx(-7 * 2j * np.pi / (1 / 10e-9 + 1 / 2e-6), rel=1e-9)

@@ -12,16 +12,15 @@ from random_linear import circuit as made
 import circuitsim
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.netlist import read_deck
+from circuitsim.netlist import load
 from circuitsim.small_signal import ac, poles
-from circuitsim.small_signal.deck import run_deck
 
 PAIR = "pair\nV1 in 0 1\nR1 in a 1\nL1 a 0 1m\nL2 b 0 4m\nR2 b 0 10\n"
 
 
 def test_resonators_are_an_even_and_an_odd_one() -> None:
     """Half the difference of the impedances with L (1 + k) and L (1 - k)."""
-    found = run_deck(read_deck("netlists/coupled-resonators.cir"))
+    found = ac(load("netlists/coupled-resonators.cir"))
     w, c, q = 2 * np.pi * 455e3, 180e-12, 50
     coil = 1 / (w * w * c)
     s = 2j * np.pi * found.frequencies

@@ -8,10 +8,10 @@ from random_linear import circuit as made
 from random_linear import random_elements, stamps
 
 import circuitsim
+from circuitsim import ac
 from circuitsim.analysis.switched import circuit_at_operating_point
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.small_signal import poles
-from circuitsim.small_signal.deck import run_deck
 
 
 def test_butterworth() -> None:
@@ -64,11 +64,9 @@ def test_independent_equations_are_singular_at_the_poles(seed: int) -> None:
 
 def test_a_source_that_follows_the_voltage_of_a_coil() -> None:
     """A short at DC, none here: a negative resistance of 500 ohms beside 1 kOhm lets a tank grow; a buffer doubles."""
-    deck = read_deck_text(
-        "t\nL1 a 0 100u\nC1 a 0 100n\nG1 0 a a 0 2m\nR1 a 0 1k\nI1 0 a 0 AC 1m\nE1 o 0 a 0 2\nR2 o 0 1k\n"
-    )
+    deck = loads("t\nL1 a 0 100u\nC1 a 0 100n\nG1 0 a a 0 2m\nR1 a 0 1k\nI1 0 a 0 AC 1m\nE1 o 0 a 0 2\nR2 o 0 1k\n")
     found = poles(circuit_at_operating_point(deck, changed=None))
     assert found.values.real == pytest.approx([5e3, 5e3], rel=1e-9)
-    response = run_deck(deck, np.array([1e4, 5e4]))
+    response = ac(deck, np.array([1e4, 5e4]))
     assert response["o"] == pytest.approx(2.0 * response["a"], rel=1e-9)
     assert np.abs(response["a"]).min() > 1e-3

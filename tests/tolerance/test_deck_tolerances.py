@@ -13,14 +13,14 @@ import pytest
 import circuitsim
 from circuitsim.cli import main
 from circuitsim.errors import NetlistError, UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
 from circuitsim.tolerance.spread import Spread, spread_of
 
 
 def deck(*cards: str) -> Deck:
-    return read_deck_text("\n".join(["tolerances", "V1 in 0 10", *cards, "Rload in 0 1k"]) + "\n")
+    return loads("\n".join(["tolerances", "V1 in 0 10", *cards, "Rload in 0 1k"]) + "\n")
 
 
 def spread(*cards: str, own: tuple[str, ...] = ()) -> Spread:

@@ -12,7 +12,7 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.plotting.bars import plot_worst_case
 
 
@@ -83,13 +83,13 @@ def test_rayleigh_is_recognised() -> None:
 
 def test_two_solves_take_all_resistances_up_or_down() -> None:
     """Where a draw lowers its resistance the ends change places; one that raises another too is not Rayleigh's case."""
-    falling = read_deck_text("t\nV1 in 0 10\nR1 in 0 {1k-flat(300)}\nR2 in 0 1k tol=20\n")
+    falling = loads("t\nV1 in 0 10\nR1 in 0 {1k-flat(300)}\nR2 in 0 1k tol=20\n")
     found = circuitsim.worst_case(falling, [], "dissipation i(V1)")
     assert "Rayleigh" in found["dissipation"].method
     assert found["dissipation"].least.value == pytest.approx(100 / 1300 + 100 / 1200)
     assert found["dissipation"].most.value == pytest.approx(100 / 700 + 100 / 800)
     assert found["i(V1)"].most.value == pytest.approx(-found["dissipation"].least.value / 10)
-    opposite = read_deck_text("t\n.param d={flat(300)}\nV1 in 0 10\nR1 in 0 {1k+d}\nR2 in 0 {1k-d}\n")
+    opposite = loads("t\n.param d={flat(300)}\nV1 in 0 10\nR1 in 0 {1k+d}\nR2 in 0 {1k-d}\n")
     current = circuitsim.worst_case(opposite, [], "i(V1)")["i(V1)"]
     assert current.least.value == pytest.approx(-0.02 / (1 - 0.3**2))
     assert current.most.value == pytest.approx(-0.02)
@@ -100,7 +100,7 @@ def test_two_solves_take_all_resistances_up_or_down() -> None:
 
 def test_a_derivative_of_exactly_zero_at_the_centre_ends_no_search() -> None:
     """All numbers are sums of powers of two and both resistors are equal at the centre: nothing is rounded there."""
-    deck = read_deck_text("t\n.param d={flat(256)}\nV1 in 0 8\nR1 in 0 {1024+d}\nR2 in 0 {1024-d}\n")
+    deck = loads("t\n.param d={flat(256)}\nV1 in 0 8\nR1 in 0 {1024+d}\nR2 in 0 {1024-d}\n")
     current = circuitsim.worst_case(deck, [], "i(V1)")["i(V1)"]
     assert current.least.value == pytest.approx(-8 / 512 / (1 - 0.25**2))
     assert current.most.value == pytest.approx(-8 / 512)

@@ -9,8 +9,8 @@ import pytest
 
 from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError
-from circuitsim.netlist import read_deck_text
-from circuitsim.time_domain import Pulse, steady_state_periodic, transient
+from circuitsim.netlist import loads
+from circuitsim.time_domain import Pulse, steady_state, transient
 from circuitsim.time_domain import run as module
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.proof import TransientCertificate, Waves
@@ -50,7 +50,7 @@ D4 n1 n3
 def test_no_diode_carries_a_small_current_backwards() -> None:
     """Behind 7 kV on the picofarad rounding of its voltage is 6 nA in a milliohm: the bound of the state's error dies
     out as the voltage does."""
-    run = transient(read_deck_text(BACKWARDS))
+    run = transient(loads(BACKWARDS))
     times = np.random.default_rng(0).uniform(0.0, 3e-3, 500)
     for name in ("D1", "D2", "D3", "D4"):
         assert run.current(name, times).min() > -1e-12
@@ -67,7 +67,7 @@ def test_a_small_current_backwards_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(module, "_waves", other)
     with pytest.raises(ConvergenceError, match="the signs of its current and voltage of D4"):
-        transient(read_deck_text(BACKWARDS))
+        transient(loads(BACKWARDS))
 
 
 def test_a_period_in_which_all_voltages_vanish() -> None:
@@ -82,7 +82,7 @@ def test_a_period_in_which_all_voltages_vanish() -> None:
     for name, ends in (("D1", ("n2", "n1")), ("D2", ("n2", "n1")), ("D3", ("n2", "0")), ("D4", ("0", "n1"))):
         circuit.diode(name, *ends)
     pulse = Pulse(0.0, 0.0206577346431892, 1e-4, 1e-5, 2e-5, 3e-4, 1e-3)
-    run = steady_state_periodic(circuit, {"I1": pulse})
+    run = steady_state(circuit, {"I1": pulse})
     assert run.certificate.certified
     assert np.abs(run.voltage("n1")).max() < 1e-15
     assert run.current("D4").max() == pytest.approx(0.0206577346431892, rel=1e-12)

@@ -10,7 +10,7 @@ from test_waveform_gradients import Values, along, by_measurement
 
 from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, NoOperatingPointError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import Integral, Sine, TransientResult, Value, transient, waveform_gradient
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.library import products
@@ -112,7 +112,7 @@ Vh h 0 PULSE(0 5 5u 10n 10n 4u 10u)
 def run(converter: str, reverse: str, factor: float) -> TransientResult:
     """60 us with diodes of this reverse resistance."""
     model = f".model DM D(VFWD=0.5 RON=10m ROFF={reverse})\n"
-    return transient(read_deck_text(f"{converter}\n{CONVERTERS[converter].format(k=factor)}\n{model}{DRIVE}"))
+    return transient(loads(f"{converter}\n{CONVERTERS[converter].format(k=factor)}\n{model}{DRIVE}"))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ C2 b 0 1n
 .tran 10u 2m uic
 .end
 """
-    found = transient(read_deck_text(text))
+    found = transient(loads(text))
     a, b, x = (found.voltage(node)[1:] for node in "abx")
     w = 2e3 * np.pi
     slope = 0.5 * (10.0 * w * np.cos(w * found.times[1:]) + 2.0 * (x - b) / 1e-3)

@@ -14,9 +14,8 @@ from random_waveforms import draw, draw_coupled, draw_switched
 
 from circuitsim import Circuit
 from circuitsim.kernel_family import KernelFamily
-from circuitsim.netlist import read_deck
+from circuitsim.netlist import load
 from circuitsim.time_domain import Integral, Sine, TransientResult, course, quotients, transient, waveform_gradient
-from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.kernels import KERNELS, time_kernel
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
@@ -71,7 +70,7 @@ def test_ideally_coupled_inductors(seed: int, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_decks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, compiled = both(monkeypatch, lambda: bits(run_deck(read_deck(NETLISTS / f"{name}.cir"))))
+    plain, compiled = both(monkeypatch, lambda: bits(transient(load(NETLISTS / f"{name}.cir"))))
     assert plain == compiled
 
 

@@ -7,16 +7,17 @@ import math
 import numpy as np
 import pytest
 
+from circuitsim import steady_state, transient
 from circuitsim.errors import NetlistError, UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import ImplicitResult, Integral, TransientResult, waveform_gradient
-from circuitsim.time_domain.deck import run_deck, setting, steady_deck
+from circuitsim.time_domain.deck import setting
 
 FILTER = "t\n{source}\nR1 in out 1k\nC1 out 0 100n\n.tran 10u 4m\n.end\n"
 
 
 def ran(source: str, accuracy: float = 1e-6) -> TransientResult:
-    return run_deck(read_deck_text(FILTER.format(source=source)), accuracy=accuracy)
+    return transient(loads(FILTER.format(source=source)), accuracy=accuracy)
 
 
 @pytest.mark.parametrize(
@@ -42,13 +43,13 @@ def test_as_a_time_function(formula: str, function: str | None) -> None:
             start = (k + k * math.exp(-10.0)) / (1 + k * k) + start * math.exp(-10.0)
         assert ours.voltage("out") == pytest.approx(exact, abs=3e-6)
         return
-    theirs = run_deck(read_deck_text(FILTER.format(source=f"V1 in 0 {function}")))
+    theirs = transient(loads(FILTER.format(source=f"V1 in 0 {function}")))
     assert ours.voltage("out") == pytest.approx(theirs.voltage("out"), abs=2e-5)
 
 
 def test_a_comparator_of_two_sources_changes_where_they_meet() -> None:
     """Pulses of the width that a triangle and a level of 0.3 V state, as corners to the last digits; an exact run."""
-    deck = read_deck_text(
+    deck = loads(
         "t\nVtri tri 0 PULSE(-1 1 0 0.5m 0.5m 1p 1m)\nVs s 0 0.3\nB1 in 0 V=if(v(s)>v(tri),12,-12)\n"
         "R1 in out 1k\nC1 out 0 100n\n.tran 10u 4m\n.end\n"
     )
@@ -56,13 +57,13 @@ def test_a_comparator_of_two_sources_changes_where_they_meet() -> None:
     falls, rises = 0.325e-3 + 1e-3 * np.arange(4), 0.675e-3 + 1e-12 + 1e-3 * np.arange(4)
     for exact in (*falls, *rises):
         assert np.abs(found - exact).min() < 2e-18
-    ours, implicit = run_deck(deck), run_deck(deck, method="implicit", accuracy=1e-7)
+    ours, implicit = transient(deck), transient(deck, method="implicit", accuracy=1e-7)
     assert not isinstance(ours, ImplicitResult)
     corners = " ".join(
         f"{fall:.15g} 12 {fall + 1e-15:.17g} -12 {rise:.15g} -12 {rise + 1e-15:.17g} 12"
         for fall, rise in zip(falls, rises)
     )
-    theirs = run_deck(read_deck_text(FILTER.format(source=f"V1 in 0 PWL(0 12 {corners})")))
+    theirs = transient(loads(FILTER.format(source=f"V1 in 0 PWL(0 12 {corners})")))
     assert ours.voltage("out") == pytest.approx(theirs.voltage("out"), abs=1e-9)
     assert implicit.voltage("out") == pytest.approx(theirs.voltage("out"), abs=2e-5)
     beside = [falls[1] - 1e-9, falls[1] + 1e-9]
@@ -91,11 +92,11 @@ def test_a_comparator_of_two_sources_changes_where_they_meet() -> None:
 )
 def test_formulas_of_straight_lines_are_exact(formula: str, straight: bool) -> None:
     """Of a ramp, a constant, a sine and the time: those of the voltages alone are controlled sources."""
-    deck = read_deck_text(
+    deck = loads(
         "t\nVr r 0 PULSE(0 1 0 1m 1m 0.2m 3m)\nVc c 0 1\nVx x 0 SIN(0 1 1k 0 0 30)\n"
         f"B1 in 0 V={{{formula}+100*time}}\nR1 in out 1k\nC1 out 0 100n\n.tran 20u 4m\n.end\n"
     )
-    run, sampled = run_deck(deck), run_deck(deck, method="implicit", accuracy=1e-7)
+    run, sampled = transient(deck), transient(deck, method="implicit", accuracy=1e-7)
     assert isinstance(run, ImplicitResult) is not straight
     beside = run.times[1:] - 7e-6  # at steps a value is that after them
     assert run.voltage("in", times=beside) == pytest.approx(sampled.voltage("in", times=beside), abs=1e-11)
@@ -109,29 +110,29 @@ def test_formulas_of_straight_lines_are_exact(formula: str, straight: bool) -> N
 
 def test_corners_that_rounding_separates_are_one() -> None:
     """Two pulses that fall and rise at 5.11 us, a unit of the last place apart: a step between them has no length."""
-    deck = read_deck_text(
+    deck = loads(
         "t\nV1 a 0 PULSE(0 1 0.1u 10n 10n 0.4u 1u)\nV2 b 0 PULSE(0 1 0.7u 10n 10n 0.4u 1u)\nR1 a c 1k\nR2 b c 2k\n"
         "C1 c 0 1n\n.tran 0.1u 20u\n.end\n"
     )
-    ours, theirs = (run_deck(deck, method=method, accuracy=1e-7) for method in ("implicit", "exact"))
+    ours, theirs = (transient(deck, method=method, accuracy=1e-7) for method in ("implicit", "exact"))
     assert ours.voltage("c") == pytest.approx(theirs.voltage("c"), abs=1e-6)
 
 
 def test_what_is_refused() -> None:
     behind_a_coil = "t\nV1 a 0 1\nL1 a b 1m\nR1 b 0 1k\nB1 c 0 V=v(b)*v(b)\nR2 c 0 1k\n.tran 10u 1m\n.end\n"
     with pytest.raises(NetlistError, match="not fixed by voltage sources"):
-        run_deck(read_deck_text(behind_a_coil))
-    deck = read_deck_text(FILTER.format(source="B1 in 0 V={sin(1k*time)}"))
+        transient(loads(behind_a_coil))
+    deck = loads(FILTER.format(source="B1 in 0 V={sin(1k*time)}"))
     with pytest.raises(UsageError, match="not periodic"):
-        steady_deck(read_deck_text(FILTER.format(source="B1 in 0 V={abs(time-1m)}")))
+        steady_state(loads(FILTER.format(source="B1 in 0 V={abs(time-1m)}")))
     with pytest.raises(UsageError, match="B1 is a formula of the time"):
-        run_deck(deck, method="exact")
+        transient(deck, method="exact")
     with pytest.raises(UsageError, match="B1 is a formula of the time"):
-        waveform_gradient(run_deck(deck), [Integral("v(out)", 0.0, 1e-3)], ["R1"])
+        waveform_gradient(transient(deck), [Integral("v(out)", 0.0, 1e-3)], ["R1"])
 
 
 def test_an_oscillation_that_meets_the_output_times() -> None:
     """100 kHz with a step of 10 us: a rectifier sees it all the same."""
-    deck = read_deck_text("t\nB1 q 0 V=max(sin(2*pi*100k*time),0.5)\nR3 q s 1k\nC3 s 0 20n\n.tran 10u 1m\n.end\n")
+    deck = loads("t\nB1 q 0 V=max(sin(2*pi*100k*time),0.5)\nR3 q s 1k\nC3 s 0 20n\n.tran 10u 1m\n.end\n")
     mean = math.sqrt(3.0) / 2.0 / math.pi + 0.5 * (1.0 - 1.0 / 3.0)
-    assert run_deck(deck).voltage("s")[-1] == pytest.approx(mean, abs=2e-2)
+    assert transient(deck).voltage("s")[-1] == pytest.approx(mean, abs=2e-2)

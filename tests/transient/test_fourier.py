@@ -14,9 +14,8 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import Pulse, Sine, TransientResult, fourier, transient
-from circuitsim.time_domain.deck import run_deck
 
 
 def rectified(method: str = "exact", stop: float = 0.06) -> TransientResult:
@@ -93,7 +92,7 @@ def test_cards_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert ".four" not in said
     stored = json.loads(out.read_text())["fourier"]
     assert [own["quantity"] for own in stored] == ["v(out)", "i(V1)"]
-    exact = fourier(run_deck(read_deck_text(IDEAL, ideal_diodes=True)), "v(out)", 1e3)
+    exact = fourier(transient(loads(IDEAL, ideal_diodes=True)), "v(out)", 1e3)
     assert stored[0]["amplitude"] == exact.amplitude.tolist() and stored[0]["distortion"] == exact.distortion
     words = ["tran", str(path), "--fourier", "1k 3 2 v(out)", "--format", "csv"]
     assert main(words) == 0
@@ -129,7 +128,7 @@ def test_against_ngspice(tmp_path: Path) -> None:
     done = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False, timeout=60)
     lines = done.stdout.split("Fourier analysis for v(out)")[1].splitlines()
     rows = [[float(cell) for cell in line.split()] for line in lines if line[:2] in {f" {k}" for k in range(10)}][:10]
-    ours = fourier(run_deck(read_deck_text(DECK)), "v(out)", 1e3)
+    ours = fourier(transient(loads(DECK)), "v(out)", 1e3)
     theirs = np.array(rows)
     assert ours.mean == pytest.approx(theirs[0, 2], abs=2e-3)
     assert ours.amplitude == pytest.approx(theirs[1:, 2], abs=2e-3)

@@ -11,7 +11,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
-from circuitsim.time_domain import Pulse, Sine, Switch, TransientResult, steady_state_periodic, transient
+from circuitsim.time_domain import Pulse, Sine, Switch, TransientResult, steady_state, transient
 from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
 from circuitsim.time_domain.gradients import waveform_gradient
 from circuitsim.time_domain.measure import measure
@@ -298,7 +298,7 @@ def test_a_periodic_state_with_jumps() -> None:
 
     def run(own: Values) -> TransientResult:
         circuit = pump(own | {"C1.ic": 0.0, "C2.ic": 0.0}).circuit
-        return steady_state_periodic(circuit, {"V1": Pulse(-5.0, 5.0, 0.0, 0.0, 0.0, 5e-4, 1e-3)})
+        return steady_state(circuit, {"V1": Pulse(-5.0, 5.0, 0.0, 0.0, 0.0, 5e-4, 1e-3)})
 
     functionals = [Integral("v(o)", 0.0, 1e-3), Integral("v(b)", 2e-4, 1e-3, 2)]
     found = waveform_gradient(run(values), functionals, list(values), [1e3, 1e3])

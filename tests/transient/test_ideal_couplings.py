@@ -16,7 +16,7 @@ from test_windings import IDEAL, LOADED, closed_form, loaded
 from circuitsim import Circuit
 from circuitsim.circuit.couplings import mutual_inductances
 from circuitsim.errors import InfeasibleError, UnboundedError, UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     Integral,
     PiecewiseLinear,
@@ -25,7 +25,7 @@ from circuitsim.time_domain import (
     Switch,
     TransientResult,
     Value,
-    steady_state_periodic,
+    steady_state,
     transient,
     waveform_gradient,
 )
@@ -166,7 +166,7 @@ Vh h 0 PULSE(0 5 5u 10n 10n 4u 10u)
 @pytest.mark.parametrize("diode", DIODES)
 @pytest.mark.parametrize("name", CONVERTERS)
 def test_converters(name: str, diode: str) -> None:
-    found = transient(read_deck_text(converter(name, diode)), method="exact")
+    found = transient(loads(converter(name, diode)), method="exact")
     assert found.certificate.certified and found.energies.imbalance < 1e-9
     assert len(found.events) >= 40
 
@@ -174,7 +174,7 @@ def test_converters(name: str, diode: str) -> None:
 def test_a_flyback_converter_hands_its_flux_on() -> None:
     """Ampere turns go on when the switch opens, without a loss: there is no stray inductance."""
     text = converter("flyback", "ideal").replace("Cc c 0 100n\nRc c in 2k", "Rc c in 2k")
-    found = transient(read_deck_text(text))
+    found = transient(loads(text))
     opened = [event for event in found.events if "-S1" in event.changed]
     assert opened and all(abs(event.energy_lost) < 1e-15 for event in opened)
     for event in opened[:5]:
@@ -210,7 +210,7 @@ def measured(values: dict[str, float], stop: float) -> TransientResult:
 def test_a_winding_turned_around() -> None:
     """The flyback deck becomes a forward converter, whose magnetising current is interrupted into 10 megohms."""
     text = (Path(__file__).parents[2] / "netlists/flyback-converter.cir").read_text().replace("L1 L2 1", "L1 L2 -1")
-    result = transient(read_deck_text(text))
+    result = transient(loads(text))
     assert result.energies.imbalance < 1e-11
 
 
@@ -272,7 +272,7 @@ def test_gradients_by_turns_are_of_the_implicit_method(name: str) -> None:
 
 def test_the_periodic_steady_state() -> None:
     circuit, waves, switches = flyback()
-    steady = steady_state_periodic(circuit, waves, switches=switches, couplings=IDEAL)
+    steady = steady_state(circuit, waves, switches=switches, couplings=IDEAL)
     late = transient(circuit, 5e-3, waves, switches=switches, couplings=IDEAL, points=3)
     times = np.linspace(0.0, 9.9e-6, 23)
     assert steady.voltage("out", times=times) == pytest.approx(late.voltage("out", times=4.99e-3 + times), abs=1e-6)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from circuitsim.netlist import read_deck_text
+from circuitsim import transient
+from circuitsim.netlist import loads
 from circuitsim.time_domain import implicit, implicit_again, measure
-from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import third_order_step
 
@@ -47,9 +47,9 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def runs() -> tuple[dict[str, float | None], ImplicitResult]:
-    deck = read_deck_text(FLYBACK)
-    exact = run_deck(deck, method="exact")
-    found = run_deck(deck, method="implicit", accuracy=ACCURACY)
+    deck = loads(FLYBACK)
+    exact = transient(deck, method="exact")
+    found = transient(deck, method="implicit", accuracy=ACCURACY)
     assert isinstance(found, ImplicitResult)
     return {text: measure(exact, text).value for text in TEXTS}, found
 
@@ -75,7 +75,7 @@ def test_steps_whose_stages_are_not_kept(
 ) -> None:
     monkeypatch.setattr(implicit, "KEPT", 8 * 12 * 40)  # of some 40 of 400 steps
     monkeypatch.setattr(implicit_again, "TOGETHER", 1000)
-    found = run_deck(read_deck_text(FLYBACK), method="implicit", accuracy=ACCURACY)
+    found = transient(loads(FLYBACK), method="implicit", accuracy=ACCURACY)
     assert isinstance(found, ImplicitResult) and len(found.run.stages) < 50
     for text in TEXTS[:2]:
         assert measure(found, text).value == pytest.approx(measure(runs[1], text).value, rel=1e-8)

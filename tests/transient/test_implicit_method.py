@@ -14,7 +14,7 @@ from scipy.integrate import quad, solve_ivp
 from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     ImplicitResult,
     Pulse,
@@ -27,7 +27,6 @@ from circuitsim.time_domain import (
     waveform_gradient,
 )
 from circuitsim.time_domain.companion import Companion
-from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.implicit_step import third_order_step
 from circuitsim.time_domain.run import Method, method_for
 
@@ -110,19 +109,19 @@ R1 out 0 1k
 
 def test_finer_steps_where_the_energy_balance_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first charge of a capacitor at the mains: steps of the accuracy miss the balance that belongs to it."""
-    deck = read_deck_text(MAINS)
-    found, finer = (run_deck(deck, accuracy=accuracy) for accuracy in (1e-5, 1e-8))
+    deck = loads(MAINS)
+    found, finer = (transient(deck, accuracy=accuracy) for accuracy in (1e-5, 1e-8))
     assert found.certificate.energy <= found.certificate.energy_tolerance == pytest.approx(1e-4)
     assert found.energies.imbalance == found.certificate.energy
     peak = np.abs(finer.voltage("out")).max()
     assert np.abs(found.voltage("out") - finer.voltage("out")).max() < 1e-4 * peak
     monkeypatch.setattr(implicit_result, "BALANCE", 0.5e5 * found.certificate.energy)
-    finer = run_deck(deck)
+    finer = transient(deck)
     assert found.steps < finer.steps
     assert finer.certificate.energy <= finer.certificate.energy_tolerance < found.certificate.energy
     monkeypatch.setattr(implicit_result, "TRIES", 1)
     with pytest.raises(ConvergenceError, match=r"energy balance .* more accuracy"):
-        run_deck(deck)
+        transient(deck)
 
 
 def test_switches_that_states_control() -> None:
@@ -187,7 +186,7 @@ C1 c 0 1u
 
 
 def test_frequency_modulation_and_a_controlled_source() -> None:
-    found = run_deck(read_deck_text(DECK))
+    found = transient(loads(DECK))
 
     def source(t: float) -> float:
         return 0.1 + 2.0 * math.sin(2e3 * math.pi * t + 3.0 * math.sin(400.0 * math.pi * t))
@@ -197,7 +196,7 @@ def test_frequency_modulation_and_a_controlled_source() -> None:
         exact = quad(lambda t: 4e3 * source(t) * math.exp(-(end - t) / 1e-3), 0.0, end, epsabs=1e-12, limit=200)[0]  # noqa: B023
         assert found.voltage("c", times=[end])[0] == pytest.approx(exact, abs=1e-4)
     with pytest.raises(UsageError, match="implicit method"):
-        run_deck(read_deck_text(DECK.replace("E1 out 0 in 0 4\n", "R2 in out 1\n")), method="exact")
+        transient(loads(DECK.replace("E1 out 0 in 0 4\n", "R2 in out 1\n")), method="exact")
 
 
 def test_a_wave_front_in_a_mesh_at_rest() -> None:
@@ -226,11 +225,11 @@ def test_a_wave_front_in_a_mesh_at_rest() -> None:
 
 
 def test_a_zener_diode_as_exact() -> None:
-    deck = read_deck_text(
+    deck = loads(
         "limiter\nV1 in 0 SIN(0 12 50)\nR1 in out 100\nD1 0 out z\nC1 out 0 20u\nR2 out 0 1k\n"
         ".model z D(Vfwd=0.7 Ron=1 Roff=1Meg Vrev=5.1 Rrev=5)\n.tran 500u 40m\n"
     )
-    ours, exact = run_deck(deck, method="implicit"), run_deck(deck)
+    ours, exact = transient(deck, method="implicit"), transient(deck)
     assert np.abs(ours.voltage("out") - exact.voltage("out")).max() < 10.0 * ACCURACY * 6.0
     names = [event.changed for event in exact.events]
     assert [event.changed for event in ours.events] == names and len(names) >= 4
@@ -272,21 +271,21 @@ def test_the_difference_from_a_run_at_a_tenth_of_the_accuracy(seed: int) -> None
     omega = 1.0 / math.sqrt(henry * farad)
     stop, points, accuracy = r.uniform(1.0, 60.0) / omega, r.choice((10, 100)), 10.0 ** r.randint(-7, -4)
     text = OSCILLATOR.format(henry=henry, farad=farad, begin=begin, step=stop / points, stop=stop)
-    found = run_deck(read_deck_text(text), accuracy=accuracy)
+    found = transient(loads(text), accuracy=accuracy)
     assert isinstance(found, ImplicitResult)
     off = np.abs(found.current("L1") / begin - np.cos(omega * found.times)).max()
     assert found.difference == pytest.approx(max(off, found.difference or 0.0), rel=0.4, abs=0.1 * accuracy)
     assert bool(found.warnings) is bool((found.difference or 0.0) > accuracy)
     for warning in found.warnings:
         assert warning.kind == "accuracy" and "a tenth of the accuracy" in warning.message
-        better = run_deck(read_deck_text(text), accuracy=float(warning.hint.split()[-1]))
+        better = transient(loads(text), accuracy=float(warning.hint.split()[-1]))
         assert np.abs(better.current("L1") / begin - np.cos(omega * better.times)).max() < 3.0 * accuracy
 
 
 def test_no_difference_of_large_circuits_or_within_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     text = OSCILLATOR.format(henry=1e-3, farad=1e-6, begin=1.0, step=1e-5, stop=1e-4)
     large = text + "".join(f"R{k} a n{k} 1k\nC{k} n{k} 0 1n\n" for k in range(2, 60))
-    assert run_deck(read_deck_text(large)).difference is None
+    assert transient(loads(large)).difference is None
     monkeypatch.setattr(ImplicitResult, "compared", None)  # nobody asks by itself
-    run = run_deck(read_deck_text(text))
+    run = transient(loads(text))
     assert run.certificate.certified and waveform_gradient(run, [Value("v(a)", 5e-5)], ["L1"]).values.size == 1

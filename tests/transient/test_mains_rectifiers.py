@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import TransientResult, transient
 
 RECTIFIERS = {
@@ -51,7 +51,7 @@ Rs s b 0.1
 
 
 def run(text: str, method: str) -> TransientResult:
-    found = transient(read_deck_text(text), method=method, accuracy=ACCURACY)
+    found = transient(loads(text), method=method, accuracy=ACCURACY)
     assert found.certificate.certified
     return found
 

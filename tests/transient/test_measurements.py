@@ -19,9 +19,8 @@ from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import Pulse, Sine, TransientResult, measure, signals, transient
-from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.measure import measure_all
 
 OMEGA = 2.0 * math.pi * 50.0
@@ -129,7 +128,7 @@ def test_a_measurement_in_error_is_refused_before_the_run(
 ) -> None:
     deck = tmp_path / "d.cir"
     deck.write_text(f"*\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n.step param x 1 2 1\n.tran 10u 2m\n.meas tran {card}\n.end\n")
-    monkeypatch.setattr("circuitsim.time_domain.deck.transient", lambda *_: pytest.fail("a run was made"))
+    monkeypatch.setattr("circuitsim.time_domain.transient", lambda *_, **__: pytest.fail("a run was made"))
     alone = tmp_path / "alone.cir"
     alone.write_text(deck.read_text().replace(".step", "*"))
     for path in (deck, alone):
@@ -240,7 +239,7 @@ def test_against_ngspice(tmp_path: Path) -> None:
         for words in said
         if words[0].strip() in {line.split()[0] for line in LINES}
     }
-    run = run_deck(read_deck_text(DECK.format(model=".model ideal D")))
+    run = transient(loads(DECK.format(model=".model ideal D")))
     for line in LINES:
         found = measure(run, line)
         assert found.value == pytest.approx(theirs[found.name], rel=0.01), line
@@ -315,7 +314,7 @@ def _meeting(gap: Callable[[float], float], low: float, high: float) -> float:
 
 def test_held_nodes_give_initial_values_to_uic() -> None:
     text = CARDS.replace(".tran 10u 40m", ".tran 10u 40m uic").replace(".ic v(out)=12", ".ic v(out)=3 v(in)=1 i(L1)=2")
-    run = run_deck(read_deck_text(text.replace("R1 out", "C2 in out 1p ic=-4\nL1 x 0 1\nR2 x 0 1\nR1 out")))
+    run = transient(loads(text.replace("R1 out", "C2 in out 1p ic=-4\nL1 x 0 1\nR2 x 0 1\nR1 out")))
     assert run.current("L1", times=[0.0]).tolist() == [2.0]
     assert run.voltage("x", times=[0.0]).tolist() == [-2.0]
     # C2 and the source hold the node: 1 pF against 10 µF takes its share of the charge.
@@ -330,7 +329,7 @@ def test_held_nodes_give_initial_values_to_uic() -> None:
     ],
 )
 def test_initial_values_without_effect(card: str, said: str) -> None:
-    deck = read_deck_text(CARDS.replace(".ic v(out)=12", card))
+    deck = loads(CARDS.replace(".ic v(out)=12", card))
     assert any(said in problem.message for problem in deck.problems)
 
 
@@ -361,7 +360,7 @@ def test_an_interrupt_keeps_what_is_done(capsys: pytest.CaptureFixture[str], tmp
 def test_stretches_begin_at_the_first_output_time() -> None:
     """As in ngspice and LTspice, which keep nothing before it; ``FROM=0`` asks for all of the run."""
     deck = "t\nV1 a 0 PWL(0 0 1m 1 2m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 2m 1m\n"
-    run = run_deck(read_deck_text(deck))
+    run = transient(loads(deck))
     assert run.times[0] == 1e-3
     assert measure(run, "m AVG v(a)").value == pytest.approx(1.0, abs=1e-12)
     assert measure(run, "m AVG v(a) FROM=0").value == pytest.approx(0.75, abs=1e-12)
@@ -404,7 +403,7 @@ def test_formulas_with_conditions(method: str, step: float, within: float, text:
 
 def test_conditions_that_change_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signals, "ALL_LOOKS", 20)
-    run = run_deck(read_deck_text("t\nV1 a 0 PWL(0 0 1m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 1m\n"))
+    run = transient(loads("t\nV1 a 0 PWL(0 0 1m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 1m\n"))
     with pytest.raises(UsageError, match="change more than 16 times"):
         measure(run, "m AVG floor(1e6*v(a))")
 
@@ -412,7 +411,7 @@ def test_conditions_that_change_too_often(monkeypatch: pytest.MonkeyPatch) -> No
 def test_measurements_of_one_stretch_share_its_waveforms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Evaluated once, with the values of each alone; another stretch, a formula with conditions anew."""
     deck = "t\nV1 a 0 PULSE(0 1 0 1u 1u 10u 20u)\nR1 a b 1k\nC1 b 0 1n\n.tran 1u 1m\n"
-    run, texts = run_deck(read_deck_text(deck)), ["p AVG v(b)", "q RMS v(b)", "r PP v(a)", "s AVG v(a)*i(R1)"]
+    run, texts = transient(loads(deck)), ["p AVG v(b)", "q RMS v(b)", "r PP v(a)", "s AVG v(a)*i(R1)"]
     alone = [measure(run, text).value for text in texts]
     sizes, at = [], TransientResult.at
 

@@ -13,7 +13,7 @@ from digits import Digits
 from random_waveforms import draw_open
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import run as module
 from circuitsim.time_domain import transient
 from circuitsim.time_domain.proof import Waves
@@ -35,7 +35,7 @@ WRONG = 1e-9
 @pytest.mark.parametrize("decade", range(3, 13))
 def test_an_inductor_behind_an_open_switch(decade: int) -> None:
     """It kicks with up to 1.7 TV for a picosecond; what is left is the current through the open switch."""
-    run = transient(read_deck_text(DECK.format(roff=10.0**decade)))
+    run = transient(loads(DECK.format(roff=10.0**decade)))
     times = np.random.default_rng(decade).uniform(0.52e-3, 1e-3, 50)
     left = 10.0 / (10.0**decade + 5.0)
     late = (10.0 / 6.0 - left) * np.exp(-(times - 0.5005e-3) * (10.0**decade + 5.0) / 1e-3)
@@ -120,7 +120,7 @@ def test_each_law_is_held_between_events(
 
     spoiled(monkeypatch, change)
     with pytest.raises(ConvergenceError, match=what):
-        transient(read_deck_text(DECK.format(roff=1e9)))
+        transient(loads(DECK.format(roff=1e9)))
 
 
 @pytest.mark.parametrize("step", ["200m", "100m", "13.7m", "0.2m", "400m"])
@@ -138,4 +138,4 @@ D2 0 n2
 .tran {step} 400m
 .end
 """
-    assert transient(read_deck_text(deck)).certificate.certified
+    assert transient(loads(deck)).certificate.certified

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from output_grids import ACCURACY, OFF, check
 
-from circuitsim.netlist import read_deck_text
+from circuitsim import transient
+from circuitsim.netlist import loads
 from circuitsim.time_domain import TransientResult, measure
-from circuitsim.time_domain.deck import run_deck
 
 RECTIFIER = """half-wave rectifier
 V1 a 0 SIN(0 10 50)
@@ -54,8 +54,8 @@ def test_random_circuits_at_random_times(seed: int) -> None:
 
 @pytest.mark.parametrize("points", [2, 3, 4, 6, 13, 40])
 def test_rectifier(points: int) -> None:
-    exact = run_deck(read_deck_text(RECTIFIER.format("10u")))
-    found = run_deck(read_deck_text(RECTIFIER.format(0.04 / (points - 1))), method="implicit")
+    exact = transient(loads(RECTIFIER.format("10u")))
+    found = transient(loads(RECTIFIER.format(0.04 / (points - 1))), method="implicit")
     assert found.voltage("c") == pytest.approx(exact.voltage("c", times=found.times), abs=100.0 * ACCURACY)
     assert [event.changed for event in found.events] == [event.changed for event in exact.events]
     assert [event.time for event in found.events] == pytest.approx([event.time for event in exact.events], abs=1e-5)
@@ -63,11 +63,11 @@ def test_rectifier(points: int) -> None:
 
 @pytest.mark.parametrize("step", [10.0, 5.0, 1.0, 0.3])
 def test_pulses_however_short_beside_the_distance_of_output_times(step: float) -> None:
-    found = run_deck(read_deck_text(PULSE.format("5n", step)), method="implicit")
+    found = transient(loads(PULSE.format("5n", step)), method="implicit")
     assert found.voltage("c")[-1] == pytest.approx(5.0, abs=1e-4) and found.voltage("c", times=[0.99]) == [0.0]
     # A hundredth of the time constant: the sum of four ramps' answers; times at 1 s are whole 0.2 fs.
     tiny = PULSE.replace("1n 1n", "1p 1p").replace("D1 b c", "R3 b c 1m").format("1p", step)
-    after = run_deck(read_deck_text(tiny), method="implicit").voltage("c", times=[1.0 + 4e-12])[0]
+    after = transient(loads(tiny), method="implicit").voltage("c", times=[1.0 + 4e-12])[0]
     late, tau = 1e-12 * np.array([4.0, 3.0, 2.0, 1.0]), 1.001e-10
     ramps = 5e12 * (late + tau * np.expm1(-late / tau))
     assert after == pytest.approx(ramps @ [1.0, -1.0, -1.0, 1.0], rel=2e-3)
@@ -87,7 +87,7 @@ def astable(seed: int) -> TransientResult:
         step=stop / r.choice((2, 10, 37)),
         stop=stop,
     )
-    return run_deck(read_deck_text(deck))
+    return transient(loads(deck))
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -117,5 +117,5 @@ def test_the_far_end_of_a_line_at_rest(step: str) -> None:
     text = "a line\nV1 in 0 PULSE(0 5 0 1u 1u 3m 10m)\nR0 in n0 0.1\n.model dd D(VFWD=0.7 RON=0.1 ROFF=1meg)\n"
     for k in range(40):
         text += f"C{k} n{k} 0 1u\nR{k + 1} n{k} n{k + 1} 1\nD{k} n{k} 0 dd\n"
-    found = run_deck(read_deck_text(f"{text}R99 n40 0 1\n.tran {step} 2m\n"), method="implicit")
+    found = transient(loads(f"{text}R99 n40 0 1\n.tran {step} 2m\n"), method="implicit")
     assert found.certificate.certified and 0.3 < found.voltage("n0")[-1] < 5.0

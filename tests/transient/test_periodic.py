@@ -12,7 +12,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     Exponential,
     PiecewiseLinear,
@@ -20,10 +20,9 @@ from circuitsim.time_domain import (
     Sine,
     Switch,
     measure,
-    steady_state_periodic,
+    steady_state,
     transient,
 )
-from circuitsim.time_domain.deck import steady_deck
 from circuitsim.time_domain.periods import Later, common, recurrence
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
@@ -50,7 +49,7 @@ def test_a_linear_filter_in_two_periods() -> None:
     circuit.voltage_source("V1", "in", "0", 0.0)
     circuit.resistor("R1", "in", "out", 1e3)
     circuit.add("C", "C1", "out", "0", 5e-4)
-    found = steady_state_periodic(circuit, {"V1": Sine(2.0, 10.0, 50.0)}, initial={"C1": -7.0})
+    found = steady_state(circuit, {"V1": Sine(2.0, 10.0, 50.0)}, initial={"C1": -7.0})
     phasor = 10.0 / (1.0 + 1j * OMEGA * 0.5)
     exact = 2.0 + (phasor * np.exp(1j * OMEGA * found.times)).imag
     assert np.abs(found.voltage("out") - exact).max() <= 1e-12
@@ -61,7 +60,7 @@ def test_a_linear_filter_in_two_periods() -> None:
 
 def test_a_rectifier_as_after_a_thousand_periods() -> None:
     circuit, wave = rectifier(), {"V1": Sine(0.0, 10.0, 50.0)}
-    found = steady_state_periodic(circuit, wave)
+    found = steady_state(circuit, wave)
     late = transient(circuit, 20.0, wave, points=2)
     times = np.linspace(0.0, 0.0199, 40)
     assert np.abs(late.voltage("o", "m", times=19.98 + times) - found.voltage("o", "m", times=times)).max() < 1e-11
@@ -85,13 +84,13 @@ def test_a_buck_converter_with_a_switch() -> None:
     circuit.resistor("R1", "out", "0", 2.0)
     gate = {"VG": Pulse(0.0, 1.0, 0.0, 1e-9, 1e-9, 4e-6, 1e-5)}
     switch = {"S1": Switch(("g", "0"), 0.5, 0.0, 1e-3, 1e9)}
-    found = steady_state_periodic(circuit, gate, switches=switch)
+    found = steady_state(circuit, gate, switches=switch)
     high = measure(found, "m INTEG v(x)").value
     assert measure(found, "m AVG v(out)").value == pytest.approx(high / 1e-5, rel=1e-11)
     assert measure(found, "m AVG i(L1)").value == pytest.approx(measure(found, "m AVG v(out)").value / 2.0, rel=1e-11)
     assert measure(found, "m AVG v(out)").value == pytest.approx(12.0 * 0.4, rel=2e-3)
     assert found.shooting.periods <= 8
-    again = steady_state_periodic(circuit, gate, period=3e-5, switches=switch)
+    again = steady_state(circuit, gate, period=3e-5, switches=switch)
     assert again.voltage("out", times=[0.0, 1e-5, 2e-5]) == pytest.approx([found.voltage("out")[0]] * 3, abs=1e-10)
 
 
@@ -102,7 +101,7 @@ def test_charges_that_jump_every_period() -> None:
     circuit.add("C", "C1", "a", "b", 1e-6)
     circuit.add("C", "C2", "b", "0", 3e-6)
     circuit.resistor("R1", "b", "0", 1e3)
-    found = steady_state_periodic(circuit, {"V1": Pulse(0.0, 4.0, 0.0, 0.0, 0.0, 1e-3, 2e-3)})
+    found = steady_state(circuit, {"V1": Pulse(0.0, 4.0, 0.0, 0.0, 0.0, 1e-3, 2e-3)})
     decay = math.exp(-1e-3 / 4e-3)
     assert np.sort(np.abs(found.shooting.multipliers)) == pytest.approx([0.0, decay**2], abs=1e-9)
     # The step lifts b by a quarter of 4 V from the value −v/(…) that half a period later is its own negative.
@@ -116,7 +115,7 @@ def test_a_charge_that_nothing_changes_stays_as_it_began() -> None:
     circuit.resistor("R1", "a", "b", 1e3)
     circuit.add("C", "C1", "b", "c", 1e-6)
     circuit.add("C", "C2", "c", "0", 1e-6)
-    found = steady_state_periodic(circuit, {"V1": Sine(0.0, 1.0, 50.0)}, initial={"C1": 3.0, "C2": -1.0})
+    found = steady_state(circuit, {"V1": Sine(0.0, 1.0, 50.0)}, initial={"C1": 3.0, "C2": -1.0})
     gap = found.voltage("b", "c") - found.voltage("c")
     assert gap == pytest.approx(np.full(gap.size, 4.0), abs=1e-10)
 
@@ -134,7 +133,7 @@ def test_a_charge_that_nothing_changes_stays_as_it_began() -> None:
 )
 def test_refused(waves: dict, period: float | None, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        steady_state_periodic(rectifier(), waves, period)
+        steady_state(rectifier(), waves, period)
 
 
 def test_a_flux_that_grows_for_ever() -> None:
@@ -142,7 +141,7 @@ def test_a_flux_that_grows_for_ever() -> None:
     circuit.voltage_source("V1", "a", "0", 0.0)
     circuit.add("L", "L1", "a", "0", 1.0)
     with pytest.raises(ConvergenceError, match="charge or flux that grows"):
-        steady_state_periodic(circuit, {"V1": Sine(1.0, 1.0, 50.0)}, initial={"L1": 0.0})
+        steady_state(circuit, {"V1": Sine(1.0, 1.0, 50.0)}, initial={"L1": 0.0})
 
 
 def test_periods() -> None:
@@ -181,7 +180,7 @@ def test_a_rectifier_with_a_slow_filter_in_five_periods() -> None:
     circuit.add("C", "C1", "p", "0", 5e-3)
     circuit.resistor("R1", "p", "0", 1e3)
     wave = {"V1": Sine(0.0, 10.0, 50.0)}
-    found = steady_state_periodic(circuit, wave)
+    found = steady_state(circuit, wave)
     assert found.shooting.periods <= 5
     assert found.shooting.multipliers[0].real == pytest.approx(0.9414, abs=1e-4)
     long = transient(circuit, 8.0, wave, points=401)
@@ -207,7 +206,7 @@ def test_cascades_whose_newton_steps_are_shortened() -> None:
     """Full steps discharge them: 24 and 34 periods where these were replaced by plain ones. 400 periods one after the
     other end at the same voltage."""
     wave = {"V1": Sine(0.0, 10.0, 50.0)}
-    three, five = (steady_state_periodic(cascade(stages), wave) for stages in (3, 5))
+    three, five = (steady_state(cascade(stages), wave) for stages in (3, 5))
     assert three.shooting.periods <= 15 and five.shooting.periods <= 15
     long = transient(cascade(3), 8.0, wave, points=401)
     assert long.voltage("b3")[-1] == pytest.approx(float(three.voltage("b3")[0]), abs=1e-8)
@@ -231,7 +230,7 @@ def test_a_reversed_voltage_as_small_as_rounding(volts: float) -> None:
 def test_rise_times_without_a_card() -> None:
     """A thousandth of the period where the pulse states none: it was all of it."""
     deck = "t\nV1 a 0 PULSE(0 4 0 0 0 0.5m 1m)\nR1 a b 1k\nC1 b 0 1u\n"
-    swing = measure(steady_deck(read_deck_text(deck)), "m PP v(b)").value
+    swing = measure(steady_state(loads(deck)), "m PP v(b)").value
     share = math.exp(-0.5)  # of half a period
     assert swing == pytest.approx(4.0 * (1.0 - share) / (1.0 + share), rel=2e-3)
 

@@ -13,9 +13,8 @@ from circuitsim.analysis.solve import solve
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import ConvergenceError
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import PiecewiseLinear, Sine, transient
-from circuitsim.time_domain.deck import run_deck
 from circuitsim.time_domain.terminals import terminals_of
 
 ZENER = """Zener clamp
@@ -30,8 +29,8 @@ D1 b 0 dz
 
 
 def test_without_storage_every_time_is_an_operating_point() -> None:
-    deck = read_deck_text(ZENER.format(storing="R2 b 0 1k"))
-    run = run_deck(deck)
+    deck = loads(ZENER.format(storing="R2 b 0 1k"))
+    run = transient(deck)
     voltage, current = run.at(run.times)
     for k in range(0, run.times.size, 7):
         point = solve(deck.circuit.with_values({"V1": 10.0 * math.sin(100.0 * math.pi * run.times[k])}))
@@ -44,7 +43,7 @@ def test_without_storage_every_time_is_an_operating_point() -> None:
 
 def test_a_time_constant_far_below_a_window() -> None:
     """1 µF behind 0.1 Ω: 100 ns after the diode turns on nothing moves faster than the source any more."""
-    run = run_deck(read_deck_text(ZENER.format(storing="C1 b 0 1u")))
+    run = transient(loads(ZENER.format(storing="C1 b 0 1u")))
     omega, c, leak = 100.0 * math.pi, 1e-6, 1e-6
 
     def course(start: float, level: float, more: float, offset: float, time: float) -> float:
@@ -69,10 +68,10 @@ def test_a_time_constant_far_below_a_window() -> None:
 
 
 def test_a_capacitor_charged_through_a_forward_drop() -> None:
-    deck = read_deck_text(
+    deck = loads(
         "t\nV1 a 0 PULSE(0 5 1m)\nR1 a b 900\nD1 b c dm\nC1 c 0 1u\n.model dm D(Vfwd=0.7 Ron=100)\n.tran 10u 5m\n"
     )
-    run = run_deck(deck)
+    run = transient(deck)
     # The rise of PULSE lasts one step of the card; after 3 ms only the last exponential is left of it.
     late = np.array([3e-3, 4e-3])
     left = 4.3 - run.voltage("c", times=late)
@@ -82,7 +81,7 @@ def test_a_capacitor_charged_through_a_forward_drop() -> None:
 
 
 def test_a_device_off_its_law_is_an_error() -> None:
-    circuit = read_deck_text(ZENER.format(storing="R2 b 0 1k")).circuit
+    circuit = loads(ZENER.format(storing="R2 b 0 1k")).circuit
     terminals = terminals_of(circuit, expanded(circuit))
     voltage, current = np.zeros((2, 1, 4))
     voltage[0], current[0] = [10.0, 9.0, 1.0, 1.0], [-0.09, 0.09, 4.0 - 1e-6, 1e-3]

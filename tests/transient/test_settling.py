@@ -13,7 +13,7 @@ from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
-from circuitsim.netlist import read_deck
+from circuitsim.netlist import load
 from circuitsim.time_domain import StepCircuit, Switch, settling_energy
 from circuitsim.units import format_quantity
 
@@ -120,7 +120,7 @@ def test_decks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     deck, data = str(NETLISTS / "learn-divider.cir"), str(NETLISTS / "learn-divider.csv")
     run, page = str(tmp_path / "run"), tmp_path / "run.html"
     assert main(["train", "circuit", deck, "--data", data, "--epochs", "2", "--out", run, "--no-pictures"]) == 0
-    trained = read_deck(f"{run}/trained.cir")
+    trained = load(f"{run}/trained.cir")
     step = StepCircuit.of_deck(trained, 1e-12)
     x = np.loadtxt(data, delimiter=",", skiprows=1)[:, :1]
     found = settling_energy(step, x)
@@ -137,7 +137,7 @@ def test_decks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         with pytest.raises(UsageError, match=said):
             StepCircuit.of_deck(trained, capacitances)
     with pytest.raises(UsageError, match="names no input"):
-        StepCircuit.of_deck(read_deck(NETLISTS / "divider.cir"), 1e-12)
+        StepCircuit.of_deck(load(NETLISTS / "divider.cir"), 1e-12)
     assert main(["report", str(NETLISTS / "divider.cir"), "--capacitance", "1p", "--output", str(page)]) == 2
 
 

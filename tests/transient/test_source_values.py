@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import implicit, transient
 from circuitsim.time_domain.source_values import SourceValues
 from circuitsim.time_domain.waveforms import (
@@ -62,7 +62,7 @@ def test_a_converter_takes_few_attempts_to_find_its_turns(monkeypatch) -> None:
     attempts = []
     step = implicit.third_order_step
     monkeypatch.setattr(implicit, "third_order_step", lambda *given: attempts.append(1) or step(*given))
-    run = transient(read_deck_text(deck))
+    run = transient(loads(deck))
     turned = [event for event in run.events if event.changed[0][1:] == "S1"]
     assert len(turned) == 20
     for number, event in enumerate(turned):

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from circuitsim.netlist import read_deck_text
+from circuitsim import steady_state, transient
+from circuitsim.netlist import loads
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.time_domain import PiecewiseLinear, measure
-from circuitsim.time_domain.deck import from_card, run_deck, steady_deck
+from circuitsim.time_domain.deck import from_card
 from circuitsim.time_domain.waveforms import value
 
 GRID = Grid(1e-3, 2.0)
@@ -83,8 +84,8 @@ def test_phases_of_an_amplitude_modulation_are_refused() -> None:
 @pytest.mark.parametrize("method", ["exact", "implicit"])
 def test_a_burst_of_ltspice(method: str) -> None:
     """Three cycles behind a delay, then the value at the delay."""
-    deck = read_deck_text("t\nV1 a 0 SINE(1 2 1k 0.5m 0 90 3)\nR1 a b 1\nC1 b 0 1n\n.tran 10u 5m\n.end\n")
-    run = run_deck(deck, method=method)
+    deck = loads("t\nV1 a 0 SINE(1 2 1k 0.5m 0 90 3)\nR1 a b 1\nC1 b 0 1n\n.tran 10u 5m\n.end\n")
+    run = transient(deck, method=method)
     since = run.times - 0.5e-3
     burst = 1.0 + 2.0 * np.cos(2e3 * math.pi * since)
     exact = np.where((since >= 0.0) & (since < 3e-3), burst, 3.0)
@@ -94,10 +95,10 @@ def test_a_burst_of_ltspice(method: str) -> None:
 def test_relative_times_of_ltspice() -> None:
     """Counted from the time before where they would not grow otherwise, which a warning says."""
     text = "t\nV1 a 0 PWL(0 0 +1m 1 +1m 0 5m 0 +1m 2)\nR1 a 0 1\n.tran 1m 8m\n"
-    deck = read_deck_text(text)
+    deck = loads(text)
     assert deck.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 2e-3, 0.0, 5e-3, 0.0, 6e-3, 2.0)
     assert any("from the time before" in problem.message for problem in deck.problems)
-    grows = read_deck_text(text.replace("+1m 0 5m 0 +1m 2", "+3m 0"))
+    grows = loads(text.replace("+1m 0 5m 0 +1m 2", "+3m 0"))
     assert grows.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 3e-3, 0.0)
     assert any("as in ngspice" in problem.message for problem in grows.problems)
 
@@ -126,9 +127,9 @@ def test_repeated_lines_at_their_corners(seed: int) -> None:
 def test_a_sawtooth_of_ltspice() -> None:
     """A mean over many repetitions, by both methods, and of the periodic steady state."""
     card = "V1 a 0 PWL REPEAT FOREVER (0 0 10m 325 20m 0) ENDREPEAT"
-    deck = read_deck_text(f"t\n{card}\nR1 a b 1k\nC1 b 0 1u\n.tran 1m 1\n.end\n")
+    deck = loads(f"t\n{card}\nR1 a b 1k\nC1 b 0 1u\n.tran 1m 1\n.end\n")
     for method in ("exact", "implicit"):
-        assert measure(run_deck(deck, method=method), "m AVG v(a)").value == pytest.approx(162.5, rel=1e-9)
-    assert measure(steady_deck(deck), "m AVG v(b)").value == pytest.approx(162.5, rel=1e-9)
-    short = read_deck_text("t\nV1 a 0 PWL(0 0 0.2m 5 0.7m 0) r=0\nR1 a b 1k\nC1 b 0 1u\n.tran 10u 20m\n.end\n")
-    assert measure(steady_deck(short), "m AVG v(b)").value == pytest.approx(2.5, rel=1e-9)
+        assert measure(transient(deck, method=method), "m AVG v(a)").value == pytest.approx(162.5, rel=1e-9)
+    assert measure(steady_state(deck), "m AVG v(b)").value == pytest.approx(162.5, rel=1e-9)
+    short = loads("t\nV1 a 0 PWL(0 0 0.2m 5 0.7m 0) r=0\nR1 a b 1k\nC1 b 0 1u\n.tran 10u 20m\n.end\n")
+    assert measure(steady_state(short), "m AVG v(b)").value == pytest.approx(2.5, rel=1e-9)

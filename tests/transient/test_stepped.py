@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from circuitsim import transient
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import TransientSweep, stepped, transient_sweep
-from circuitsim.time_domain.deck import run_deck
 
 CHARGING = """charging
 V1 in 0 5
@@ -52,7 +52,7 @@ def charged(times: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
 def test_against_closed_forms() -> None:
     """Parameters, those that follow them in expressions of columns, elements and the temperature, first fastest."""
-    deck = read_deck_text(CHARGING)
+    deck = loads(CHARGING)
     found = transient_sweep(deck, {"r": [1e3, 2e3], "C1": [1e-6, 2e-6, 3e-6]}, "v(out) {v(out)*double}")
     waves, measured = found.waves, found.measured
     assert waves.shape == (51, 2, 3) and measured.shape == (2, 3)
@@ -67,8 +67,8 @@ def test_against_closed_forms() -> None:
 
 
 def test_one_run_is_that_of_the_deck() -> None:
-    deck = read_deck_text(RECTIFIER)
-    found, run = transient_sweep(deck, {}, "v(out) i(D1)"), run_deck(deck)
+    deck = loads(RECTIFIER)
+    found, run = transient_sweep(deck, {}, "v(out) i(D1)"), transient(deck)
     assert found.waves["v(out)"].tobytes() == run.voltage("out").tobytes()
     assert found.waves["time"].tobytes() == run.times.tobytes()
     assert found.events.columns[0] == [event.time for event in run.events]
@@ -80,13 +80,13 @@ def same(a: TransientSweep, b: TransientSweep) -> bool:
 
 
 def test_processes_give_the_same_bits() -> None:
-    deck = read_deck_text(RECTIFIER)
+    deck = loads(RECTIFIER)
     vary = {"c": [5e-6, 1e-5, 2e-5]}
     assert same(transient_sweep(deck, vary), transient_sweep(deck, vary, workers=2))
 
 
 def test_a_run_with_an_error_keeps_what_was_before() -> None:
-    found = transient_sweep(read_deck_text(CLOSING), {"h": [0.0, 1.0]}, "v(c)")
+    found = transient_sweep(loads(CLOSING), {"h": [0.0, 1.0]}, "v(c)")
     end = 1e-3 * math.log(2.0)
     waves = found.waves.grid("v(c)")
     times = found.waves.grid("time")[:, 0]
@@ -111,7 +111,7 @@ def test_a_run_with_an_error_keeps_what_was_before() -> None:
 )
 def test_refused(deck: str, vary: dict[str, list[float]], said: str) -> None:
     with pytest.raises(Exception, match=said) as caught:
-        transient_sweep(read_deck_text(deck), vary)
+        transient_sweep(loads(deck), vary)
     assert getattr(caught.value, "exit_code", None) == 2
 
 
@@ -156,11 +156,11 @@ def test_sweep_of_a_deck_over_time_has_no_solver(tmp_path: Path, capsys: pytest.
 
 def test_columns_must_be_there() -> None:
     with pytest.raises(UsageError):
-        transient_sweep(read_deck_text(RECTIFIER), {}, "v(nowhere)")
+        transient_sweep(loads(RECTIFIER), {}, "v(nowhere)")
 
 
 def test_ended_early_it_has_the_runs_done() -> None:
-    deck, vary = read_deck_text(CHARGING), {"r": [1e3, 2e3], "V1": [5.0, 6.0, 7.0]}
+    deck, vary = loads(CHARGING), {"r": [1e3, 2e3], "V1": [5.0, 6.0, 7.0]}
     whole = transient_sweep(deck, vary, "v(out)")
     found = transient_sweep(deck, vary, "v(out)", progress=lambda done, runs: done == 4)
     n = len(whole.waves) // 6

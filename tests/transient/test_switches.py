@@ -14,9 +14,8 @@ from scipy.linalg import expm
 
 from circuitsim import Circuit, solve
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load, loads
 from circuitsim.time_domain import Sine, Switch, transient
-from circuitsim.time_domain.deck import run_deck
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 
@@ -137,7 +136,7 @@ D1 0 a ideal
 
 def test_a_deck_with_a_switch_in_a_sub_circuit() -> None:
     """The same as `test_a_switch_that_a_current_controls_and_a_diode`; nodes inside a call are its own."""
-    found = run_deck(read_deck_text(WIRED))
+    found = transient(loads(WIRED))
     first = -0.5e-3 * math.log(1.0 - 1.0 / 2.5)
     second = first + 1e-3 * math.log(2.0)
     assert [event.time for event in found.events[:2]] == pytest.approx([first, second], rel=1e-7)
@@ -145,7 +144,7 @@ def test_a_deck_with_a_switch_in_a_sub_circuit() -> None:
 
 
 def test_a_circuit_without_its_deck_has_the_states_of_the_cards() -> None:
-    deck = read_deck_text("state\nV1 s 0 3\nR1 s a 1k\nS1 a 0 0 s m ON\n.model m SW(VT=1 RON=500 ROFF=2k)\n")
+    deck = loads("state\nV1 s 0 3\nR1 s a 1k\nS1 a 0 0 s m ON\n.model m SW(VT=1 RON=500 ROFF=2k)\n")
     point = solve(deck.circuit)
     assert point.voltage("a") == pytest.approx(1.0)
     assert [problem.kind for problem in point.warnings] == ["switch"]
@@ -156,7 +155,7 @@ def test_a_circuit_without_its_deck_has_the_states_of_the_cards() -> None:
 
 def test_the_bundled_boost_converter() -> None:
     """In the steady state the coil's mean voltage is zero: (1 − d) v = 5 V − d R i, and (1 − d) i = v / 20 Ω."""
-    found = run_deck(read_deck(NETLISTS / "boost-converter.cir"))
+    found = transient(load(NETLISTS / "boost-converter.cir"))
     closed = next(b - a for name, spans in found.conduction() if name == "S1" for a, b in spans[-3:-2])
     duty = closed / 1e-5
     assert duty == pytest.approx(0.6, abs=1e-3)
@@ -187,7 +186,7 @@ R3 b 0 50
     )
     done = subprocess.run(["ngspice", "-b", str(path)], capture_output=True, text=True, check=False, timeout=60)
     theirs = [float(line.split("=")[1]) for line in done.stdout.splitlines() if line.startswith("v(b)[")]
-    ours = run_deck(read_deck_text(f"transformer\n{cards}.tran 1u 2m uic\n"))
+    ours = transient(loads(f"transformer\n{cards}.tran 1u 2m uic\n"))
     assert ours.voltage("b", times=[400e-6, 1100e-6, 1900e-6]) == pytest.approx(theirs, abs=2e-3)
 
 
@@ -211,11 +210,11 @@ def test_a_negative_hysteresis_is_none_over_time() -> None:
         "*\nV1 a 0 1\nVc c 0 SIN(0 1 50)\nR1 a b 1k\nS1 b 0 c 0 m\n.model m SW(vt=0.5 vh={h} ron=1 roff=1e6)\n"
         ".tran 1m 40m\n"
     )
-    without, negative = (read_deck_text(text.replace("{h}", h)) for h in ("0", "-0.3"))
+    without, negative = (loads(text.replace("{h}", h)) for h in ("0", "-0.3"))
     assert not without.problems
     (warning,) = negative.problems
     assert warning.kind == "hysteresis" and "S1" in warning.message
-    runs = [run_deck(deck) for deck in (without, negative)]
+    runs = [transient(deck) for deck in (without, negative)]
     assert [event.time for event in runs[1].events] == [event.time for event in runs[0].events]
     assert len(runs[1].events) == 4
     assert math.isclose(runs[1].events[0].time, 0.02 / 12.0, rel_tol=1e-12)

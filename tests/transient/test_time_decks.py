@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck, read_deck_text
+from circuitsim.netlist import load, loads
 from circuitsim.netlist.timed import Timed, timed_text
 from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
-from circuitsim.time_domain.deck import requested, run_deck
+from circuitsim.time_domain.deck import requested
 from circuitsim.units import parse
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 
 
 def ran(name: str) -> TransientResult:
-    return run_deck(read_deck(NETLISTS / f"{name}.cir"))
+    return transient(load(NETLISTS / f"{name}.cir"))
 
 
 def test_bridge_and_six_pulses() -> None:
@@ -43,8 +43,8 @@ def test_bridge_and_six_pulses() -> None:
 )
 def test_steps_from_rest_and_from_an_event(name: str, out: tuple[str, str], stop: float) -> None:
     """Implicit as exact: no current has flowed before the first event; an event at an output time is passed at once."""
-    deck = read_deck(NETLISTS / f"{name}.cir")
-    ours, exact = (run_deck(deck, step=stop / 100, stop=stop, method=method) for method in ("implicit", "exact"))
+    deck = load(NETLISTS / f"{name}.cir")
+    ours, exact = (transient(deck, step=stop / 100, stop=stop, method=method) for method in ("implicit", "exact"))
     theirs = exact.voltage(*out)
     assert np.abs(ours.voltage(*out) - theirs).max() < 1e-5 * np.abs(theirs).max()
     assert len(exact.events) > 1 and ours.certificate.certified
@@ -97,7 +97,7 @@ def test_clipper_of_junction_diodes() -> None:
 
 def test_cards_of_the_decks_are_measured() -> None:
     names = ("rectifier-bridge-smoothed", "rectifier-six-pulse-smoothed", "clamp-capacitor")
-    assert [len(requested(read_deck(NETLISTS / f"{name}.cir"))) for name in names] == [1, 2, 2]
+    assert [len(requested(load(NETLISTS / f"{name}.cir"))) for name in names] == [1, 2, 2]
 
 
 # Deck, quantity, bound: ngspice's diodes drop N vt ln(i / IS), some millivolts here, and its steps resolve events.
@@ -143,7 +143,7 @@ def test_against_ngspice(name: str, node: str, bound: float, tmp_path: Path) -> 
 def test_parasitic_elements_of_ltspice() -> None:
     """A capacitor with a series resistance: 2 kOhm, 1 uF; one with an inductance, too: the same circuit by hand."""
     deck = "t\nV1 in 0 10\nR1 in out 1k\nC1 out 0 1u Rser=1k\n.tran 10u 5m uic\n.end\n"
-    found = run_deck(read_deck_text(deck))
+    found = transient(loads(deck))
     assert found.voltage("out") == pytest.approx(10.0 - 5.0 * np.exp(-found.times / 2e-3), abs=1e-10)
     head, tail = "t\nV1 in 0 PULSE(0 1 0 1u 1u 1m 2m)", ".tran 10u 5m\n.end\n"
     short = (
@@ -154,7 +154,7 @@ def test_parasitic_elements_of_ltspice() -> None:
         f"{head.replace('in', 'e', 1)}\nRs e in 2\nCs in 0 1n\nRl in b 3\nL1 b a 1m\nCl in a 10p\nRm in a 9k\n"
         f"Rc a c .1\nLc c d 1u\nC1 d 0 1u\nRd a 0 1Meg\nR1 a 0 50\n{tail}"
     )
-    ours, by_hand = (run_deck(read_deck_text(text)) for text in (short, long))
+    ours, by_hand = (transient(loads(text)) for text in (short, long))
     assert ours.voltage("a") == pytest.approx(by_hand.voltage("a"), abs=1e-10)
     names = {name for name in ours.circuit.names if "." in name}
     assert names == {"V1.Rser", "V1.Cpar", "L1.Rser", "L1.Cpar", "L1.Rpar", "C1.Rser", "C1.Lser", "C1.Rpar"}
@@ -163,8 +163,8 @@ def test_parasitic_elements_of_ltspice() -> None:
 def test_sources_that_startup_turns_on() -> None:
     """A ramp of 20 us into an RC filter; a time function keeps its own values."""
     cards = "V1 in 0 10\nR1 in out 100\nC1 out 0 1u\nV2 b 0 SIN(1 1 1k)\nR2 b 0 1\n.tran 0 1m startup\n.end\n"
-    found = run_deck(read_deck_text(f"t\n{cards}"))
-    follows = run_deck(read_deck_text(f"t\nE1 e 0 out 0 2\nR3 e 0 1\n{cards}"), accuracy=1e-7)
+    found = transient(loads(f"t\n{cards}"))
+    follows = transient(loads(f"t\nE1 e 0 out 0 2\nR3 e 0 1\n{cards}"), accuracy=1e-7)
     assert follows.voltage("e") == pytest.approx(2.0 * found.voltage("out"), abs=1e-5)
     t, tau, rise = found.times, 1e-4, 2e-5
     ramp = np.where(t < rise, t - tau * (1 - np.exp(-t / tau)), 0.0) / rise
@@ -176,24 +176,24 @@ def test_sources_that_startup_turns_on() -> None:
 def test_the_longest_step_of_a_card() -> None:
     """Output times where the card states no other, as LTspice's do, and no step of the implicit method is longer."""
     deck = "t\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n.tran {} uic\n.end\n"
-    run = run_deck(read_deck_text(deck.format("0 1m 0 10u")))
+    run = transient(loads(deck.format("0 1m 0 10u")))
     assert np.diff(run.times) == pytest.approx(np.full(100, 1e-5), rel=1e-9)
     counts = []
     for card in ("0.5m 1m", "0.5m 1m 0 1u"):
-        run = run_deck(read_deck_text(deck.format(card)), method="implicit", accuracy=1e-2)
+        run = transient(loads(deck.format(card)), method="implicit", accuracy=1e-2)
         assert isinstance(run, ImplicitResult)
         starts = run.segment_starts()
         counts.append(starts.size)
         assert np.diff(starts).max() <= (1.001e-6 if card.endswith("1u") else 1.0)
     assert counts[0] < 100 < 1000 <= counts[1]
     with pytest.raises(UsageError, match="longest step"):
-        transient(read_deck_text(deck.format("0 1m")).circuit, 1e-3, {}, {}, method="implicit", max_step=0.0)
+        transient(loads(deck.format("0 1m")).circuit, 1e-3, {}, {}, method="implicit", max_step=0.0)
 
 
 def test_a_deck_of_ltspice_as_a_flat_one() -> None:
     """The longest step stays; sources that startup turns on are ramps."""
-    deck = read_deck_text("t\nV1 a 0 3\nR1 a b 1k\nC1 b 0 1n Rser=10\n.tran 1u 60u 0 0.5u startup\n.end\n")
+    deck = loads("t\nV1 a 0 3\nR1 a b 1k\nC1 b 0 1n Rser=10\n.tran 1u 60u 0 0.5u startup\n.end\n")
     text = timed_text(Timed(deck, deck.circuit, {}))
-    again = read_deck_text(text)
+    again = loads(text)
     assert ".tran 1e-06 6e-05 0 5e-07" in text and "startup" not in text
-    assert run_deck(again).voltage("b") == pytest.approx(run_deck(deck).voltage("b"), abs=1e-12)
+    assert transient(again).voltage("b") == pytest.approx(transient(deck).voltage("b"), abs=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import ImplicitResult, TransientResult, transient
 
 ACCURACY = 1e-5
@@ -30,7 +30,7 @@ R2 c 0 1k
 
 
 def run(text: str, **options: object) -> TransientResult:
-    return transient(read_deck_text(text), **options)  # type: ignore[arg-type]
+    return transient(loads(text), **options)  # type: ignore[arg-type]
 
 
 def apart(one: TransientResult, other: TransientResult, node: str = "c") -> float:

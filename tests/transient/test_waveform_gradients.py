@@ -19,7 +19,7 @@ from circuitsim.time_domain import (
     TransientResult,
     Value,
     measure,
-    steady_state_periodic,
+    steady_state,
     transient,
     waveform_gradient,
 )
@@ -40,7 +40,7 @@ def bridge(values: Values, steady: bool = False, stop: float = 0.6) -> Transient
     circuit.add("C", "C1", "o", "m", values["C1"])
     circuit.resistor("R1", "o", "m", values["R1"])
     wave = {"V1": Sine(0.0, 10.0 * values["V1"], 50.0)}
-    return steady_state_periodic(circuit, wave) if steady else transient(circuit, stop, wave, points=2)
+    return steady_state(circuit, wave) if steady else transient(circuit, stop, wave, points=2)
 
 
 def half_wave(values: Values) -> TransientResult:

@@ -15,7 +15,7 @@ import pytest
 from circuitsim import Circuit
 from circuitsim.circuit.couplings import windings_of
 from circuitsim.errors import UsageError
-from circuitsim.netlist import read_deck_text
+from circuitsim.netlist import loads
 from circuitsim.time_domain import TransientResult, Value, transient, waveform_gradient
 
 JUNCTION = "D(IS=1e-12 N=1 RS=0.01)"
@@ -85,7 +85,7 @@ R2 out 0 5"""
 @cache
 def run(text: str, **options: object) -> TransientResult:
     """A certified run; several tests share some."""
-    found = transient(read_deck_text(text), **options)  # type: ignore[arg-type]
+    found = transient(loads(text), **options)  # type: ignore[arg-type]
     assert found.certificate.certified
     return found
 

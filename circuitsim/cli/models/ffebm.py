@@ -206,10 +206,10 @@ def _with_deck(table: Any) -> dict[str, Any]:
         raise UsageError(f"an element is a table with a kind, not {table!r}")
     table = dict(table)
     if table.get("kind") == "circuit" and "file" in table:
-        from circuitsim.netlist import dumps, read_deck
+        from circuitsim.netlist import dumps, load
         from circuitsim.netlist.roles import read_roles
 
-        deck = read_deck(str(table.pop("file")))
+        deck = load(str(table.pop("file")))
         table["deck"] = dumps(deck.circuit, read_roles(deck)[0])
     return table
 

@@ -91,7 +91,7 @@ def _deck(options: Mapping[str, Any]) -> tuple[Deck, Roles, list[str]]:
     deck = read_with(options)
     stated, notes = read_roles(deck)
     roles = make_roles(deck.operating_circuit, options["inputs"], None, options["trainable"], stated, numbers_of(deck))
-    shown = [note for note in [*deck.problems, *deck.notes] if note.kind != "tran" and not acts_over_time(note)]
+    shown = [note for note in deck.notes if note.kind != "tran" and not acts_over_time(note)]
     return deck, roles, [str(note) for note in [*shown, *notes]]
 
 

@@ -1,0 +1,132 @@
+"""`run`: every analysis that a deck asks for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from circuitsim.analysis.sensitivity import sensitivity
+from circuitsim.analysis.solve import solve
+from circuitsim.analysis.sweep import sweep
+from circuitsim.analysis.transfer import transfer_function
+from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
+from circuitsim.netlist.deck import (
+    DcSweep,
+    Deck,
+    OperatingPointRequest,
+    SensitivityRequest,
+    SmallSignal,
+    Step,
+    Temperature,
+    TransferRequest,
+    Transient,
+)
+from circuitsim.netlist.requests import OVER_TIME, columns_of, steps_of, transfers_of
+from circuitsim.small_signal import ac
+from circuitsim.time_domain import TransientResult, measure, transient, transient_sweep
+from circuitsim.time_domain.deck import requested
+
+
+class Results(dict[str, Any]):
+    """Results by the word of the card that asked for them: ``op``, ``dc``, ``tran``, ``meas``, ``ac``, ``tf``,
+    ``sens``."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {result!r}" for name, result in self.items())
+
+    def _repr_html_(self) -> str:
+        return "".join(own() for result in self.values() if (own := getattr(result, "_repr_html_", None)) is not None)
+
+
+def run(deck: Deck) -> Results:
+    """Run every analysis that a deck asks for, in the order of its cards; of a deck without any its operating point.
+
+    Parameters
+    ----------
+    deck : Deck
+        ``.step`` and a ``.temp`` of several values are outer loops of ``.dc`` and ``.tran``; all other analyses are of
+        the values as written.
+
+    Returns
+    -------
+    dict
+        ``op``: `OperatingPoint`; ``dc``: `Sweep`; ``tran``: `TransientResult`, or with ``.step`` a `TransientSweep`;
+        ``meas``: value or None by name; ``ac``: `AcResult`; ``tf``: list of `Transfer`; ``sens``: `Sensitivity`.
+
+    Raises
+    ------
+    CircuitError
+        The first of the errors that ended analyses; its ``partial_result`` has the results of all others.
+
+    Examples
+    --------
+    >>> from circuitsim import loads, run
+    >>> deck = loads('''charging
+    ... V1 in 0 5
+    ... R1 in out 1k
+    ... C1 out 0 1u ic=0
+    ... .tran 10u 10m uic
+    ... .meas tran half WHEN v(out)=2.5
+    ... ''')
+    >>> found = run(deck)
+    >>> list(found), round(1e3 * found["meas"]["half"], 6)  # R C ln 2, ms
+    (['tran', 'meas'], 0.693147)
+    """
+    calls: dict[type, tuple[str, Callable[[Deck], Any]]] = {
+        OperatingPointRequest: ("op", solve),
+        DcSweep: ("dc", sweep),
+        Step: ("dc", _stepped),
+        Temperature: ("dc", _stepped),
+        Transient: ("tran", _over_time),
+        SmallSignal: ("ac", ac),
+        TransferRequest: ("tf", _transfers),
+        SensitivityRequest: ("sens", sensitivity),
+    }
+    asked = dict(calls[type(card)] for card in deck.analyses if type(card) in calls)
+    found, failed = Results(), None
+    for name, call in (asked or {"op": solve}).items():
+        try:
+            result = call(deck)
+        except CircuitError as error:
+            failed = failed or error
+            result = error.partial_result
+        if result is not None:
+            found[name] = result
+        if isinstance(result, TransientResult) and requested(deck):
+            found["meas"] = _measured(deck, result)
+    if failed is not None:
+        failed.partial_result = found
+        raise failed
+    return found
+
+
+def _stepped(deck: Deck) -> Any:
+    """Operating points over ``.step``; None where another card runs inside it."""
+    inner = any(isinstance(card, DcSweep | Transient) for card in deck.analyses)
+    return None if inner or not steps_of(deck) else sweep(deck)
+
+
+def _over_time(deck: Deck) -> Any:
+    """Waveforms, of several runs inside ``.step``."""
+    steps = steps_of(deck)
+    return transient_sweep(deck, steps, columns_of(deck, OVER_TIME)) if steps else transient(deck)
+
+
+def _transfers(deck: Deck) -> list[Any]:
+    return [transfer_function(deck, *pair) for pair in transfers_of(deck)]
+
+
+def _measured(deck: Deck, result: TransientResult) -> dict[str, float | None]:
+    """The deck's ``.meas`` cards; one outside the run is None, with a warning."""
+    found: dict[str, float | None] = {}
+    stated = {name.lower(): value for name, value in deck.parameters.items()}
+    for text in requested(deck):
+        known = {name.lower(): value for name, value in found.items() if value is not None}
+        try:
+            one = measure(result, text, stated | known)
+            found[one.name] = one.value
+        except UsageError as error:
+            found[text.split()[0]] = None
+            warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=3)
+    return found

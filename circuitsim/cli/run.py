@@ -1,0 +1,118 @@
+"""``circuitsim run``: every analysis that a deck asks for."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+
+from circuitsim.cli.deck import add_deck, read
+from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import (
+    DcSweep,
+    Deck,
+    OperatingPointRequest,
+    SensitivityRequest,
+    SmallSignal,
+    Step,
+    Temperature,
+    TransferRequest,
+    Transient,
+)
+
+EPILOG = """\
+Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, each as its own command
+does (solve, sweep, tran, ac, sensitivity). A deck without any of them is solved for its operating point. Long tables
+are shortened on the terminal; --output DIR writes all rows and --plot DIR draws them, one file per analysis. If an
+analysis fails, the others still run; the exit code is the worst of theirs.
+
+examples:
+  circuitsim run netlists/boost-converter.cir
+  circuitsim run my.cir --output results --plot results
+"""
+
+COMMANDS: dict[type, tuple[str, str, str]] = {
+    OperatingPointRequest: ("op", "Operating point", "solve"),
+    DcSweep: ("dc", "DC sweep", "sweep"),
+    Step: ("dc", "Sweep", "sweep"),
+    Temperature: ("dc", "Sweep", "sweep"),
+    Transient: ("tran", "Transient analysis", "tran"),
+    SmallSignal: ("ac", "AC analysis", "ac"),
+    TransferRequest: ("sens", "Transfer functions and sensitivities", "sensitivity"),
+    SensitivityRequest: ("sens", "Transfer functions and sensitivities", "sensitivity"),
+}
+"""Of a card the name of its files, its heading and its command."""
+SHOWN, LAST = 40, 5
+"""Most lines of a table on the terminal; those at its end."""
+SEVERITY = (0, 3, 2, 1, 130)
+"""Exit codes, the worst last."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``run``."""
+    parser.epilog = EPILOG
+    add_deck(parser)
+    parser.add_argument("--output", "-o", metavar="DIR", help="write every result to a CSV file in DIR")
+    parser.add_argument("--plot", metavar="DIR", help="draw every result as a PNG file in DIR")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run all analyses of the deck, one after the other."""
+    if args.deck == "-":
+        raise UsageError("a deck is read once for each of its analyses: name a file")
+    asked = analyses_of(read(args))
+    for folder in filter(None, (args.output, args.plot)):
+        os.makedirs(folder, exist_ok=True)
+    worst = 0
+    for k, (name, heading, command) in enumerate(asked):
+        print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
+        code = _one(args, name, command)
+        worst = max(worst, code, key=SEVERITY.index)
+        if code == SEVERITY[-1]:
+            break
+    return worst
+
+
+def analyses_of(deck: Deck) -> list[tuple[str, str, str]]:
+    """What is run, each once: a ``.step`` belongs to the ``.dc`` or ``.tran`` inside it."""
+    kinds = [type(card) for card in deck.analyses if type(card) in COMMANDS]
+    if any(kind in (DcSweep, Transient) for kind in kinds):
+        kinds = [kind for kind in kinds if kind not in (Step, Temperature)]
+    kinds = [kind for kind in kinds if kind is not Temperature] if len(kinds) > 1 else kinds
+    return list(dict.fromkeys(COMMANDS[kind] for kind in kinds)) or [COMMANDS[OperatingPointRequest]]
+
+
+def _one(args: argparse.Namespace, name: str, command: str) -> int:
+    """Run one command on the deck: its table, cut short, on standard output, and its files."""
+    from circuitsim.cli import main
+
+    words = [command, args.deck, "--color", args.color, *_reading(args)]
+    words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
+    if args.output:
+        path = os.path.join(args.output, f"{name}.csv")
+        code = main([*words, "--output", path])
+        if not code:
+            print(f"written to {path}")
+        return code
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        code = main([*words, "--format", "table"])
+    print("\n\n".join(map(_shortened, text.getvalue().rstrip().split("\n\n"))))
+    return code
+
+
+def _shortened(table: str) -> str:
+    """A table with at most `SHOWN` lines."""
+    lines = table.splitlines()
+    if len(lines) > SHOWN:
+        left = len(lines) - SHOWN
+        lines[SHOWN - LAST : -LAST] = [f"… {left:,} more rows (--output DIR writes all, --plot DIR draws them)"]
+    return "\n".join(lines)
+
+
+def _reading(args: argparse.Namespace) -> list[str]:
+    """The options of how the deck is read, as words."""
+    named = {"--allow-include": args.allow_include, "--lib": args.lib, "-I": args.search}
+    words = [word for option, values in named.items() for value in values for word in (option, value)]
+    return [*words, *["--no-title"] * args.no_title]

@@ -1,0 +1,101 @@
+"""What a deck's cards ask for: the ranges of its sweeps, the columns of its output cards, the outputs of ``.sens`` and
+``.tf``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from circuitsim.errors import UsageError
+from circuitsim.netlist.deck import (
+    DcRange,
+    DcSweep,
+    Deck,
+    Output,
+    SensitivityRequest,
+    Step,
+    TableRange,
+    Target,
+    Temperature,
+    TransferRequest,
+    Transient,
+)
+from circuitsim.netlist.transient import output_times
+
+Vary = dict[str | tuple[str, ...], Sequence[Any]]
+Card = TypeVar("Card", DcSweep, Transient)
+
+PARAMETER = "param:"
+"""Prefix of a swept name that is a parameter of the deck although an element is called the same."""
+TEMPERATURE = "temp"
+"""Swept name of a deck's temperature (°C), where no parameter and no element is called the same."""
+TIME = "time"
+"""Swept name of the time (s) at which the sources of a deck are taken, likewise."""
+STEADY, OVER_TIME = ("", "dc", "op"), ("", "tran")
+"""Analyses that output cards may name."""
+
+
+def ranges_of(deck: Deck) -> Vary:
+    """What the deck's ``.dc``, else its ``.tran``, varies inside its ``.step`` cards.
+
+    Raises
+    ------
+    UsageError
+        None of them, or several of one kind.
+    """
+    dc, tran = _single(deck, DcSweep, ".dc"), _single(deck, Transient, ".tran")
+    asked: Vary = dict(_varied(r) for card in dc for r in card.sweeps)
+    if tran and not dc:
+        asked[TIME] = output_times(tran[0], deck.following.waves.values())
+    steps = steps_of(deck)
+    if not asked and not steps:
+        raise UsageError(
+            "the deck has no .dc, no .tran, no .step and no .temp list; give --vary, for instance --vary V1=0:5:0.1"
+        )
+    return asked | steps
+
+
+def steps_of(deck: Deck) -> Vary:
+    """What the deck's ``.step`` cards vary, and a ``.temp`` of several values."""
+    steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]
+    steps += [(TEMPERATURE, a.values) for a in deck.analyses if isinstance(a, Temperature) and len(a.values) > 1]
+    return dict(steps)
+
+
+def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
+    """The card of a kind, if there is one."""
+    found = [card for card in deck.analyses if isinstance(card, kind)]
+    if len(found) > 1:
+        lines = " and ".join(str(card.location.line) for card in found)
+        raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); leave one, or give --vary")
+    return found
+
+
+def _varied(found: DcRange | TableRange) -> tuple[str | tuple[str, ...], Sequence[Any]]:
+    """The name or names that a range varies, and their values."""
+    if isinstance(found, TableRange):
+        columns = [_varied(column) for column in found.ranges]
+        names = [(name,) if isinstance(name, str) else name for name, _ in columns]
+        rows = zip(*(values if isinstance(name, tuple) else [(v,) for v in values] for name, values in columns))
+        return tuple(n for own in names for n in own), [tuple(v for own in row for v in own) for row in rows]
+    if found.elements:
+        return found.elements, [(value,) * len(found.elements) for value in found.values]
+    name = {Target.PARAMETER: PARAMETER + found.name, Target.TEMPERATURE: TEMPERATURE}.get(found.target, found.name)
+    return name, found.values
+
+
+def columns_of(deck: Deck, kinds: tuple[str, ...]) -> str | None:
+    """The columns that ``.print``, ``.plot`` and ``.save`` name for analyses of these kinds; None for all."""
+    cards = [card for card in deck.analyses if isinstance(card, Output) and card.requests]
+    words = [word for card in cards if card.analysis in kinds for word in card.requests]
+    return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
+
+
+def outputs_of(deck: Deck) -> str:
+    """The quantities that ``.sens`` cards name."""
+    return " ".join(word for card in deck.analyses if isinstance(card, SensitivityRequest) for word in card.outputs)
+
+
+def transfers_of(deck: Deck) -> list[tuple[str, str]]:
+    """The outputs and sources that ``.tf`` cards name."""
+    return [(card.output, card.source) for card in deck.analyses if isinstance(card, TransferRequest)]
