@@ -183,18 +183,17 @@ class Problem:
         )
 
     def levels(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values of `sources` (n, sources) at times (n,), the sizes that they are rounding of, and what they change by
+        """Values of `sources` (sources, n) at times (n,), the sizes that they are rounding of, and what they change by
         within the rounding of the times: an edge of 1 ns at 1 s moves by 1e-6 of its height.
 
         A time is rounded itself, as are its segment's beginning, its offset and their sum.
         """
-        found = np.zeros((3, times.size, self.sources.size))
+        n, found = times.size, np.zeros((3, self.sources.size, times.size))
         for k, wave in enumerate(self.waveforms[: self.sources.size]):
-            states, sizes = wave.states(times)
             late = 4.0 * np.spacing(times + getattr(wave, "since", 0.0))
-            change = wave.states(times + late)[0] - wave.states(times - late)[0]
-            found[0, :, k], found[1, :, k] = states @ wave.row, sizes @ np.abs(wave.row)
-            found[2, :, k] = np.abs(change @ wave.row)
+            states, sizes = wave.states(np.concatenate([times, times + late, times - late]))
+            found[0, k], found[1, k] = states[:n] @ wave.row, sizes[:n] @ np.abs(wave.row)
+            found[2, k] = np.abs((states[n : 2 * n] - states[2 * n :]) @ wave.row)
         return found[0], found[1], found[2]
 
     def beyond(self, closed: np.ndarray, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:

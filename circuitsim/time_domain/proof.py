@@ -10,6 +10,7 @@ energy balance joins the times: what sources deliver is dissipated, stored or lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ charge itself: sums of some ten states, each with that error."""
 SIGNS = 1e-3
 """Least scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
 counts as zero where events are sought, `circuitsim.time_domain.roots.VALUE`."""
+SMALLEST = 5e-324
+"""Least scale at all: zero over it is zero, all else is more than any tolerance."""
 INTERVALS = 24
 """Most intervals by number of segments; a third as many more are by their lengths."""
 QUARTER = 0.25
@@ -137,7 +140,7 @@ class Elements(NamedTuple):
     is_voltage : (sources,) bool array
     switches : sequence of str
     levels : callable
-        Of the sources (n, sources) at times (n,): values, the sizes that they are rounding of, and what they change by
+        Of the sources (sources, n) at times (n,): values, the sizes that they are rounding of, and what they change by
         within the rounding of the times.
     """
 
@@ -158,189 +161,190 @@ class Elements(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """Waveforms at times (g, n): g intervals, or single times where n is 1.
+    """Waveforms at output times, then in intervals, each at `SHARES` of it.
 
     Attributes
     ----------
-    times : (g, n) float array
-    voltage, current : (g, n, m) float arrays
-    ohms : (g, n, r) float array
+    times : (t,) float array
+    outputs : int
+        Number of output times.
+    voltage, current : (m, t) float arrays
+    ohms : (r, t) float array
         Of the resistors.
-    beyond : (g, n, switches) float array
+    beyond : (switches, t) float array
         How far a switch's control is on the wrong side of its threshold.
     """
 
     times: np.ndarray
+    outputs: int
     voltage: np.ndarray
     current: np.ndarray
     ohms: np.ndarray
     beyond: np.ndarray
 
+    def inside(self, values: np.ndarray) -> np.ndarray:
+        """The part of values (k, t) in intervals: (k, g, n)."""
+        count, n = self.times.size - self.outputs, SHARES.size
+        return values[:, self.outputs :].reshape(len(values), count // n, n)
+
 
 def intervals(starts: np.ndarray, stop: float) -> np.ndarray:
-    """Times (g, n) of intervals within some of the segments that begin at ``starts`` (n,), the same for the same
+    """Times (g n,) of intervals within some of the segments that begin at ``starts`` (n,), the same for the same
     segments: as many long as short ones, and as many more where most of the time is spent."""
     ends = np.append(starts[1:], stop)
     length = ends - starts
     usable = np.flatnonzero(length > RESOLUTION * np.spacing(ends))
     if not usable.size:
-        return np.zeros((0, SHARES.size))
+        return np.zeros(0)
     draw = np.random.default_rng(usable.size)
     chosen = draw.choice(usable, min(INTERVALS, usable.size), replace=False)
     long = np.searchsorted(starts, stop * draw.random(INTERVALS // 3), side="right") - 1
     chosen = np.concatenate([chosen, long[np.isin(long, usable)]])
     begin = starts[chosen] + (1.0 - QUARTER) * draw.random(chosen.size) * length[chosen]
-    found: np.ndarray = begin[:, None] + QUARTER * length[chosen, None] * SHARES
-    return found
+    return np.ravel(begin[:, None] + QUARTER * length[chosen, None] * SHARES)
 
 
 class _Judge:
-    """The largest violations so far, and where they are."""
+    """Waveforms, what they are relative to, the largest violations so far, and where they are.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    ends : list of (int, int)
+        Terminals of each element.
+    potential : (nodes, t) float array
+    volts, amperes : (nodes, t) float arrays
+        Largest voltage and current of the elements at each node.
+    volts_seen, amperes_seen : (nodes,) float arrays
+        The largest of them at output times and in the intervals; pulses that are over before one are not in them.
+    """
+
+    def __init__(self, of: Elements, waves: Waves) -> None:
+        self.of, self.waves, self.ends = of, waves, list(zip(of.first.tolist(), of.second.tolist()))
         self.worst = dict.fromkeys(TransientCertificate._fields[:-2], 0.0)
         self.places: dict[str, Place] = {}
+        self.potential = self._potentials()
+        self.volts, carried, r = np.abs(self.potential), np.abs(waves.current), of.resistors
+        self._into(self.volts, np.abs(waves.voltage))
+        # A current is no less than the rounding of voltages in its resistor.
+        carried[r] = np.maximum(carried[r], ROUNDING * self._at(self.volts, r) / waves.ohms)
+        self.amperes = np.zeros(self.volts.shape)
+        self._into(self.amperes, carried)
+        self.volts_seen, self.amperes_seen = (own.max(axis=1, initial=0.0) for own in (self.volts, self.amperes))
+        if r.size:
+            # Where currents alone are given, voltages may all be zero: these count by the smallest resistance.
+            by_current = waves.ohms[:, : waves.outputs].min() * self.amperes_seen
+            self.volts_seen = np.maximum(self.volts_seen, by_current)
+        for own, seen in ((self.volts, self.volts_seen), (self.amperes, self.amperes_seen)):
+            inside = waves.inside(own)
+            inside[...] = inside.max(axis=2, keepdims=True)
+            np.maximum(own, RESIDUE * own.max(axis=0), out=own)
+            np.maximum(own, RESIDUE * seen[:, None], out=own)
 
-    def take(self, law: str, off: np.ndarray, scale: np.ndarray, times: np.ndarray, names: Sequence[str]) -> None:
-        """Violations (g, n, k) of elements with these names, and what they are relative to."""
-        size = np.divide(off, scale, out=np.where(off == 0.0, 0.0, np.inf), where=scale > 0.0)
-        if not size.size:
+    def _potentials(self) -> np.ndarray:
+        """Potentials of all nodes along paths from ground; of floating parts from one of their nodes."""
+        around: list[list[tuple[int, int]]] = [[] for _ in self.of.nodes]
+        for k, (a, b) in enumerate(self.ends):
+            around[a].append((b, k))
+            around[b].append((a, k))
+        voltage = self.waves.voltage
+        found, seen = np.zeros((len(around), voltage.shape[1])), set[int]()
+        for root in range(len(around)):
+            queue = [] if root in seen else [root]
+            seen.add(root)
+            for u in queue:
+                for v, k in around[u]:
+                    if v not in seen:
+                        seen.add(v)
+                        queue.append(v)
+                        (np.subtract if self.ends[k][0] == u else np.add)(found[u], voltage[k], out=found[v])
+        return found
+
+    def _into(self, at_node: np.ndarray, own: np.ndarray) -> None:
+        """Take the largest values of the elements that end at each node."""
+        for (a, b), value in zip(self.ends, own):
+            np.maximum(at_node[a], value, out=at_node[a])
+            np.maximum(at_node[b], value, out=at_node[b])
+
+    def _at(self, at_node: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """The larger of the values (nodes, …) at both nodes of elements."""
+        found: np.ndarray = np.maximum(at_node[self.of.first[chosen]], at_node[self.of.second[chosen]])
+        return found
+
+    def _named(self, chosen: np.ndarray) -> list[str]:
+        return [self.of.names[k] for k in chosen.tolist()]
+
+    def take(
+        self, law: str, off: np.ndarray, scale: np.ndarray | float, times: np.ndarray, names: Sequence[str]
+    ) -> None:
+        """Take violations (k, t) of elements with these names, relative to a scale."""
+        if not off.size:
             return
-        at = np.unravel_index(np.argmax(np.where(np.isnan(size), np.inf, size)), size.shape)
-        if not size[at] <= self.worst[law]:
-            self.worst[law] = float(size[at])
-            self.places[law] = Place(names[int(at[2])], float(np.broadcast_to(times[..., None], size.shape)[at]))
+        size = off / np.maximum(scale, SMALLEST)
+        at = int(np.argmax(size))  # where one is no number, there
+        most, so_far = float(size.flat[at]), self.worst[law]
+        if not most <= so_far:
+            element, time = divmod(at, times.size)
+            self.worst[law] = most if most > so_far else math.inf
+            self.places[law] = Place(names[element], float(times[time]))
 
+    def hold_kirchhoff(self) -> None:
+        """Hold Kirchhoff's laws."""
+        of, waves, amperes, potential = self.of, self.waves, self.amperes, self.potential
+        net, met = np.zeros(amperes.shape), amperes.copy()
+        for (a, b), current in zip(self.ends, waves.current):
+            net[a] += current
+            net[b] -= current
+            np.maximum(met[a], amperes[b], out=met[a])
+            np.maximum(met[b], amperes[a], out=met[b])
+        self.take("kcl", np.abs(net), met, waves.times, of.nodes)
+        around = waves.voltage - potential[of.first]
+        around += potential[of.second]
+        self.take("kvl", np.abs(around), self.volts.max(axis=0), waves.times, of.names)
 
-def certify(
-    of: Elements, output: Waves, between: Waves, imbalance: float, tolerance: float
-) -> tuple[TransientCertificate, dict[str, Place]]:
-    """The certificate of waveforms at output times and in intervals between events, and where each law is violated
-    most."""
-    judge = _Judge()
-    sizes = [_sizes(of, waves) for waves in (output, between)]
-    # What the place has seen at output times and in the intervals; pulses that are over before one are not in it.
-    run = [np.maximum(*(own[k].max(axis=(0, 1), initial=0.0) for own in sizes)) for k in range(2)]
-    # Where currents alone are given, voltages may all be zero: these count by the smallest resistance.
-    least = (np.maximum(run[0], output.ohms.min(initial=np.inf) * run[1]) if of.resistors.size else run[0]), run[1]
-    for waves, (drop, flow, potential) in zip((output, between), sizes):
-        drop, flow = (
-            np.maximum(now, RESIDUE * np.maximum(now.max(axis=2, keepdims=True, initial=0.0), most))
-            for now, most in (
-                (own.max(axis=1, keepdims=True, initial=0.0), most) for own, most in zip((drop, flow), least)
+    def hold_elements(self, tolerance: float) -> None:
+        """Hold resistors and switches at all times, sources, inductors and capacitors in the intervals."""
+        of, waves = self.of, self.waves
+        v, i, r, late = waves.voltage, waves.current, of.resistors, waves.times[waves.outputs :]
+        self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, self._named(r))
+        self.take("switches", waves.beyond, 1.0, waves.times, of.switches)
+        level, size, moved = of.levels(late)
+        own = np.where(of.is_voltage[:, None], v[of.sources, waves.outputs :], i[of.sources, waves.outputs :])
+        self.take("sources", np.abs(own - level) - moved, size, late, self._named(of.sources))
+        times = waves.inside(waves.times[None])[0]
+        length = times[:, -1] - times[:, 0]
+        # Each time is rounded: what a waveform changes by in that enters its integral.
+        share = tolerance + np.spacing(times[:, -1]) / length
+        for chosen, store, state, push, size, scale in (
+            (of.inductors, of.inductance, i, v, self.amperes, self.volts),
+            (of.capacitors, np.diag(of.capacitance), v, i, self.volts, self.amperes),
+        ):
+            kept, pushed = waves.inside(state[chosen]), waves.inside(push[chosen])
+            missing = np.abs(store @ (kept[..., -1] - kept[..., 0]) - length * (pushed @ WEIGHTS))
+            values, scale = (waves.inside(self._at(own, chosen))[..., 0] for own in (size, scale))
+            allowed = length * share * scale + tolerance * ROUNDING * (np.abs(store) @ values)
+            self.take("reactances", tolerance * missing, allowed, times[:, 0], self._named(chosen))
+
+    def hold_signs(self) -> None:
+        """Hold diodes to their signs."""
+        waves, d, names = self.waves, self.of.diodes, self._named(self.of.diodes)
+        over, back = (
+            own[d] / np.maximum(self._at(size, d), np.maximum(SIGNS * self._at(seen, d), SMALLEST)[:, None])
+            for own, size, seen in (
+                (waves.voltage, self.volts, self.volts_seen),
+                (waves.current, self.amperes, self.amperes_seen),
             )
         )
-        _hold(judge, of, waves, drop, flow, potential, tolerance)
-        _signs(judge, of, waves, np.maximum(drop, SIGNS * least[0]), np.maximum(flow, SIGNS * least[1]))
+        self.take("diodes", np.maximum(over, -back), 1.0, waves.times, names)
+        self.take("complementarity", np.minimum(np.abs(over), np.abs(back)), 1.0, waves.times, names)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def certify(
+    of: Elements, waves: Waves, imbalance: float, tolerance: float
+) -> tuple[TransientCertificate, dict[str, Place]]:
+    """The certificate of waveforms, and where each law is violated most."""
+    judge = _Judge(of, waves)
+    judge.hold_kirchhoff()
+    judge.hold_elements(tolerance)
+    judge.hold_signs()
     return TransientCertificate(**judge.worst, energy=imbalance, tolerance=tolerance), judge.places
-
-
-def _sizes(of: Elements, waves: Waves) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each element the largest voltage and the largest current at its nodes (g, n, m), and the potentials of all
-    nodes (g, n, nodes)."""
-    potential = _potentials(of, waves.voltage)
-    ends = of.first, of.second
-    at_node = np.abs(potential)
-    for nodes in ends:
-        _into(at_node, nodes, np.abs(waves.voltage))
-    drop = np.maximum(at_node[..., of.first], at_node[..., of.second])
-    # A current is no less than the rounding of voltages in its resistor.
-    carried = np.abs(waves.current)
-    carried[..., of.resistors] = np.maximum(carried[..., of.resistors], ROUNDING * drop[..., of.resistors] / waves.ohms)
-    met = np.zeros(at_node.shape)
-    for nodes in ends:
-        _into(met, nodes, carried)
-    return drop, np.maximum(met[..., of.first], met[..., of.second]), potential
-
-
-def _into(at_node: np.ndarray, nodes: np.ndarray, own: np.ndarray) -> None:
-    """Take the largest values of the elements that end at each node."""
-    order = np.argsort(nodes, kind="stable")
-    begins = np.flatnonzero(np.diff(nodes[order], prepend=-1))
-    if begins.size:
-        here = nodes[order][begins]
-        at_node[..., here] = np.maximum(at_node[..., here], np.maximum.reduceat(own[..., order], begins, axis=-1))
-
-
-def _potentials(of: Elements, voltage: np.ndarray) -> np.ndarray:
-    """Potentials of all nodes along paths from ground; of floating parts from one of their nodes."""
-    around: list[list[tuple[int, int, float]]] = [[] for _ in of.nodes]
-    for k, (a, b) in enumerate(zip(of.first.tolist(), of.second.tolist())):
-        around[a].append((b, k, -1.0))
-        around[b].append((a, k, 1.0))
-    found = np.zeros((*voltage.shape[:-1], len(of.nodes)))
-    seen = set[int]()
-    for root in range(len(of.nodes)):
-        if root in seen:
-            continue
-        seen.add(root)
-        queue = [root]
-        for u in queue:
-            for v, k, sign in around[u]:
-                if v not in seen:
-                    seen.add(v)
-                    queue.append(v)
-                    found[..., v] = found[..., u] + sign * voltage[..., k]
-    return found
-
-
-def _hold(
-    judge: _Judge,
-    of: Elements,
-    waves: Waves,
-    drop: np.ndarray,
-    flow: np.ndarray,
-    potential: np.ndarray,
-    tolerance: float,
-) -> None:
-    """Hold all laws; ``drop`` and ``flow`` (g, 1, m) are what voltages and currents are relative to."""
-    v, i, times, names = waves.voltage, waves.current, waves.times, of.names
-
-    def named(chosen: np.ndarray) -> list[str]:
-        return [names[k] for k in chosen.tolist()]
-
-    net, met = np.zeros(potential.shape), np.zeros((*flow.shape[:-1], len(of.nodes)))
-    for nodes, sign in ((of.first, 1.0), (of.second, -1.0)):
-        for k, node in enumerate(nodes.tolist()):
-            net[..., node] += sign * i[..., k]
-        _into(met, nodes, flow)
-    judge.take("kcl", np.abs(net), met, times, of.nodes)
-    around, largest = (
-        v - potential[..., of.first] + potential[..., of.second],
-        drop.max(axis=2, keepdims=True, initial=0.0),
-    )
-    judge.take("kvl", np.abs(around), np.broadcast_to(largest, around.shape), times, names)
-    r = of.resistors
-    judge.take("resistors", np.abs(v[..., r] - waves.ohms * i[..., r]), drop[..., r], times, named(r))
-    judge.take("switches", waves.beyond, np.ones(waves.beyond.shape), times, of.switches)
-    if times.shape[1] == 1:
-        return
-    level, size, late = (own.reshape(*times.shape, -1) for own in of.levels(times.ravel()))
-    own = np.where(of.is_voltage, v[..., of.sources], i[..., of.sources])
-    judge.take("sources", np.maximum(np.abs(own - level) - late, 0.0), size, times, named(of.sources))
-    length = (times[:, -1] - times[:, 0])[:, None, None]
-    # Each time is rounded: what a waveform changes by in that enters its integral.
-    late = np.spacing(times[:, -1])[:, None, None] / length
-    for chosen, store, state, push, size, scale in (
-        (of.inductors, of.inductance, i, v, flow, drop),
-        (of.capacitors, np.diag(of.capacitance), v, i, drop, flow),
-    ):
-        kept, pushed = state[..., chosen], push[..., chosen]
-        change = (kept[:, -1:] - kept[:, :1]) @ store
-        missing = np.abs(change - length * (WEIGHTS @ pushed)[:, None])
-        values = tolerance * ROUNDING * size[..., chosen] @ np.abs(store)
-        allowed = length * (tolerance + late) * scale[..., chosen] + values
-        judge.take("reactances", tolerance * missing, allowed, times[:, :1], named(chosen))
-
-
-def _signs(judge: _Judge, of: Elements, waves: Waves, drop: np.ndarray, flow: np.ndarray) -> None:
-    """Hold diodes to their signs, relative to ``drop`` and ``flow`` (g, 1, m)."""
-    d = of.diodes
-    over, back = waves.voltage[..., d] / _nonzero(drop[..., d]), -waves.current[..., d] / _nonzero(flow[..., d])
-    one, names = np.ones(over.shape), [of.names[k] for k in d.tolist()]
-    judge.take("diodes", np.maximum(np.maximum(over, back), 0.0), one, waves.times, names)
-    judge.take("complementarity", np.minimum(np.abs(over), np.abs(back)), one, waves.times, names)
-
-
-def _nonzero(scale: np.ndarray) -> np.ndarray:
-    return np.where(scale > 0.0, scale, np.inf)

@@ -218,15 +218,14 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
     return np.append(grid.array(), stop)[:count]
 
 
-def _waves(problem: Problem, segments: Segments, times: np.ndarray) -> Waves:
-    """Waveforms at times (g, n) within a run, for its certificate."""
-    voltage, current, where = evaluate(segments, times.ravel())
-    m, r, shape = problem.own.role.size, problem.resistors, (*times.shape, -1)
-    closed = segments.conducting(where)[:, problem.diodes.size :]
+def _waves(problem: Problem, segments: Segments, times: np.ndarray, outputs: int) -> Waves:
+    """Waveforms at times (t,) within a run, of which so many are output times, for its certificate."""
+    voltage, current, where = evaluate(segments, times)
+    m, r, closed = problem.own.role.size, problem.resistors, segments.conducting(where)[:, problem.diodes.size :]
     ohms = np.tile(problem.own.value[r], (times.size, 1))
     ohms[:, np.searchsorted(r, problem.switched)] = problem.ohms(closed)
-    beyond = problem.beyond(closed, voltage, current)
-    return Waves(times, *(own.reshape(shape) for own in (voltage[:, :m], current[:, :m], ohms, beyond)))
+    beyond = [problem.beyond(closed[own], voltage[own], current[own]) for own in (np.s_[:outputs], np.s_[outputs:])]
+    return Waves(times, outputs, voltage[:, :m].T, current[:, :m].T, ohms.T, np.concatenate(beyond).T)
 
 
 def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResult:
@@ -238,15 +237,14 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
         The certificate fails.
     """
     problem, segments, energies = run.problem, run.segments(), run.energies()
-    output = _waves(problem, segments, times[:, None])
-    between = _waves(problem, segments, intervals(segments.start, run.stop))
-    found, places = certify(problem.elements(), output, between, energies.imbalance, tolerance)
+    judged = np.concatenate([times, intervals(segments.start, run.stop)])
+    own = _waves(problem, segments, judged, times.size)
+    found, places = certify(problem.elements(), own, energies.imbalance, tolerance)
     if not found.certified:
         raise ConvergenceError(
             f"{found.violated(places)}; take the method implicit, or accept less with a larger tolerance"
         )
-    voltage, current = output.voltage[:, 0], output.current[:, 0]
-    waves = problem.terminals.of_parts(voltage, current)
+    waves = problem.terminals.of_parts(own.voltage[:, : times.size].T, own.current[:, : times.size].T)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(
         problem.terminals,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -56,17 +57,36 @@ def test_no_diode_carries_a_small_current_backwards() -> None:
         assert run.current(name, times).min() > -1e-12
 
 
-def test_a_small_current_backwards_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """37 nA beside 79 mA at the same node: the circuit's largest voltage in its smallest resistance is no excuse."""
+def backwards(waves: Waves) -> None:
+    waves.current[[0, 9]] += -36.6e-9 * (np.abs(waves.current[3]) > 0.079)
+
+
+def infinite(waves: Waves) -> None:
+    waves.current[3, -1] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        # The circuit's largest voltage in its smallest resistance is no excuse.
+        (backwards, "the signs of its current and voltage of D4"),
+        # Nor is a capacitor at the same node, which is held to that law after the inductor.
+        (infinite, "v = L di/dt or i = C dv/dt of L1 at .* s by inf"),
+    ],
+)
+def test_wrong_waveforms_are_refused(
+    change: Callable[[Waves], None], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """37 nA beside 79 mA at the same node; a current that is infinite, so that its violation is no number."""
     real = module._waves
 
     def other(*given: object) -> Waves:
-        found = real(*given)  # type: ignore[arg-type]
-        found.current[..., (0, 9)] += -36.6e-9 * (np.abs(found.current[..., 3]) > 0.079)[..., None]
+        found: Waves = real(*given)  # type: ignore[arg-type]
+        change(found)
         return found
 
     monkeypatch.setattr(module, "_waves", other)
-    with pytest.raises(ConvergenceError, match="the signs of its current and voltage of D4"):
+    with pytest.raises(ConvergenceError, match=what):
         transient(loads(BACKWARDS))
 
 
