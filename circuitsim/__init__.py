@@ -82,7 +82,6 @@ _PARTS = frozenset(
         "learning",
         "models",
         "netlist",
-        "notebook",
         "plotting",
         "report",
         "roles",

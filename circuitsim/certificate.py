@@ -17,7 +17,7 @@ from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.formats.rich import repr_html
+from circuitsim.formats import html
 from circuitsim.kernels import kernel
 
 __all__ = ["EQUATIONS", "TOLERANCE", "Certificate", "certify"]
@@ -108,7 +108,7 @@ class Certificate(NamedTuple):
         return f"Certificate({verdict}: worst relative violation {self.worst:.1e}, tolerance {self.tolerance:.0e})"
 
     def _repr_html_(self) -> str:
-        return repr_html(self)
+        return html.section("Certificate", html.certificate(self.to_dict()))
 
     def to_dict(self) -> dict[str, object]:
         """The certificate as it stands in the JSON output."""

@@ -60,7 +60,6 @@ PUBLIC = (
     "circuitsim.report",
     "circuitsim.examples",
     "circuitsim.trained",
-    "circuitsim.notebook",
     "circuitsim.blocks",
     "circuitsim.learning",
     "circuitsim.training",

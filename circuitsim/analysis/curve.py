@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +23,14 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, UsageError
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import warn_of_switches
 from circuitsim.program.components import component_labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEAR = 1e-12
 """Share of a load line's range within which one piece ends and the next begins."""
@@ -49,7 +55,8 @@ class Breakpoint(NamedTuple):
     above: float
 
 
-class Curve(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(Result):
     """A curve of current over voltage.
 
     Attributes
@@ -65,6 +72,33 @@ class Curve(NamedTuple):
     between: tuple[str, str]
     points: Sweep
     breakpoints: tuple[Breakpoint, ...] | None
+
+    def tables(self) -> dict[str, Table]:
+        """``points``: voltage, status, current; ``breakpoints``: voltage, current, and the slopes below and above."""
+        bends = Table.of("v i below above", self.breakpoints or (), ("V", "A", "S", "S"))
+        return self.points.tables() | {"breakpoints": bends}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: the JSON object of ``circuitsim curve --format json``; a vertical slope is None."""
+        bends = None
+        if self.breakpoints is not None:
+            bends = [
+                {"voltage": b.voltage, "current": b.current, "slopes": [None if s == np.inf else s for s in b[2:]]}
+                for b in self.breakpoints
+            ]
+        return {**self.points.to_dict(), "between": list(self.between), "breakpoints": bends}
+
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.curve import plot_curve
+
+        return plot_curve(self)
+
+    def _heading(self) -> tuple[str, str]:
+        bends = "" if self.breakpoints is None else f", {len(self.breakpoints)} breakpoints"
+        return self.points.title, f"i over v({','.join(self.between)}), {len(self.points)} points{bends}"
+
+    def _proof(self) -> str:
+        return self.points._proof()
 
 
 def curve(

@@ -17,10 +17,13 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
+from circuitsim.formats.columns import quantity
+from circuitsim.formats.result import Result, proof
+from circuitsim.formats.table import Table
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
     from circuitsim.netlist.deck import Deck
 
@@ -78,7 +81,7 @@ class Net(NamedTuple):
     mean: float
 
 
-class IrDrop:
+class IrDrop(Result):
     """Drops of a power grid.
 
     Attributes
@@ -128,14 +131,34 @@ class IrDrop:
                 found[k] = float(match.group(1)), float(match.group(2))
         return found
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row a node of a net: its net's position, its potential and its drop, V."""
-        import pandas
-
+    def tables(self) -> dict[str, Table]:
+        """``nodes`` of nets: net, voltage, drop; ``nets``: nominal, nodes, pads, current, worst, worst_node, mean;
+        ``pads``: node, net, voltage, current. Nets are numbered from 0.
+        """
         at = np.flatnonzero(self.net >= 0)
         names = self.point.circuit.node_names
-        columns = {"net": self.net[at], "voltage": self.point.voltages[at], "drop": self.drop[at]}
-        return pandas.DataFrame(columns, index=pandas.Index([names[k] for k in at.tolist()], name="node"))
+        nodes = [names[k] for k in at.tolist()], self.net[at], self.point.voltages[at], self.drop[at]
+        return {
+            "nodes": Table(("node", "net", "voltage", "drop"), ("", "", "V", "V"), nodes, True),
+            "nets": Table.of(" ".join(Net._fields), self.nets, ("V", "", "", "A", "V", "", "V")),
+            "pads": Table.of("pad node net voltage current", self.pads, ("", "", "", "V", "A"), True),
+        }
+
+    def _figure(self) -> Figure:
+        if not np.isfinite(self.places).any():
+            from circuitsim.plotting.bars import plot_worst_drops
+
+            return plot_worst_drops(self.point.circuit.title, [(name, drop) for name, _, _, drop in self.worst(20)])
+        from circuitsim.plotting.ir_drop import plot_drops
+
+        return plot_drops(self)
+
+    def _heading(self) -> tuple[str, str]:
+        name, _, _, drop = self.worst(1)[0]
+        return self.point.circuit.title, f"largest drop {quantity(drop, 'V')} at {name}"
+
+    def _proof(self) -> str:
+        return proof(self.point.certificate)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: nets, pads, the ten worst nodes, and the certificate.

@@ -17,11 +17,15 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import Problem, TopologyError
-from circuitsim.formats.rich import Picture, repr_html
+from circuitsim.formats import html
+from circuitsim.formats.columns import quantity
+from circuitsim.formats.result import Result, verdict
+from circuitsim.formats.rich import Picture
+from circuitsim.formats.table import Table
 from circuitsim.models import Region
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
@@ -37,7 +41,7 @@ class Status(enum.Enum):
     NOT_CONVERGED = "not converged"
 
 
-class OperatingPoint:
+class OperatingPoint(Result):
     """The steady state of a circuit, with its certificate.
 
     Attributes
@@ -267,30 +271,38 @@ class OperatingPoint:
     def _potentials(self) -> dict[str, float]:
         return {self.circuit.node_names[k]: float(self.voltages[k]) for k in self._shown_nodes()}
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row an element (index: its name): kind, first, second, value, voltage, current, power, state, kink,
-        unique.
+    def tables(self) -> dict[str, Table]:
+        """``elements``: kind, first, second, value, voltage, current, power, state, kink, unique; ``nodes``: voltage,
+        and low and high, the range of one that is not unique.
         """
-        import pandas
-
-        circuit = self.circuit
+        circuit, shown = self.circuit, self._shown_nodes()
         kind, first, second, value, _ = circuit.arrays()
         regions = [self.region(k) for k in range(kind.size)]
-        return pandas.DataFrame(
-            {
-                "kind": [ELEMENTS[k].name for k in kind.tolist()],
-                "first": [circuit.node_names[k] for k in first.tolist()],
-                "second": [circuit.node_names[k] for k in second.tolist()],
-                "value": value,
-                "voltage": self.drops,
-                "current": self.currents,
-                "power": self.powers,
-                "state": [None if region is None else region.name for region in regions],
-                "kink": self.kink,
-                "unique": self.unique,
-            },
-            index=pandas.Index(list(circuit.names), name="element"),
-        )
+        elements = {
+            "element": list(circuit.names),
+            "kind": [ELEMENTS[k].name for k in kind.tolist()],
+            "first": [circuit.node_names[k] for k in first.tolist()],
+            "second": [circuit.node_names[k] for k in second.tolist()],
+            "value": value,
+            "voltage": self.drops,
+            "current": self.currents,
+            "power": self.powers,
+            "state": [None if region is None else region.name for region in regions],
+            "kink": self.kink,
+            "unique": self.unique,
+        }
+        names = [circuit.node_names[k] for k in shown]
+        ends = np.full((len(names), 2), np.nan)
+        for k, name in enumerate(names):
+            if name in self.intervals:
+                low, high = self.intervals[name]
+                ends[k] = -np.inf if low is None else low, np.inf if high is None else high
+        columns = names, self.voltages[shown], *ends.T
+        units = ("", "", "", "", "", "V", "A", "W", "", "", "")
+        return {
+            "elements": Table(tuple(elements), units, tuple(elements.values()), True),
+            "nodes": Table(("node", "voltage", "low", "high"), ("", "V", "V", "V"), columns, True),
+        }
 
     def _shown_nodes(self) -> range:
         return range(0 if self.circuit.grounded else GROUND + 1, len(self.circuit.node_names))
@@ -299,25 +311,23 @@ class OperatingPoint:
         """A drawing with voltages as colour and currents as width; a notebook shows it, `Picture.save` writes it."""
         return Picture(self)
 
-    _repr_html_ = repr_html
+    def _figure(self) -> Figure:
+        return self.draw().figure()
 
-    def __repr__(self) -> str:
-        """Title, status and certificate, then up to 20 node voltages and diode states."""
-        lines = [
-            f"OperatingPoint of {self.circuit.title!r}: {self.status.value}, worst relative violation "
-            f"{self.certificate.worst:.1e} (tolerance {self.certificate.tolerance:.0e})"
-        ]
-        nodes = [k for k in self._shown_nodes() if k != GROUND]
-        names = self.circuit.node_names
-        lines += [f"  v({names[k]}) = {self.voltages[k]:.9g} V" for k in nodes[:20]]
-        if len(nodes) > 20:
-            lines.append(f"  … and {len(nodes) - 20} more nodes")
-        diodes = sorted([*np.flatnonzero(self.circuit.arrays().kind == DIODE).tolist(), *self.regions])
-        for k in diodes[:20]:
-            lines.append(f"  {self.circuit.names[k]} {self.state(self.circuit.names[k])}, {self.currents[k]:.9g} A")
-        if len(diodes) > 20:
-            lines.append(f"  … and {len(diodes) - 20} more diodes")
-        return "\n".join(lines)
+    def _repr_html_(self) -> str:
+        found = self.to_dict()
+        title = f"{self.circuit.title or 'Operating point'}: {self.status.value}"
+        laws = html.certificate(found["certificate"], "uniqueness" not in found)
+        tables = (html.nodes(found, html.SHOWN), html.branches(found, html.SHOWN))
+        return html.section(title, self.draw().inline(), *tables, laws)
+
+    def _heading(self) -> tuple[str, str]:
+        circuit, shown = self.circuit, self._shown_nodes()
+        nodes = [k for k in shown if k != GROUND]
+        volts = [f"v({circuit.node_names[k]}) = {quantity(float(self.voltages[k]), 'V')}" for k in nodes[:4]]
+        more = ["…"] * (len(nodes) > 4)
+        words = f"{len(shown)} nodes, {len(circuit)} elements, {verdict(self.certificate)}"
+        return circuit.title, ": ".join(filter(None, [words, ", ".join(volts + more)]))
 
 
 def warning_to_dict(warning: Problem) -> dict[str, object]:

@@ -17,11 +17,13 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.formats.result import Result, proof
+from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import outputs_of
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 
 EQUAL = 1e-9
@@ -61,7 +63,7 @@ class Row(NamedTuple):
         return bool(np.isnan(self.derivative))
 
 
-class Sensitivity:
+class Sensitivity(Result):
     """Derivatives of quantities at an operating point.
 
     Attributes
@@ -149,21 +151,23 @@ class Sensitivity:
             "certificate": self.point.certificate.to_dict(),
         }
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row an output and a number: output, name, value, unit, derivative, per_percent, below, above, kink."""
-        import pandas
+    def tables(self) -> dict[str, Table]:
+        """``derivatives`` of each output: name, value, unit, derivative, per_percent, below, above, kink."""
+        rows = [(name, *row, row.kink) for q, name in enumerate(self.outputs) for row in self.rows(q)]
+        return {"derivatives": Table.of(f"output {' '.join(Row._fields)} kink", rows)}
 
-        rows = [
-            {"output": name, **row._asdict(), "kink": row.kink}
-            for q, name in enumerate(self.outputs)
-            for row in self.rows(q)
-        ]
-        return pandas.DataFrame(rows)
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bars import plot_sensitivity
 
-    def __repr__(self) -> str:
+        return plot_sensitivity(self)
+
+    def _heading(self) -> tuple[str, str]:
         kinks = int(np.isnan(self.derivative).sum())
         flagged = f", {kinks} at kinks" if kinks else ""
-        return f"Sensitivity of {', '.join(self.outputs)} by {len(self.names)} numbers{flagged}"
+        return self.point.circuit.title, f"{', '.join(self.outputs)} by {len(self.names)} numbers{flagged}"
+
+    def _proof(self) -> str:
+        return f"{proof(self.point.certificate)}; equations of the derivatives within {self.error:.1e}"
 
 
 def sensitivity(

@@ -11,10 +11,11 @@ import numpy as np
 from circuitsim.analysis.operating_point import Status, warning_to_dict
 from circuitsim.analysis.outcome import cause_of, status_of
 from circuitsim.errors import CircuitError, Problem, UsageError
-from circuitsim.formats.rich import repr_html
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 
 class Failure(NamedTuple):
@@ -29,7 +30,7 @@ class Failure(NamedTuple):
         return status_of(self.error)
 
 
-class Sweep:
+class Sweep(Result):
     """The rows of a sweep as columns.
 
     Attributes
@@ -86,11 +87,9 @@ class Sweep:
         """A column as an array with one axis for each swept name, in the order of ``axes``."""
         return self[name].reshape(self.shape[::-1]).transpose()
 
-    def rows(self) -> Iterator[list[float | str]]:
+    def rows(self) -> Iterator[list[Any]]:
         """Axes, status and columns of each row."""
-        axes, columns = list(self.axes.values()), list(self.columns.values())
-        for row, status in enumerate(self.status):
-            yield [*(float(a[row]) for a in axes), status.value, *(float(c[row]) for c in columns)]
+        return map(list, self.tables()["points"].rows())
 
     @property
     def header(self) -> list[str]:
@@ -116,18 +115,27 @@ class Sweep:
             "warnings": [warning_to_dict(warning) for warning in self.warnings],
         }
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row a point: the axes, ``status``, and the columns (nan where unsolved)."""
-        import pandas
+    def tables(self) -> dict[str, Table]:
+        """``points``: the axes, ``status``, and the columns (nan where unsolved)."""
+        status = [status.value for status in self.status]
+        units = tuple(self.units.get(name, "") for name in self.header)
+        return {"points": Table(tuple(self.header), units, (*self.axes.values(), status, *self.columns.values()))}
 
-        return pandas.DataFrame({**self.axes, "status": [s.value for s in self.status], **self.columns})
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.sweep import plot_sweep
 
-    _repr_html_ = repr_html
+        return plot_sweep(self)
 
-    def __repr__(self) -> str:
+    def _picture(self) -> str:
+        return super()._picture() if self.columns and self.shape[0] > 1 else ""
+
+    def _heading(self) -> tuple[str, str]:
         over = " × ".join(f"{name} ({n})" for name, n in zip(self.axes, self.shape))
-        failed = f", {len(self.failures)} without a steady state" if self.failures else ""
-        return f"Sweep of {self.title!r} over {over}: {len(self)} points, {len(self.columns)} columns{failed}"
+        failed = f", {len(self.failures)} without an operating point" if self.failures else ""
+        return self.title, f"{over}, {len(self)} points, {len(self.columns)} columns{failed}"
+
+    def _proof(self) -> str:
+        return "certified: every point whose status is solved"
 
 
 __all__ = ["Failure", "Sweep"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import DependsOn, Numbers
@@ -15,8 +16,14 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
+from circuitsim.formats.columns import quantity
+from circuitsim.formats.result import Result, proof
+from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import transfers_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TEST = "i_output_test"
 """Name of the source of 0 A across the output; with more underscores where the circuit has the name."""
@@ -40,7 +47,8 @@ class TwoSided(NamedTuple):
         return self.value != self.value
 
 
-class Transfer(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Transfer(Result):
     """The linear two-port that a circuit is for small changes of one source.
 
     Attributes
@@ -69,18 +77,48 @@ class Transfer(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """As plain values; None where infinite, or at a kink."""
         found: dict[str, Any] = {"output": self.output, "source": self.source, "gain_unit": self.gain_unit}
-        for name, number in (
-            ("gain", self.gain),
-            ("input_resistance", self.input_resistance),
-            ("output_resistance", self.output_resistance),
-        ):
-            found[name] = {
+        for name, number, _ in self.numbers:
+            found[name.replace(" ", "_")] = {
                 "value": _finite(number.value),
                 "kink": number.kink,
                 "below": _finite(number.below),
                 "above": _finite(number.above),
             }
         return found
+
+    @property
+    def numbers(self) -> list[tuple[str, TwoSided, str]]:
+        """Names, numbers and units."""
+        return [
+            ("gain", self.gain, self.gain_unit),
+            ("input resistance", self.input_resistance, "Ω"),
+            ("output resistance", self.output_resistance, "Ω"),
+        ]
+
+    def tables(self) -> dict[str, Table]:
+        """``transfer``: gain, input resistance and output resistance with value, unit, below, above."""
+        rows = [(name, number.value, unit, *number) for name, number, unit in self.numbers]
+        return {"transfer": Table.of("quantity value unit below above", rows, named=True)}
+
+    def _figure(self) -> Figure:
+        from circuitsim.analysis.probes import UNITS, Reader
+        from circuitsim.plotting.curve import plot_slopes
+
+        circuit = self.point.circuit
+        k = circuit.element_index(self.source)
+        value = float(circuit.arrays().value[k])
+        output = float(Reader(parse_probes(self.output, circuit), circuit).read(self.point)[0])
+        unit = "V" if circuit[k].kind.startswith("v") else "A"
+        axes = (self.source, value, unit), (self.output, output, UNITS[self.output[0]])
+        notes = [f"{name} {quantity(number.value, unit)}" for name, number, unit in self.numbers if not number.kink]
+        return plot_slopes(circuit.title, *axes, self.gain, notes)
+
+    def _heading(self) -> tuple[str, str]:
+        numbers = [f"{name} {quantity(number.value, unit)}" for name, number, unit in self.numbers]
+        return self.point.circuit.title, f"{self.output} by {self.source}, {', '.join(numbers)}"
+
+    def _proof(self) -> str:
+        return proof(self.point.certificate)
 
 
 def transfer_function(

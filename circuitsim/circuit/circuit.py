@@ -16,7 +16,8 @@ from circuitsim.circuit.laws import Law
 from circuitsim.circuit.names import GROUND, Letters, NodeNames, NumberedNames
 from circuitsim.circuit.table import ElementTable
 from circuitsim.errors import TopologyError
-from circuitsim.formats.rich import Picture, repr_html
+from circuitsim.formats import html
+from circuitsim.formats.rich import Picture
 from circuitsim.models import Device
 
 if TYPE_CHECKING:
@@ -418,7 +419,8 @@ class Circuit(ElementTable):
         """A drawing without voltages and currents; a notebook shows it, `Picture.save` writes it."""
         return Picture(self)
 
-    _repr_html_ = repr_html
+    def _repr_html_(self) -> str:
+        return html.section(repr(self), self.draw().inline())
 
     def __repr__(self) -> str:
         nodes = len(self._node_names) - (not self.grounded)

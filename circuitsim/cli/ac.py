@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
+    from matplotlib.figure import Figure
 
     from circuitsim.netlist.deck import Deck
 
@@ -73,10 +74,10 @@ def run(args: argparse.Namespace) -> int:
     if args.poles:
         return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.formats.table import table_text
+    from circuitsim.formats.rawfile import swept
     from circuitsim.netlist.requests import columns_of
     from circuitsim.small_signal import ac
-    from circuitsim.small_signal.table import response_table
+    from circuitsim.small_signal.frequency import phasor_columns, response_table
 
     columns = args.columns or _amplitudes(columns_of(deck, ("ac",))) or _all(deck)
     probes = parse_probes(columns, deck.operating_circuit)
@@ -84,27 +85,26 @@ def run(args: argparse.Namespace) -> int:
     sources = dict(_source(text) for text in args.source) or None
     found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
-    table = response_table(found, probes, over)  # type: ignore[arg-type]
-    if args.format == "raw":
-        from circuitsim.formats.rawfile import swept
-        from circuitsim.small_signal.table import phasor_columns
+    table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
 
-        text = swept(found.circuit.title, phasor_columns(found, probes, over), "AC Analysis")  # type: ignore[arg-type]
-    else:
-        proof = {"worst_residual": float(found.residuals.max()), "worst_error": float(found.errors.max())}
-        text = table_text(table, args.format, proof)
-    deliver(text, args.output)
-    if args.plot:
+    def figure() -> Figure:
         from circuitsim.plotting.bode import plot_bode
 
-        draw(plot_bode(found.circuit.title, table), args.plot)
+        return plot_bode(title, table)
+
+    present(
+        found,
+        args,
+        table,
+        found.certified(),
+        figure,
+        raw=lambda: swept(title, phasor_columns(found, probes, over), "AC Analysis"),  # type: ignore[arg-type]
+    )
     return 0
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:
-    from circuitsim.formats.table import table_text
     from circuitsim.small_signal import poles
-    from circuitsim.small_signal.table import poles_table
 
     if args.plot:
         raise UsageError("--plot draws responses; leave out --poles")
@@ -112,12 +112,9 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
         raise UsageError("a rawfile holds responses: leave out --poles, or choose another --format")
     found = poles(deck)
     _warn(found.kinks)
-    proof = {"stable": found.stable, "stability": found.stability, "rounding": found.rounding}
-    text = table_text(poles_table(found), args.format, proof)
-    if args.format == "table":
-        within = f" within rounding: real parts are known to {found.rounding:.1e} 1/s" if found.rounding else ""
-        text += f"\n{found.stability}{within}\n"
-    deliver(text, args.output)
+    within = f" within rounding: real parts are known to {found.rounding:.1e} 1/s" if found.rounding else ""
+    text = found.tables()["poles"].text
+    present(found, args, table=lambda: f"{text()}\n{found.stability}{within}\n")
     return 0
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.output import add_format, add_output, add_plot, check_targets, deliver, draw
+from circuitsim.cli.output import add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.curve import Curve
+    from circuitsim.formats.table import Table
 
 EPILOG = """\
 The voltage lies between the nodes --between names, from the first to the second; the current flows into the first.
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
     from circuitsim.analysis.switched import circuit_at_operating_point
-    from circuitsim.cli.sweep import ranged
+    from circuitsim.cli.sweep import as_raw, ranged
 
     check_targets(args)
     if (args.between is None) == (args.device is None):
@@ -70,44 +71,16 @@ def run(args: argparse.Namespace) -> int:
     report(w for w in found.points.warnings if w not in deck.notes)
     if args.breakpoints and found.breakpoints is None:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
-    deliver(_formatted(found, args), args.output)
-    if args.plot:
-        from circuitsim.plotting.curve import plot_curve
-
-        draw(plot_curve(found), args.plot)
+    table = found.tables()["breakpoints" if args.breakpoints else "points"]
+    present(found, args, csv=table.csv, table=lambda: _text(found, table), raw=lambda: as_raw(found.points))
     return 0
 
 
-def _formatted(found: Curve, args: argparse.Namespace) -> str:
-    if args.format == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(_object(found))
-    if args.format == "raw":
-        from circuitsim.cli.sweep import as_raw
-
-        return as_raw(found.points)
+def _text(found: Curve, table: Table) -> str:
     from circuitsim.formats import columns
 
-    header, units, rows = found.points.header, ["V", "", "A"], [*found.points.rows()]
-    if args.breakpoints:
-        header, units = ["v", "i", "below", "above"], ["V", "A", "S", "S"]
-        rows = [list(bend) for bend in found.breakpoints or ()]
-    if args.format == "csv":
-        return columns.csv(header, rows)
     cells = [
-        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, units)]
-        for row in rows
+        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, table.units)]
+        for row in table.rows()
     ]
-    return "\n".join([found.points.title, "", *columns.table(header, cells)]).lstrip("\n") + "\n"
-
-
-def _object(found: Curve) -> dict[str, Any]:
-    """The JSON object; a vertical slope is null."""
-    bends = None
-    if found.breakpoints is not None:
-        bends = [
-            {"voltage": b.voltage, "current": b.current, "slopes": [None if s == float("inf") else s for s in b[2:]]}
-            for b in found.breakpoints
-        ]
-    return {**found.points.to_dict(), "between": list(found.between), "breakpoints": bends}
+    return "\n".join([found.points.title, "", *columns.table(table.header, cells)]).lstrip("\n") + "\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.options import whole
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_target, check_targets, deliver, draw
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_target, check_targets, present
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.cli.workers import add_workers, workers_of
@@ -141,11 +141,7 @@ def run(args: argparse.Namespace) -> int:
             rows,
             args.checkpoint,
         )
-    deliver(_formatted(found, args.format), args.output)
-    if args.plot:
-        from circuitsim.plotting.bars import plot_montecarlo
-
-        draw(plot_montecarlo(found), args.plot)
+    present(found, args, table=lambda: _text(found))
     return 0
 
 
@@ -168,17 +164,7 @@ def _kept(path: str | None) -> Iterator[Callable[[Sequence[str], np.ndarray], No
         yield write
 
 
-def _formatted(found: MonteCarlo, form: str) -> str:
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(found.to_dict())
-    if form == "csv":
-        from circuitsim.formats.columns import csv
-        from circuitsim.tolerance.result import numbers
-
-        rows = [numbers(q) for q in found.quantities]
-        return csv(["quantity", *rows[0]], [[q.name, *row.values()] for q, row in zip(found.quantities, rows)])
+def _text(found: MonteCarlo) -> str:
     percent = f"{100 * found.confidence:g} %"
     lines = [found.nominal.circuit.title, f"{found.samples:,} samples, seed {found.seed}; intervals of {percent}"]
     if found.failures:

@@ -7,7 +7,7 @@ from math import isclose
 from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.output import add_format, add_output, add_plot, check_target, check_targets, deliver, draw
+from circuitsim.cli.output import add_format, add_output, add_plot, check_target, check_targets, present
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,11 +66,9 @@ def run(args: argparse.Namespace) -> int:
     report([*deck.notes, *held_switches(deck)])
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series)
-    deliver(_formatted(found, args.format), args.output)
-    if args.plot:
-        from circuitsim.plotting.bars import plot_design
-
-        draw(plot_design(found), args.plot)
+    table = found.tables()["values"]
+    csv = table._replace(header=("name", *table.header[1:])).csv
+    present(found, args, table=lambda: _text(found), csv=csv)
     if args.written:
         from circuitsim.cli.output import save
         from circuitsim.netlist import dumps
@@ -93,16 +91,10 @@ def _ends(text: str) -> tuple[float, float] | None:
     return low, high
 
 
-def _formatted(found: Design, form: str) -> str:
+def _text(found: Design) -> str:
     from circuitsim.analysis.probes import UNITS
-    from circuitsim.formats.columns import csv, quantity, table
+    from circuitsim.formats.columns import quantity, table
 
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(found.to_dict())
-    if form == "csv":
-        return csv(["name", "value", "low", "high"], [[n, v, *found.bounds[n]] for n, v in found.values.items()])
     circuit = found.point.circuit
     units = {"resistor": "Ω", "voltage source": "V", "current source": "A"}
     rows = [[name, quantity(value, units[circuit[name].kind])] for name, value in found.values.items()]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from circuitsim.formats.result import Result
+    from circuitsim.formats.table import Table
 
 FORMATS = {
     "table": "aligned columns, for people",
@@ -150,6 +154,43 @@ def draw(figure: Figure, path: str) -> None:
     from circuitsim.plotting import rendered
 
     save(rendered(figure, os.path.splitext(path)[1][1:].lower()), path)
+
+
+def present(
+    result: Result,
+    args: argparse.Namespace,
+    main: Table | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    figure: Callable[[], Figure] | None = None,
+    **own: Callable[[], str],
+) -> None:
+    """Write a result in the format of ``--format``, and its picture where ``--plot`` asks for one.
+
+    Parameters
+    ----------
+    result : Result
+    args : argparse.Namespace
+    main : Table, optional
+        What is written in place of the whole result.
+    more : mapping
+        Further entries of the JSON object.
+    figure : callable, optional
+        Makes another picture than `Result.plot`.
+    **own : callable
+        Makes the text of a format that has one of its own.
+    """
+    if args.format in own:
+        content = own[args.format]()
+    elif args.format == "json":
+        from circuitsim.formats.strict_json import dumps
+
+        content = dumps((main or result).to_dict() | dict(more))
+    else:
+        table = main or next(iter(result.tables().values()))
+        content = table.csv() if args.format == "csv" else table.text()
+    deliver(content, args.output)
+    if args.plot:
+        draw((figure or result.plot)(), args.plot)
 
 
 def deliver(content: str, path: str | None) -> None:

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import read, report
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from circuitsim.analysis.probes import Formula, Probe
     from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
@@ -103,10 +105,9 @@ def show(
     """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies,
     measurements ``outside`` the run failed."""
     from circuitsim.formats.rawfile import swept
-    from circuitsim.formats.table import table_text
     from circuitsim.time_domain.fourier import fourier_table, series
     from circuitsim.time_domain.measure import measure_all, measurements_table
-    from circuitsim.time_domain.table import events_table, waveform_table
+    from circuitsim.time_domain.result import events_table, waveform_table
 
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
@@ -114,20 +115,30 @@ def show(
     spectra = [own for request in harmonics for own in series(found, request, names)]
     shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
     shown = fourier_table(spectra) if args.fourier else shown
-    proof = {"certificate": found.certificate._asdict(), "energies": found.energies._asdict(), **more}
-    if args.format == "raw":
-        text = swept(found.circuit.title, zip(waves.header, waves.units, waves.columns), "Transient Analysis")
-    else:
-        if values:
-            proof["measurements"] = values
-        if spectra:
-            proof["fourier"] = [own.to_dict() for own in spectra]
-        text = table_text(shown, args.format, proof)
-    if values and not args.measure and args.format == "table":
-        text += "\n" + table_text(measurements_table(values), args.format, {})
-    if spectra and not args.fourier and args.format == "table":
-        text += "\n" + table_text(fourier_table(spectra), args.format, {})
-    deliver(text, args.output)
+    proof = found.certified() | dict(more)
+    if values:
+        proof["measurements"] = values
+    if spectra:
+        proof["fourier"] = [own.to_dict() for own in spectra]
+    tables = [shown]
+    tables += [measurements_table(values)] * bool(values and not args.measure)
+    tables += [fourier_table(spectra)] * bool(spectra and not args.fourier)
+    title = found.circuit.title
+
+    def figure() -> Figure:
+        from circuitsim.plotting.transient import plot_waveforms
+
+        return plot_waveforms(title, waves, found.conduction())
+
+    present(
+        found,
+        args,
+        shown,
+        proof,
+        figure,
+        table=lambda: "\n".join(table.text() for table in tables),
+        raw=lambda: swept(title, zip(waves.header, waves.units, waves.columns), "Transient Analysis"),
+    )
     if values and not args.measure and args.format in ("csv", "raw"):
         said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
         print(f"measured: {said}", file=sys.stderr)
@@ -137,10 +148,6 @@ def show(
             f"harmonic distortion {100.0 * own.distortion:.4g} %",
             file=sys.stderr,
         )
-    if args.plot:
-        from circuitsim.plotting.transient import plot_waveforms
-
-        draw(plot_waveforms(found, waves), args.plot)
 
 
 def answerable(

@@ -7,13 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.sensitivity import Row, Sensitivity
-    from circuitsim.analysis.transfer import Transfer, TwoSided
+    from circuitsim.analysis.transfer import Transfer
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
@@ -60,14 +60,16 @@ def run(args: argparse.Namespace) -> int:
     outputs, pairs = asked(deck, args.observe, args.input)
     transfers = [transfer_function(deck, output, source, args.tolerance) for output, source in pairs]
     found = sensitivity(deck, outputs, args.tolerance) if outputs else None
-    kinks = [t for t in transfers for number in t[2:6] if getattr(number, "kink", False)]
+    kinks = [t for t in transfers if any(number.kink for _, number, _ in t.numbers)]
     if kinks or (found is not None and any(row.kink for q in range(len(found.outputs)) for row in found.rows(q))):
         print("note: a diode has neither current nor voltage: derivatives differ on both sides", file=sys.stderr)
-    deliver(_formatted(found, transfers, args.format, args.top), args.output)
-    if args.plot and found is not None:
-        from circuitsim.plotting.bars import plot_sensitivity
-
-        draw(plot_sensitivity(found), args.plot)
+    present(
+        found or transfers[0],
+        args,
+        json=lambda: _json(found, transfers),
+        csv=lambda: _csv(found, transfers, args.top),
+        table=lambda: _text(found, transfers, args.top),
+    )
     return 0
 
 
@@ -85,14 +87,14 @@ def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, lis
     return outputs, pairs
 
 
-def _formatted(found: Sensitivity | None, transfers: list[Transfer], form: str, top: int | None) -> str:
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
+def _json(found: Sensitivity | None, transfers: list[Transfer]) -> str:
+    from circuitsim.formats.strict_json import dumps
 
-        content: dict[str, Any] = found.to_dict() if found is not None else {"schema": 2, "outputs": {}}
-        return dumps(content | {"transfer": [t.to_dict() for t in transfers]})
-    if form == "csv":
-        return _csv(found, transfers, top)
+    content: dict[str, Any] = found.to_dict() if found is not None else {"schema": 2, "outputs": {}}
+    return dumps(content | {"transfer": [t.to_dict() for t in transfers]})
+
+
+def _text(found: Sensitivity | None, transfers: list[Transfer], top: int | None) -> str:
     blocks = [_transfer_table(t) for t in transfers]
     if found is not None:
         blocks += [_table(found, q, top) for q in range(len(found.outputs))]
@@ -113,22 +115,18 @@ def _csv(found: Sensitivity | None, transfers: list[Transfer], top: int | None) 
     for t in transfers:
         rows += [
             [f"{t.output} / {t.source}", name, n.value, "", None, None, n.below, n.above, n.kink]
-            for name, n in _numbers(t)
+            for name, n, _ in t.numbers
         ]
     return csv(header, rows)
-
-
-def _numbers(t: Transfer) -> list[tuple[str, TwoSided]]:
-    return [("gain", t.gain), ("input resistance", t.input_resistance), ("output resistance", t.output_resistance)]
 
 
 def _transfer_table(t: Transfer) -> list[str]:
     from circuitsim.formats.columns import table
 
     rows = []
-    for (name, number), unit in zip(_numbers(t), (t.gain_unit, "Ω", "Ω")):
+    for name, number, unit in t.numbers:
         sides = [number.below, number.above] if number.kink else [number.value]
-        rows.append([name, *(_text(value, unit) for value in sides)])
+        rows.append([name, *(_number(value, unit) for value in sides)])
     width = max(map(len, rows))
     header = [f"{t.output} by {t.source}", *(("below", "above") if width == 3 else ("",))]
     return table(header, [row + [row[-1]] * (width - len(row)) for row in rows])
@@ -153,7 +151,7 @@ def _row(row: Row, unit: str) -> list[str]:
     return [row.name, quantity(row.value, row.unit), derivative, quantity(row.per_percent, unit), note]
 
 
-def _text(value: float, unit: str) -> str:
+def _number(value: float, unit: str) -> str:
     from circuitsim.formats.columns import quantity
 
     if abs(value) == float("inf"):

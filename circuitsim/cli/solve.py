@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import add_format, add_output, add_plot, check_drawing, check_target, deliver, draw
+from circuitsim.cli.output import add_format, add_output, add_plot, check_drawing, check_target, deliver, present
 from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError, UsageError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Analysis
@@ -97,15 +100,25 @@ def run(args: argparse.Namespace) -> int:
         from circuitsim.analysis.ir_drop import ir_drop
         from circuitsim.formats import drops
 
-        found = ir_drop(point)
-        deliver(drops.formatted(found, args.format, 10 if args.top is None else args.top), args.output)
-    else:
-        deliver(_formatted(point.to_dict(), args.format), args.output)
-    if args.plot:
-        from circuitsim.plotting import draw_circuit
-        from circuitsim.plotting.ir_drop import plot_drops
+        found, top = ir_drop(point), 10 if args.top is None else args.top
 
-        draw(plot_drops(found) if args.drops else draw_circuit(point), args.plot)
+        def figure() -> Figure:
+            from circuitsim.plotting.ir_drop import plot_drops
+
+            return plot_drops(found)
+
+        csv = partial(drops.as_csv, found)
+        present(found, args, figure=figure, csv=csv, table=lambda: drops.as_table(found, top))
+    else:
+        from circuitsim.formats import operating_point as forms
+
+        present(
+            point,
+            args,
+            table=lambda: forms.as_table(point.to_dict()),
+            csv=lambda: forms.as_csv(point.to_dict()),
+            raw=lambda: forms.as_raw(point.to_dict()),
+        )
     return 0
 
 
@@ -155,17 +168,3 @@ def read_start(path: str, circuit: Circuit) -> OperatingPoint:
     except ValueError as error:
         raise UsageError(f"{path} is no JSON: {error}") from None
     return stored_point(stored, circuit)
-
-
-def _formatted(point: dict[str, Any], form: str) -> str:
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(point)
-    from circuitsim.formats import operating_point
-
-    return {
-        "table": operating_point.as_table,
-        "csv": operating_point.as_csv,
-        "raw": operating_point.as_raw,
-    }[form](point)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli.output import deliver, draw
+from circuitsim.cli.output import present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import ConvergenceError
@@ -15,7 +15,6 @@ from circuitsim.errors import ConvergenceError
 if TYPE_CHECKING:
     from circuitsim.analysis import Sweep
     from circuitsim.netlist.deck import Deck
-    from circuitsim.time_domain import TransientSweep
 
 
 class Shown(NamedTuple):
@@ -45,6 +44,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
         Some run ended with an error; the others are printed.
     """
     from circuitsim.cli.over_time import answerable, lower_names
+    from circuitsim.cli.sweep import show
     from circuitsim.time_domain.deck import requested, setting
     from circuitsim.time_domain.stepped import transient_sweep
 
@@ -65,13 +65,14 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
             executor=executor,
             **options,
         )
-    deliver(_text(found, shown, args.format), args.output)
+    chosen = found.measured if shown.measure else found.waves
+    if shown.events:
+        present(chosen, args, found.events)
+    else:
+        measured = {} if shown.measure else found.measured.to_dict()["columns"]
+        show(chosen, args, {"measurements": measured} if measured else {})
     if wanted and not shown.measure and not shown.events and args.format != "json":
         _say(found.measured)
-    if args.plot:
-        from circuitsim.plotting import plot_sweep
-
-        draw(plot_sweep(found.measured if shown.measure else found.waves), args.plot)
     if interrupt.asked:
         print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
     failed = found.measured.failures
@@ -81,20 +82,6 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
             f"{_place(found.measured, failed[0].row)}: {failed[0].error}"
         )
     return INTERRUPTED if interrupt.asked else 0
-
-
-def _text(found: TransientSweep, shown: Shown, form: str) -> str:
-    """What is printed."""
-    from circuitsim.cli.sweep import formatted
-    from circuitsim.formats.strict_json import dumps
-    from circuitsim.formats.table import table_text
-
-    if shown.events:
-        return table_text(found.events, form, {})
-    chosen = found.measured if shown.measure else found.waves
-    if form == "json" and not shown.measure and found.measured.columns:
-        return dumps(chosen.to_dict() | {"measurements": found.measured.to_dict()["columns"]})
-    return formatted(chosen, form)
 
 
 def _say(measured: Sweep) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, deliver, draw
+from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_workers, workers_of
@@ -90,11 +91,7 @@ def run(args: argparse.Namespace) -> int:
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
     report(w for w in found.warnings if w not in deck.notes)
-    deliver(formatted(found, args.format), args.output)
-    if args.plot:
-        from circuitsim.plotting import plot_sweep
-
-        draw(plot_sweep(found), args.plot)
+    show(found, args)
     if found.failures:
         raise _failed(found)
     return 0
@@ -186,18 +183,7 @@ def as_raw(found: Sweep) -> str:
     return swept(found.title, ((name, found.units.get(name, ""), v.tolist()) for name, v in columns.items()))
 
 
-def formatted(found: Sweep, form: str) -> str:
-    """A sweep as ``csv``, ``table``, ``json`` or ``raw``."""
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(found.to_dict())
-    if form == "raw":
-        return as_raw(found)
-    from circuitsim.formats import columns
-
-    if form == "csv":
-        return columns.csv(found.header, found.rows())
-    units = [found.units.get(name, "") for name in found.header]
-    rows = columns.cells(found.rows(), units)
-    return "\n".join([found.title, "", *columns.table(found.header, rows)]).lstrip("\n") + "\n"
+def show(found: Sweep, args: argparse.Namespace, more: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Write a sweep, with ``more`` in its JSON object."""
+    text = found.tables()["points"].text
+    present(found, args, None, more, table=lambda: f"{found.title}\n\n{text()}".lstrip("\n"), raw=lambda: as_raw(found))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
 from circuitsim.cli.options import bounded
-from circuitsim.cli.output import add_format, add_output, add_plot, deliver, draw
+from circuitsim.cli.output import add_format, add_output, add_plot, present
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
@@ -73,30 +73,13 @@ def run(args: argparse.Namespace) -> int:
             executor,
             None if args.quiet else line.update,
         )
-    deliver(_formatted(found, args.format), args.output)
-    if args.plot:
-        from circuitsim.plotting.bars import plot_worst_case
-
-        draw(plot_worst_case(found), args.plot)
+    present(found, args, table=lambda: _text(found))
     return 0
 
 
-def _formatted(found: WorstCase, form: str) -> str:
-    from circuitsim.formats.columns import csv, quantity, table
+def _text(found: WorstCase) -> str:
+    from circuitsim.formats.columns import quantity, table
 
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(found.to_dict())
-    if form == "csv":
-        header = ["quantity", "unit", "nominal", "least", "most", "least_bound", "most_bound", "exact", "method"]
-        return csv(
-            header,
-            [
-                [r.name, r.unit, r.nominal, r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method]
-                for r in found.ranges
-            ],
-        )
     rows = [
         [r.name, quantity(r.nominal, r.unit), _value(r.least, r.unit), _value(r.most, r.unit), r.method]
         for r in found.ranges

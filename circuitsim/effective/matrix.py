@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,12 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.engine.network import Wiring
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.program.structure import Structure, analyse
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Output = str | tuple[str, str]
 T = TypeVar("T")
@@ -110,7 +115,7 @@ class _Sides(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EffectiveMatrix:
+class EffectiveMatrix(Result):
     """A linear circuit between its inputs and outputs; make it with `effective_matrix`.
 
     Calling it with input values (samples, k) gives outputs (samples, q): one product of matrices.
@@ -162,9 +167,22 @@ class EffectiveMatrix:
             raise UsageError("outputs are not finite: the input values hold numbers that are none, or too large")
         return found
 
-    def __repr__(self) -> str:
+    def tables(self) -> dict[str, Table]:
+        """``matrix``: a row an output, a column an input, and the offset."""
+        header = ("output", *self.inputs, "offset")
+        return {"matrix": Table(header, ("",) * len(header), (list(self.outputs), *self.matrix.T, self.offset), True)}
+
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.crossbar import plot_matrix
+
+        return plot_matrix(self.circuit.title, self.matrix, self.inputs, self.outputs)
+
+    def _heading(self) -> tuple[str, str]:
         q, k = self.matrix.shape
-        return f"EffectiveMatrix of {self.circuit.title!r}: {q} × {k}, relative error ≤ {self.relative_error:.1e}"
+        return self.circuit.title, f"{q} × {k}, {self._proof()}"
+
+    def _proof(self) -> str:
+        return f"relative error ≤ {self.relative_error:.1e}"
 
     def at(self, values: np.ndarray | Mapping[str, float]) -> EffectiveMatrix:
         """The matrix at other element values: all of them (m,), Ω, V, A, or some by name. The analysis is shared.

@@ -207,7 +207,7 @@ def _of_waves(own: WaveTarget, result: TransientResult) -> Loss:
     if own.times[-1] > result.stop:
         raise UsageError(f"a target is at {own.times[-1]:g} s, the waveforms end at {result.stop:g} s")
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.time_domain.table import columns
+    from circuitsim.time_domain.result import columns
 
     functionals: list[Functional] = []
     weights, total, count = [], 0.0, own.wanted

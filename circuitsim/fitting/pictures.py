@@ -11,7 +11,7 @@ from circuitsim.errors import UsageError
 from circuitsim.fitting.fit import WaveformFit
 from circuitsim.fitting.targets import WaveTarget
 from circuitsim.plotting.figure import legend, measured, new_figure, plain, title
-from circuitsim.time_domain.table import columns
+from circuitsim.time_domain.result import columns
 from circuitsim.training.curves import save_figure
 
 POINTS = 1001

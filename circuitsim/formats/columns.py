@@ -92,10 +92,13 @@ def cells(rows: Iterable[Sequence[Cell]], units: Sequence[str]) -> list[list[str
     for k, unit in enumerate(units):
         numbers = (row[k] for row in body if unit)
         scales.append(scale_of(number for number in numbers if isinstance(number, float)))
-    return [
-        [cell if isinstance(cell, str) else shown(cell, unit, scale) for cell, unit, scale in zip(row, units, scales)]
-        for row in body
-    ]
+    return [[_shown(cell, unit, scale) for cell, unit, scale in zip(row, units, scales)] for row in body]
+
+
+def _shown(cell: Cell, unit: str, scale: float) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return cell if isinstance(cell, str) else shown(cell, unit, scale)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from circuitsim.formats import columns
 from circuitsim.formats.columns import quantity
-from circuitsim.formats.strict_json import dumps
 
 if TYPE_CHECKING:
     from circuitsim.analysis.ir_drop import IrDrop
 
 
-def formatted(found: IrDrop, form: str, top: int) -> str:
-    """Nets, the ``top`` worst nodes and pads as ``table``; all pads as ``csv``; ``json``."""
-    if form == "json":
-        return dumps(found.to_dict())
-    if form == "csv":
-        rows = ((pad.name, pad.node, str(pad.net + 1), pad.voltage, pad.current) for pad in found.pads)
-        return columns.csv(("pad", "node", "net", "voltage", "current"), rows)
+def as_csv(found: IrDrop) -> str:
+    """The pads."""
+    rows = ((pad.name, pad.node, str(pad.net + 1), pad.voltage, pad.current) for pad in found.pads)
+    return columns.csv(("pad", "node", "net", "voltage", "current"), rows)
+
+
+def as_table(found: IrDrop, top: int) -> str:
+    """Nets, the ``top`` worst nodes and pads for people."""
     nets = [
         [
             str(k),

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from circuitsim.formats import columns
 from circuitsim.formats.columns import quantity
+from circuitsim.formats.operating_point import laws
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from circuitsim.formats.table import Table
 
 SHOWN = 20
 """Rows of a table in a notebook."""
-
-LAWS = (
-    ("kcl", "Kirchhoff's current law: the currents at every node add up to zero", "A"),
-    ("kvl", "Kirchhoff's voltage law: the voltages round every loop add up to zero", "V"),
-    ("source", "Every voltage source and short has its voltage", "V"),
-    ("diode_drop", "No ideal diode has a forward voltage", "V"),
-    ("diode_reverse", "No ideal diode carries a reverse current", "A"),
-    ("complementarity", "Every ideal diode has either no voltage or no current", "W"),
-    ("energy_gap", "The energy is at its minimum", "W"),
-)
-"""Key of a certificate, what it says in words, and the unit of its error."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None = None) -> str:
@@ -42,6 +39,19 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
+def cells(found: Table, most: int = SHOWN) -> str:
+    """The first rows of a table, numbers with the units of their columns."""
+    return table(found.header, columns.cells(found.rows(), found.units), most)
+
+
+def image(figure: Figure, words: str) -> str:
+    """A figure within a page; ``words`` say what it shows."""
+    from circuitsim.plotting.figure import rendered
+
+    data = b64encode(rendered(figure, "svg")).decode()
+    return f'<img alt="{escape(words)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}"/>'
+
+
 def _cell(text: str) -> str:
     side = "right" if text[:1].isdigit() or (text[:1] == "-" and text[1:2].isdigit()) else "left"
     return f'<td style="text-align:{side}">{escape(text)}</td>'
@@ -61,21 +71,11 @@ def certificate(found: Mapping[str, Any], energy: bool = True) -> str:
     energy : bool
         Whether the circuit has an energy: without controlled sources.
     """
-    relative = found["relative"]
-    laws = [law for law in LAWS if law[0] in relative and (energy or law[0] != "energy_gap")]
-    rows = [[words, quantity(found[key], unit), _share(relative[key])] for key, words, unit in laws]
-    if "devices" in relative:
-        gap = quantity(found["device_gap"], "W")
-        rows.append(["Every device lies on its curve", gap, _share(relative["devices"])])
-    worst = max(relative.values())
+    worst = max(found["relative"].values())
     verdict = "Certified" if found["certified"] else "Not certified"
     how = f"within {worst:.1e} of its own scale" if worst else "exactly"
     line = f"{verdict}: every law holds {how} (allowed: {found['tolerance']:.0e} of its own scale)."
-    return f"<p>{line}</p>" + table(["law", "largest error", "share of its scale"], rows)
-
-
-def _share(value: float) -> str:
-    return f"{value:.1e}" if value else "0"
+    return f"<p>{line}</p>" + table(["law", "largest error", "of its local scale"], laws(found, energy))
 
 
 def nodes(point: Mapping[str, Any], most: int | None = None) -> str:

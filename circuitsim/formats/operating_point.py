@@ -114,7 +114,7 @@ def _verdict(point: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-_UNITS = (
+LAWS = (
     ("kcl", "Kirchhoff's current law within", "A"),
     ("kvl", "Kirchhoff's voltage law within", "V"),
     ("source", "source voltages within", "V"),
@@ -123,19 +123,28 @@ _UNITS = (
     ("complementarity", "complementarity within", "W"),
     ("energy_gap", "energy above the minimum at most", "W"),
 )
+"""Key of a certificate, what it says in words, and the unit of its error."""
+
+
+def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:
+    """A certificate in words: each law, its largest error, and that of its local scale.
+
+    Parameters
+    ----------
+    certificate : mapping
+        `Certificate.to_dict`.
+    energy : bool
+        Whether the circuit has an energy: without controlled sources.
+    """
+    relative = certificate["relative"]
+    found = [(text, certificate[key], unit, relative[key]) for key, text, unit in LAWS if key != "energy_gap" or energy]
+    if "devices" in relative:
+        found.append(("devices off their curves by at most", certificate["device_gap"], "W", relative["devices"]))
+    return [[text, quantity(size, unit), f"{share:.1e}" if share else "0"] for text, size, unit, share in found]
 
 
 def _certificate(point: Mapping[str, Any]) -> list[str]:
-    """All laws; circuits with controlled sources have no energy to minimise."""
     certificate = point["certificate"]
-    relative = certificate["relative"]
-    laws = [law for law in _UNITS if law[0] != "energy_gap" or "uniqueness" not in point]
-    rows = [
-        ["  " + text, quantity(certificate[key], unit), f"{relative[key]:.1e}" if relative[key] else "0"]
-        for key, text, unit in laws
-    ]
-    if "devices" in relative:
-        gap, share = quantity(certificate["device_gap"], "W"), relative["devices"]
-        rows.append(["  devices off their curves by at most", gap, f"{share:.1e}" if share else "0"])
     head = f"certificate (tolerance {certificate['tolerance']:g})"
+    rows = [["  " + text, *cells] for text, *cells in laws(certificate, "uniqueness" not in point)]
     return table([head, "error", "of its local scale"], rows)

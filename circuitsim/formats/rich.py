@@ -1,22 +1,19 @@
-"""How notebooks show circuits and results: `_repr_html_`, and drawings as `Picture`.
+"""Drawings of circuits and operating points, as notebooks show them.
 
-What draws imports every kind of result, so results cannot import what draws: they name it, and it is loaded when
-something is shown.
+What draws circuits imports them, so they cannot import it: `Picture` names the modules and loads them when it is shown.
 """
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-RENDERER = "circuitsim.notebook"
-"""Module whose functions ``html_of``, ``svg_of`` and ``save`` draw a circuit or result."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-
-def repr_html(result: Any) -> str:
-    """HTML of a circuit or result: the ``_repr_html_`` of their classes."""
-    return str(import_module(RENDERER).html_of(result))
+DRAWN = 400
+"""Most elements of a circuit that is drawn without being asked."""
 
 
 class Picture(NamedTuple):
@@ -30,8 +27,23 @@ class Picture(NamedTuple):
 
     source: Any
 
+    def svg(self) -> str:
+        """The drawing as an ``<svg>`` element; empty for a circuit that is too large."""
+        return str(import_module("circuitsim.plotting.svg").circuit_svg(self.source))
+
+    def inline(self) -> str:
+        """`svg` of up to `DRAWN` elements, else nothing."""
+        return self.svg() if len(self._circuit) <= DRAWN else ""
+
+    def figure(self) -> Figure:
+        """The drawing as a figure; of a large circuit a power grid's map or tables of the worst nodes and elements."""
+        found: Figure = import_module("circuitsim.plotting.circuit").draw_circuit(self.source)
+        return found
+
     def _repr_svg_(self) -> str:
-        return str(import_module(RENDERER).svg_of(self.source))
+        from circuitsim.plotting.figure import rendered
+
+        return self.svg() or rendered(self.figure(), "svg").decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing as PNG, SVG or PDF, by the ending of ``path``; an existing file is replaced in one step.
@@ -41,8 +53,14 @@ class Picture(NamedTuple):
         UsageError
             Another ending.
         """
-        import_module(RENDERER).save(self.source, path)
+        from circuitsim.plotting.figure import write
+
+        write(self.figure(), path)
+
+    @property
+    def _circuit(self) -> Any:
+        return getattr(self.source, "circuit", self.source)
 
     def __repr__(self) -> str:
-        circuit = getattr(self.source, "circuit", self.source)
+        circuit = self._circuit
         return f"Picture of {circuit.title!r}, {len(circuit)} elements: save(path) writes it"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from circuitsim.formats import columns
 
 
 class Table(NamedTuple):
@@ -20,33 +22,51 @@ class Table(NamedTuple):
         Of each column; empty where it has none.
     columns : tuple of array or list
         Floats or texts.
+    named : bool
+        Whether the first column names the rows: the index of a pandas frame.
     """
 
     header: tuple[str, ...]
     units: tuple[str, ...]
     columns: tuple[Any, ...]
+    named: bool = False
+
+    @classmethod
+    def of(cls, header: str, rows: Iterable[Sequence[Any]], units: Sequence[str] = (), named: bool = False) -> Table:
+        """A table from its rows.
+
+        Parameters
+        ----------
+        header : str
+            Names of the columns, with blanks between.
+        rows : iterable of sequence
+        units : sequence of str
+            Of each column; none by default.
+        named : bool
+            See `Table`.
+        """
+        names = tuple(header.split())
+        cells = tuple(map(list, zip(*rows))) or tuple([] for _ in names)
+        return cls(names, tuple(units) or ("",) * len(names), cells, named)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows."""
-        return zip(*(column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns))
+        return zip(*self._lists())
+
+    def _lists(self) -> Iterator[list[Any]]:
+        return (column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: each column by its name; None where a number is not finite (the decibels of 0)."""
         return {
             name: [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in column]
-            for name, column in zip(self.header, self.columns)
+            for name, column in zip(self.header, self._lists())
         }
 
+    def csv(self) -> str:
+        """Comma-separated text."""
+        return columns.csv(self.header, self.rows())
 
-def table_text(table: Table, form: str, proof: Mapping[str, Any]) -> str:
-    """A table as ``csv``, ``json`` (with the entries of ``proof`` beside the columns) or text with units."""
-    if form == "json":
-        from circuitsim.formats.strict_json import dumps
-
-        return dumps(table.to_dict() | dict(proof))
-    from circuitsim.formats import columns
-
-    if form == "csv":
-        return columns.csv(table.header, table.rows())
-    rows = columns.cells(table.rows(), table.units)
-    return "\n".join(columns.table(table.header, rows)) + "\n"
+    def text(self) -> str:
+        """Aligned text for people, numbers with the units of their columns."""
+        return "\n".join(columns.table(self.header, columns.cells(self.rows(), self.units))) + "\n"

@@ -1,28 +1,27 @@
-"""Bars: which numbers of a circuit a quantity depends on most, and how it is distributed."""
+"""Bars: which numbers of a circuit a quantity depends on most, and how it is distributed.
+
+Results import this module, so that their types are not named here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from circuitsim.plotting.figure import INK, gridded, measured, new_figure, plain, title
+import numpy as np
+
+from circuitsim.plotting.figure import INK, gridded, legend, measured, new_figure, plain, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from circuitsim.analysis.sensitivity import Sensitivity
-    from circuitsim.tolerance import MonteCarlo, WorstCase
-    from circuitsim.tolerance.design import Design
-    from circuitsim.tolerance.result import Quantity
-    from circuitsim.tolerance.worst_case import Range
 
 BARS, PANELS = 20, 8
 """Most bars in a panel, most panels in a picture; a note counts what is left out."""
 COLOUR, LIMIT = "#3b6ea5", "#b4413c"
 
 
-def plot_sensitivity(found: Sensitivity) -> Figure:
+def plot_sensitivity(found: Any) -> Figure:
     """One panel an output: its change for 1 % of each number, the largest first."""
     outputs = found.outputs[:PANELS]
     counts = [min(len(found.names), BARS) for _ in outputs]
@@ -39,7 +38,7 @@ def plot_sensitivity(found: Sensitivity) -> Figure:
     return figure
 
 
-def plot_montecarlo(found: MonteCarlo) -> Figure:
+def plot_montecarlo(found: Any) -> Figure:
     """One row a quantity: its histogram with nominal value and limits, and where its variance comes from."""
     quantities = found.quantities[:PANELS]
     figure = new_figure(9.5, 0.6 + 3.0 * len(quantities))
@@ -56,7 +55,7 @@ def plot_montecarlo(found: MonteCarlo) -> Figure:
     return figure
 
 
-def plot_worst_case(found: WorstCase) -> Figure:
+def plot_worst_case(found: Any) -> Figure:
     """One row a quantity: its values within the tolerances, the proven bounds, the nominal value and the limits."""
     ranges = found.ranges[:BARS]
     figure = new_figure(8.0, 0.7 + 0.75 * len(ranges))
@@ -82,7 +81,7 @@ def plot_worst_case(found: WorstCase) -> Figure:
     return figure
 
 
-def plot_design(found: Design) -> Figure:
+def plot_design(found: Any) -> Figure:
     """How far the quantities are from their targets, and where each element's value lies between its bounds."""
     errors = [
         (name, 100.0 * (value / target - 1.0)) for name, (value, target) in found.outputs.items() if target != 0.0
@@ -108,7 +107,49 @@ def plot_design(found: Design) -> Figure:
     return figure
 
 
-def _range(axes: Axes, one: Range, limits: Sequence[float]) -> None:
+def plot_worst_drops(name: str, rows: Sequence[tuple[str, float]]) -> Figure:
+    """The largest voltage drops of a power grid.
+
+    Parameters
+    ----------
+    name : str
+        Title of the circuit.
+    rows : sequence of (str, float)
+        Nodes and drops, V, the largest first.
+    """
+    figure = new_figure(7.0, 1.4 + 0.24 * len(rows))
+    axes = figure.add_subplot(1, 1, 1)
+    bars(axes, rows, "drop")
+    measured(axes.xaxis, "drop", "V")
+    title(axes, name)
+    figure.tight_layout()
+    return figure
+
+
+def plot_samples(name: str, columns: Sequence[tuple[str, str, np.ndarray]]) -> Figure:
+    """One panel a quantity, one bar a sample, and the mean.
+
+    Parameters
+    ----------
+    name : str
+    columns : sequence of (str, str, array)
+        Name, unit and values of each quantity.
+    """
+    figure = new_figure(7.5, 0.8 + 2.2 * len(columns))
+    for axes, (label, unit, values) in zip(figure.subplots(len(columns), 1, sharex=True), columns):
+        axes.bar(range(len(values)), values, color=COLOUR)
+        axes.axhline(values.mean(), color=LIMIT, linewidth=1.0, linestyle="--", label="mean")
+        measured(axes.yaxis, label, unit)
+        gridded(axes, "y")
+    axes.set_xlabel("sample", color=INK)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    legend(figure.axes[0])
+    title(figure.axes[0], name)
+    figure.tight_layout()
+    return figure
+
+
+def _range(axes: Axes, one: Any, limits: Sequence[float]) -> None:
     least, most = one.least, one.most
     if not one.exact:
         axes.hlines(0.0, least.bound, most.bound, color=COLOUR, linewidth=1.2, label="proven bounds")
@@ -131,12 +172,13 @@ def _limits(axes: Axes, limits: Sequence[float]) -> None:
         axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
 
 
-def _histogram(axes: Axes, quantity: Quantity, limits: Sequence[float]) -> None:
+def _histogram(axes: Axes, quantity: Any, limits: Sequence[float]) -> None:
     counts, edges = quantity.counts, quantity.edges
     axes.stairs(counts / counts.sum() * 100.0, edges, fill=True, color=COLOUR)
     axes.axvline(quantity.nominal, color=INK, linewidth=1.0, label="nominal")
     _limits(axes, limits)
     measured(axes.xaxis, quantity.name, quantity.unit)
+    axes.locator_params(axis="x", nbins=5)
     axes.set_ylabel("samples, %", color=INK)
     axes.tick_params(labelsize=8, colors=INK)
     axes.legend(fontsize=7, frameon=False)

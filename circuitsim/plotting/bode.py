@@ -1,4 +1,4 @@
-"""Bode plots: magnitude in decibels and phase over the frequency, logarithmic from one decade on."""
+"""Over frequency: Bode plots, logarithmic from one decade on; harmonics; poles in the complex plane."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, ROUNDING, legend, measured, new_figure, plain, title, widen
+from circuitsim.plotting.figure import INK, ROUNDING, gridded, legend, measured, new_figure, plain, title, widen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plot_bode(name: str, table: Table) -> Figure:
-    """Two panels of the columns that `circuitsim.small_signal.table.response_table` makes."""
+    """Two panels of the columns that `circuitsim.small_signal.frequency.response_table` makes."""
     figure = new_figure(8.0, 6.0)
     magnitude, phase = figure.subplots(2, 1, sharex=True)
     frequency = np.asarray(table.columns[0])
@@ -38,6 +38,56 @@ def plot_bode(name: str, table: Table) -> Figure:
         axes.grid(True, which="both", linewidth=0.4, alpha=0.6)
     legend(magnitude)
     title(magnitude, name)
+    figure.tight_layout()
+    return figure
+
+
+def plot_harmonics(name: str, table: Table) -> Figure:
+    """Amplitude and phase of each harmonic of one quantity.
+
+    Parameters
+    ----------
+    name : str
+    table : Table
+        As `circuitsim.time_domain.fourier.fourier_table` makes it; its first row is the mean.
+    """
+    figure = new_figure(8.0, 5.0)
+    _, _, frequency, amplitude, phase, _ = (np.asarray(column)[1:] for column in table.columns)
+    for axes, values, label in zip(figure.subplots(2, 1, sharex=True), (amplitude, phase), ("amplitude", "phase, °")):
+        axes.vlines(frequency, 0.0, values, linewidth=2.0, color="tab:blue")
+        axes.plot(frequency, values, "o", markersize=4, color="tab:blue")
+        axes.axhline(0.0, color=INK, linewidth=0.8)
+        gridded(axes)
+        measured(axes.yaxis, label, "")
+    measured(axes.xaxis, "frequency", "Hz")
+    title(figure.axes[0], name)
+    figure.tight_layout()
+    return figure
+
+
+def plot_poles(name: str, poles: np.ndarray) -> Figure:
+    """Poles in the complex plane, logarithmic to both sides where they lie decades apart.
+
+    Parameters
+    ----------
+    name : str
+        Title of the circuit.
+    poles : (k,) complex array
+        rad/s.
+    """
+    figure = new_figure(6.0, 5.0)
+    axes = figure.add_subplot(1, 1, 1)
+    axes.axhline(0.0, color=INK, linewidth=0.8)
+    axes.axvline(0.0, color=INK, linewidth=0.8)
+    axes.plot(poles.real, poles.imag, "x", color="tab:red", markersize=8, markeredgewidth=1.8)
+    sizes = np.abs(poles[poles != 0.0])
+    if sizes.size and sizes.max() > 100.0 * sizes.min():
+        for scale in (axes.set_xscale, axes.set_yscale):
+            scale("symlog", linthresh=float(sizes.min()))
+    measured(axes.xaxis, "real part, 1/s", "")
+    measured(axes.yaxis, "imaginary part, 1/s", "")
+    gridded(axes)
+    title(axes, name)
     figure.tight_layout()
     return figure
 

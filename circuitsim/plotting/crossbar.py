@@ -1,20 +1,50 @@
-"""Voltage losses along the wires of a crossbar, and what they cost its currents."""
+"""Matrices of circuits; voltage losses along the wires of a crossbar, and what they cost its currents."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, new_figure
+from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from circuitsim.effective.crossbar import CrossbarLayer
+
+NAMED = 30
+"""Most inputs or outputs whose names are shown."""
 
 
-def plot_crossbar(layer: CrossbarLayer, x: np.ndarray) -> Figure:
+def plot_matrix(name: str, matrix: np.ndarray, inputs: Sequence[str], outputs: Sequence[str]) -> Figure:
+    """Entries as colours: a column an input, a row an output.
+
+    Parameters
+    ----------
+    name : str
+        Title of the circuit.
+    matrix : (q, k) float array
+    inputs, outputs : sequence of str
+    """
+    rows, columns = matrix.shape
+    figure = new_figure(min(9.0, 2.8 + 0.4 * columns), min(7.0, 1.8 + 0.4 * rows))
+    axes = figure.add_subplot(1, 1, 1)
+    most = float(np.abs(matrix).max()) or 1.0
+    image = axes.imshow(matrix, aspect="auto", interpolation="nearest", cmap="RdBu_r", vmin=-most, vmax=most)
+    figure.colorbar(image, ax=axes, label="output per input")
+    for axis, names in ((axes.xaxis, inputs), (axes.yaxis, outputs)):
+        axis.set_ticks(range(len(names)) if len(names) <= NAMED else [])
+        if len(names) <= NAMED:
+            axis.set_ticklabels([plain(own) for own in names], fontsize=7)
+    axes.tick_params(axis="x", rotation=90 if columns > 6 else 0)
+    axes.set(xlabel="input", ylabel="output")
+    title(axes, name)
+    figure.tight_layout()
+    return figure
+
+
+def plot_crossbar(layer: Any, x: np.ndarray) -> Figure:
     """The share of its input voltage that each device loses to the wires, and the currents of the bit lines.
 
     Parameters

@@ -1,20 +1,19 @@
-"""The curve of a two-terminal circuit, with its breakpoints."""
+"""The curve of a two-terminal circuit, with its breakpoints; the slopes of an output at an operating point."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, gridded, measured, new_figure, title
+from circuitsim.plotting.figure import FAINT, INK, gridded, legend, measured, new_figure, plain, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from circuitsim.analysis.curve import Curve
 
-
-def plot_curve(found: Curve) -> Figure:
+def plot_curve(found: Any) -> Figure:
     """Current over voltage; a piecewise-linear curve passes through its breakpoints, drawn as dots."""
     (label, v), (_, i) = next(iter(found.points.axes.items())), next(iter(found.points.columns.items()))
     bends = found.breakpoints or ()
@@ -40,5 +39,43 @@ def plot_curve(found: Curve) -> Figure:
     measured(axes.yaxis, "current", "A")
     gridded(axes)
     title(axes, found.points.title)
+    figure.tight_layout()
+    return figure
+
+
+def plot_slopes(
+    name: str,
+    source: tuple[str, float, str],
+    output: tuple[str, float, str],
+    slopes: tuple[float, float],
+    notes: Sequence[str],
+) -> Figure:
+    """An output about an operating point, to first order.
+
+    Parameters
+    ----------
+    name : str
+        Title of the circuit.
+    source, output : (str, float, str)
+        Name, value and unit.
+    slopes : (float, float)
+        Towards smaller and larger values of the source.
+    notes : sequence of str
+        Lines of the legend.
+    """
+    (label, x, unit), (other, y, own) = source, output
+    figure = new_figure(6.4, 4.4)
+    axes = figure.add_subplot(1, 1, 1)
+    step = 0.1 * abs(x) or 1.0
+    ends = x + step * np.array([-1.0, 0.0, 1.0])
+    axes.plot(ends, [y - step * slopes[0], y, y + step * slopes[1]], color="tab:blue", linewidth=1.5)
+    axes.plot([x], [y], "o", color=INK, markersize=5, label="operating point")
+    for note in notes:
+        axes.plot([], [], " ", label=plain(note))
+    measured(axes.xaxis, label, unit)
+    measured(axes.yaxis, other, own)
+    gridded(axes)
+    legend(axes)
+    title(axes, name)
     figure.tight_layout()
     return figure

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from circuitsim._files import write_file
+from circuitsim.errors import UsageError
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -135,6 +138,20 @@ def rendered(figure: Figure, form: str) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": "circuitsim", "svg.fonttype": "none"}):
         figure.savefig(buffer, format=form, metadata=metadata)
     return buffer.getvalue()
+
+
+def write(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure, in the format of the name's ending; an existing file is replaced in one step.
+
+    Raises
+    ------
+    UsageError
+        The name does not end in ``.png``, ``.svg`` or ``.pdf``.
+    """
+    form = os.path.splitext(os.fspath(path))[1][1:].lower()
+    if form not in ("png", "svg", "pdf"):
+        raise UsageError(f"{os.fspath(path)!r}: the name must end in .png, .svg or .pdf")
+    write_file(path, rendered(figure, form))
 
 
 def plain(text: str) -> str:

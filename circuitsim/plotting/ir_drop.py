@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from circuitsim.analysis.ir_drop import IrDrop
-
 SPOTS = 400
 """Spots along a side, at most."""
 
@@ -23,7 +21,7 @@ NETS = 4
 """Nets drawn: the largest."""
 
 
-def plot_drops(found: IrDrop) -> Figure:
+def plot_drops(found: Any) -> Figure:
     """The largest drop of each spot of the plane, with the pads (triangles) and the worst node (ring) of each net.
 
     Parameters
@@ -53,7 +51,7 @@ def plot_drops(found: IrDrop) -> Figure:
     return figure
 
 
-def _draw_net(axes: Axes, found: IrDrop, k: int, inside: np.ndarray) -> None:
+def _draw_net(axes: Axes, found: Any, k: int, inside: np.ndarray) -> None:
     """One net: drops in mV."""
     net, places, drop = found.nets[k], found.places[inside], 1e3 * found.drop[inside]
     low, high = places.min(axis=0), places.max(axis=0)

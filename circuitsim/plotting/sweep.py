@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from circuitsim.analysis import Sweep
-
 CURVES = 200
 """Largest number of curves in a panel; a note counts the omitted ones."""
 
 
-def plot_sweep(sweep: Sweep) -> Figure:
-    """One panel a quantity, one curve a column and a combination of the slower values."""
+def plot_sweep(sweep: Any) -> Figure:
+    """One panel a quantity, one curve a column and a combination of the slower values.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    """
     panels = panels_of((name, sweep.units[name]) for name in sweep.columns)
     figure = new_figure(7.5, 1.0 + 3.2 * len(panels))
     for k, panel in enumerate(panels):
@@ -37,7 +40,7 @@ def plot_sweep(sweep: Sweep) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, sweep: Sweep, names: list[str]) -> None:
+def _panel(axes: Axes, sweep: Any, names: list[str]) -> None:
     x = next(iter(sweep.axes.values())).reshape(-1, sweep.shape[0])
     slow = list(sweep.axes.items())[1:]
     curves = [(name, row) for name in names for row in range(x.shape[0])]

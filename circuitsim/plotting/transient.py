@@ -13,18 +13,30 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.formats.table import Table
-    from circuitsim.time_domain import TransientResult
 
 STRIPS = 24
 """Most diodes whose states are shown."""
 
 
-def plot_waveforms(result: TransientResult, table: Table) -> Figure:
-    """One panel a quantity, then one line a diode, drawn while it conducts."""
+Spans = list[tuple[str, list[tuple[float, float]]]]
+
+
+def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
+    """One panel a quantity, then one line a diode, drawn while it conducts.
+
+    Parameters
+    ----------
+    heading : str
+        Title of the circuit.
+    table : Table
+        Columns over the time, which is the first.
+    conduction : list of (str, list of (float, float))
+        Diodes and switches, and the spans of time, s, in which they conduct.
+    """
     time = np.asarray(table.columns[0])
     waves = dict(zip(table.header, table.columns))
     panels = panels_of(list(zip(table.header, table.units))[1:])
-    strips = result.conduction()[:STRIPS]
+    strips = conduction[:STRIPS]
     heights = [3.0] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
     figure = new_figure(8.0, 1.0 + sum(heights))
     axes = np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights}))
@@ -34,7 +46,7 @@ def plot_waveforms(result: TransientResult, table: Table) -> Figure:
         measured(own.yaxis, panel.name, panel.unit)
         own.grid(True, linewidth=0.4, alpha=0.6)
         legend(own)
-    title(axes[0], result.circuit.title)
+    title(axes[0], heading)
     if strips:
         for row, (_, spans) in enumerate(strips):
             for begin, end in spans:

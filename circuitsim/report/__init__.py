@@ -137,30 +137,24 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
 
 def _worst(source: OperatingPoint | Circuit) -> str:
     """What is shown in place of a drawing."""
-    from circuitsim.notebook import image
     from circuitsim.plotting import draw_circuit
     from circuitsim.plotting.worst import drops_of, worst
 
     parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
     if drops_of(source) is not None:
-        parts.append(image(draw_circuit(source), "Voltage drops over the plane"))
+        parts.append(html.image(draw_circuit(source), "Voltage drops over the plane"))
     return "".join([*parts, *(html.table(header, rows) for header, rows in worst(source))])
 
 
 def sweep(found: Sweep) -> str:
     """Curves and rows of a sweep."""
-    from circuitsim.notebook import sweep_charts
-
-    rows = [[cell if isinstance(cell, str) else f"{cell:.6g}" for cell in row] for row in found.rows()]
-    table = _long(html.table(found.header, rows, 2000))
-    return "".join(["<h2>Sweep</h2>", f"<p>{escape(repr(found))}</p>", *sweep_charts(found), table])
+    table = _long(html.cells(found.tables()["points"], 2000))
+    return "".join(["<h2>Sweep</h2>", f"<p>{escape(repr(found))}</p>", found._picture(), table])
 
 
 def waveforms(result: TransientResult) -> str:
     """Potentials over time."""
-    from circuitsim.notebook import waveform_charts
-
-    return "".join(["<h2>Over time</h2>", f"<p>{escape(repr(result))}</p>", *waveform_charts(result)])
+    return "".join(["<h2>Over time</h2>", f"<p>{escape(repr(result))}</p>", result._picture()])
 
 
 def settling(found: SettlingResult) -> str:
@@ -170,16 +164,12 @@ def settling(found: SettlingResult) -> str:
         own = found.column(name)
         worst, mean = (format_quantity(float(value) + 0.0, unit, 4) for value in (own.max(), own.mean()))
         rows.append([name, worst, str(own.argmax()), mean])
-    samples = [
-        [str(k), *(format_quantity(float(getattr(row, name)) + 0.0, unit, 4) for name, unit in kinds.items())]
-        for k, row in enumerate(found.rows)
-    ]
     said = f"Steps of the inputs from 0; settled within {100 * found.share:g} % of the largest change of an output."
     return "".join(
         [
             f"<h2>Settling time and energy</h2><p>{said}</p>",
             html.table(["until settled", "worst", "sample", "mean"], rows),
-            _long(html.table(["sample", *kinds], samples, 2000)),
+            _long(html.cells(found.tables()["samples"], 2000)),
         ]
     )
 
@@ -193,14 +183,12 @@ def history(found: History, options: dict[str, Any]) -> str:
     options : dict
         By name; those that are None are left out.
     """
-    from circuitsim.notebook import history_charts
-
     last = [[name, f"{value:.6g}"] for name, value in found.rows[-1].items()] if found.rows else []
     stated = [[name, str(value)[:200]] for name, value in options.items() if value is not None]
     return "".join(
         [
             "<h2>Training</h2>",
-            *history_charts(found),
+            found._picture(),
             html.table(["last row", "value"], last),
             "<h2>Options</h2>",
             _long(html.table(["option", "value"], stated)),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.analysis.switched import at_frequencies
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, UnboundedError, UsageError
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.deck import amplitudes, asked
@@ -20,6 +23,10 @@ from circuitsim.small_signal.equations import SmallSignalEquations, small_signal
 from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
 from circuitsim.small_signal.linearized import linearized
 from circuitsim.small_signal.solution import DENSE, Solution
+from circuitsim.units import format_quantity
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TOLERANCE = 1e-9
 SHARE = 1e-6
@@ -34,6 +41,8 @@ MOST_TERMS = 1_000_000
 """Most branches on the paths of all nodes in a tree: the terms of its equations take some hundred MB."""
 LARGEST = 200_000_000
 """Most complex numbers of a result."""
+CURVES = 8
+"""Most quantities in a picture for which none are named."""
 
 
 class _Answer(NamedTuple):
@@ -48,7 +57,7 @@ class _Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AcResult:
+class AcResult(Result):
     """Complex amplitudes over frequency.
 
     Attributes
@@ -108,11 +117,36 @@ class AcResult:
     def __len__(self) -> int:
         return self.frequencies.size
 
-    def __repr__(self) -> str:
-        return (
-            f"AcResult of {self.circuit.title!r}: {len(self)} frequencies, {self.frequencies[0]:g} to "
-            f"{self.frequencies[-1]:g} Hz, largest error {self.errors.max():.1e}"
-        )
+    def tables(self) -> dict[str, Table]:
+        """``response``: frequency, and magnitude, decibels and phase in degrees of each node voltage."""
+        return {"response": response_table(self, self._probes())}
+
+    def _probes(self, columns: str = "") -> list[Probe | Formula]:
+        words = columns or " ".join(f"v({node})" for node in self.circuit.node_names[1:])
+        return list(parse_probes(words, self.circuit))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The responses as plain values, with the largest errors: the JSON object of ``circuitsim ac``."""
+        return super().to_dict() | self.certified()
+
+    def certified(self) -> dict[str, Any]:
+        """The largest residual and error as plain values."""
+        return {"worst_residual": float(self.residuals.max()), "worst_error": float(self.errors.max())}
+
+    def _figure(self, columns: str = "") -> Figure:
+        """A Bode plot, by default of the first `CURVES` node voltages."""
+        from circuitsim.plotting.bode import plot_bode
+
+        probes = self._probes(columns)
+        return plot_bode(self.circuit.title, response_table(self, probes if columns else probes[:CURVES]))
+
+    def _heading(self) -> tuple[str, str]:
+        first, last = (format_quantity(float(hertz), "Hz", 4) for hertz in self.frequencies[[0, -1]])
+        return self.circuit.title, f"{first} to {last}, {len(self)} frequencies, certified"
+
+    def _proof(self) -> str:
+        worst = f"largest error {self.errors.max():.1e} and largest residual {self.residuals.max():.1e}"
+        return f"certified: {worst}, relative to what meets there"
 
 
 def ac(
@@ -320,3 +354,58 @@ def _outside(system: SmallSignalEquations, inner: np.ndarray) -> np.ndarray:
         device = circuit.devices[k]
         found[k] = sum(sign * inner[parts[p]] for p, sign in device.entering(device.expand()))
     return np.asarray(found)
+
+
+def response(result: AcResult, probe: Probe | Formula) -> np.ndarray:
+    """The complex amplitudes of a quantity (f,), V or A.
+
+    Raises
+    ------
+    UsageError
+        An expression, a power or a value: these have no amplitude.
+    """
+    if isinstance(probe, Formula) or probe.kind not in ("v", "i"):
+        raise UsageError(f"{probe} has no amplitude: name voltages and currents, v(a), v(a,b) or i(R1)")
+    if probe.kind == "i":
+        return result.current(probe.first)
+    return result[probe.first] if probe.second is None else result.voltage(probe.first, probe.second)
+
+
+def response_table(result: AcResult, probes: Sequence[Probe | Formula], relative_to: Probe | None = None) -> Table:
+    """Magnitude, decibels and phase of quantities over frequency.
+
+    Parameters
+    ----------
+    result : AcResult
+    probes : sequence of Probe
+    relative_to : Probe, optional
+        What they are divided by: transfer functions.
+
+    Notes
+    -----
+    The phase, in degrees, is continuous: jumps by 360° are taken out. It begins between −180° and 180°.
+    """
+    (*first, frequencies), *others = phasor_columns(result, probes, relative_to)
+    header, units, columns = [first[0]], [first[1]], [frequencies]
+    for name, unit, found in others:
+        header += [name, f"{name} dB", f"{name} phase"]
+        units += [unit, "dB", "°"]
+        with np.errstate(divide="ignore"):
+            columns += [np.abs(found), 20.0 * np.log10(np.abs(found)), np.degrees(np.unwrap(np.angle(found)))]
+    return Table(tuple(header), tuple(units), tuple(columns))
+
+
+def phasor_columns(
+    result: AcResult, probes: Sequence[Probe | Formula], relative_to: Probe | None = None
+) -> list[tuple[str, str, np.ndarray]]:
+    """Names, units and complex amplitudes of quantities over frequency, the frequencies first; see `response_table`."""
+    found: list[tuple[str, str, np.ndarray]] = [("frequency", "Hz", result.frequencies)]
+    below = None if relative_to is None else response(result, relative_to)
+    for probe in probes:
+        own = response(result, probe)
+        if below is None:
+            found.append((str(probe), probe.unit, own))
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.append((f"{probe}/{relative_to}", "", own / below))
+    return found

@@ -11,7 +11,8 @@ sources, ideally coupled inductors.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.program.flow import spanning_forest
 from circuitsim.program.precise import Pairs
@@ -28,6 +31,9 @@ from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
 from circuitsim.small_signal.frequency import MOST_TERMS, SAFETY
 from circuitsim.small_signal.linearized import linearized
 from circuitsim.small_signal.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LARGEST = 3000
 """Most elements that store energy."""
@@ -46,7 +52,8 @@ SINGULAR = (
 )
 
 
-class Poles(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Poles(Result):
     """Natural frequencies.
 
     Attributes
@@ -58,11 +65,14 @@ class Poles(NamedTuple):
         Diodes without current and voltage at the operating point.
     bounds : (k,) float array
         What each real part may be off by, 1/s.
+    title : str
+        Of the circuit.
     """
 
     values: np.ndarray
     kinks: tuple[str, ...]
     bounds: np.ndarray
+    title: str = ""
 
     @property
     def hertz(self) -> np.ndarray:
@@ -98,6 +108,28 @@ class Poles(NamedTuple):
         """
         return float(self.bounds[self.values.real == 0.0].max(initial=0.0))
 
+    def tables(self) -> dict[str, Table]:
+        """``poles``: real and imaginary part, frequency and damping."""
+        columns = self.values.real, self.values.imag, self.hertz, self.damping
+        return {"poles": Table(("real", "imaginary", "frequency", "damping"), ("1/s", "1/s", "Hz", ""), columns)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The poles as plain values, and their stability: the JSON object of ``circuitsim ac --poles``."""
+        stable = {"stable": self.stable, "stability": self.stability, "rounding": self.rounding}
+        return super().to_dict() | stable
+
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bode import plot_poles
+
+        return plot_poles(self.title, self.values)
+
+    def _heading(self) -> tuple[str, str]:
+        return self.title, f"{self.values.size} poles, {self.stability}"
+
+    def _proof(self) -> str:
+        within = f"; real parts are known to {self.rounding:.1e} 1/s" if self.rounding else ""
+        return self.stability + within
+
 
 def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = UNCOUPLED) -> Poles:
     """The poles of the small-signal circuit at the operating point.
@@ -125,11 +157,11 @@ def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = 
     live = np.flatnonzero(system.storages != 0.0)
     if not live.size:
         _solution(system, 1.0)
-        return Poles(np.zeros(0, dtype=complex), system.linear.kinks, np.zeros(0))
+        return Poles(np.zeros(0, dtype=complex), system.linear.kinks, np.zeros(0), circuit.title)
     with np.errstate(over="ignore"):  # poles as far away as doubles reach
         found, bounds = _Spectrum(system, live).poles()
     order = np.lexsort((found.imag, np.round(np.log(np.abs(found) + 1e-300), 9)))
-    return Poles(found[order], system.linear.kinks, bounds[order])
+    return Poles(found[order], system.linear.kinks, bounds[order], circuit.title)
 
 
 class _Spectrum:

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
 from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
+from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.signals import Signal
-from circuitsim.units import parse
+from circuitsim.units import format_quantity, parse
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORM = "FREQUENCY [harmonics [periods]] v(out) i(R1) …"
 NODES, NODES_OF_STEPS = 32, 4
@@ -33,7 +38,8 @@ MOST = 100_000
 """Most harmonics."""
 
 
-class FourierSeries(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class FourierSeries(Result):
     """mean + Σ amplitude · sin(2π k frequency t + phase), k = 1, 2, …
 
     Attributes
@@ -64,9 +70,31 @@ class FourierSeries(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, for JSON; a distortion that is infinite is None."""
-        lists = {"amplitude": self.amplitude.tolist(), "phase": self.phase.tolist()}
-        distortion = self.distortion if math.isfinite(self.distortion) else None
-        return self._asdict() | lists | {"distortion": distortion}
+        return {
+            "quantity": self.quantity,
+            "frequency": self.frequency,
+            "mean": self.mean,
+            "amplitude": self.amplitude.tolist(),
+            "phase": self.phase.tolist(),
+            "distortion": self.distortion if math.isfinite(self.distortion) else None,
+        }
+
+    def tables(self) -> dict[str, Table]:
+        """``harmonics``: quantity, harmonic, frequency, amplitude, phase, of the first; harmonic 0 is the mean."""
+        return {"harmonics": fourier_table([self])}
+
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bode import plot_harmonics
+
+        return plot_harmonics(f"{self.quantity}, total harmonic distortion {self._percent}", self.tables()["harmonics"])
+
+    @property
+    def _percent(self) -> str:
+        return f"{100.0 * self.distortion:.4g} %"
+
+    def _heading(self) -> tuple[str, str]:
+        frequency = format_quantity(self.frequency, "Hz", 4)
+        return "", f"{self.quantity} at {frequency}, {self.amplitude.size} harmonics, distortion {self._percent}"
 
 
 class FourierRequest(NamedTuple):

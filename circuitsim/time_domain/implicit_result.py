@@ -172,6 +172,7 @@ class ImplicitResult(TransientResult):
     begun : ImplicitOrigin
     """
 
+    method = "implicit"
     points = 4
     certificate: ImplicitCertificate  # type: ignore[assignment]
     finer: Callable[[Callable[[float, float], bool | None] | None], ImplicitResult] | None = None

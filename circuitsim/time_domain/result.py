@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from circuitsim import errors
+from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_probes
 from circuitsim.errors import UsageError
-from circuitsim.formats.rich import repr_html
+from circuitsim.formats.result import Result, verdict
+from circuitsim.formats.table import Table
 from circuitsim.time_domain.decay_series import ORDER
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Library, Modes, products
 from circuitsim.time_domain.roots import POINTS
+from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from circuitsim.time_domain.problem import Problem
     from circuitsim.time_domain.proof import TransientCertificate
     from circuitsim.time_domain.terminals import Terminals
+
+
+CURVES = 8
+"""Most waveforms in a picture for which none are named."""
 
 
 class Beginning(Enum):
@@ -229,7 +240,7 @@ class Origin(NamedTuple):
     conducting: np.ndarray
 
 
-class TransientResult:
+class TransientResult(Result):
     """Waveforms over time.
 
     Attributes
@@ -250,6 +261,7 @@ class TransientResult:
     difference: float | None = None
     warnings: tuple[errors.Problem, ...] = ()
 
+    method = "exact"
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
     resolution = 1e-9
@@ -378,14 +390,44 @@ class TransientResult:
             for k, name in enumerate(self._changing)
         ]
 
-    def __repr__(self) -> str:
-        verdict = "certified" if self.certificate.certified else "not certified"
-        return (
-            f"TransientResult of {self.circuit.title!r}: {self.times.size} output times to {self.stop:g} s, "
-            f"{len(self.events)} events, {verdict}"
-        )
+    def tables(self) -> dict[str, Table]:
+        """``waveforms``: time, v(node), i(element); ``events``: time, error, changed, energy_lost."""
+        probes = [*self._voltages(), *(probe for probe in all_probes(self.circuit) if probe.kind == "i")]
+        return {"waveforms": waveform_table(self, probes), "events": events_table(self)}
 
-    _repr_html_ = repr_html
+    def to_dict(self) -> dict[str, Any]:
+        """The waveforms as plain values, with certificate and energies: the JSON object of ``circuitsim tran``."""
+        return super().to_dict() | self.certified()
+
+    def certified(self) -> dict[str, Any]:
+        """Certificate and energies as plain values."""
+        return {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
+
+    def _voltages(self) -> list[Probe]:
+        """The node voltages; a part without a path to ground has none."""
+        found = []
+        for probe in all_probes(self.circuit):
+            if probe.kind == "v":
+                with suppress(UsageError):
+                    self.path(probe.first)
+                    found.append(probe)
+        return found
+
+    def _figure(self, columns: str = "") -> Figure:
+        """Quantities over time, by default the first `CURVES` node voltages, and the states of diodes."""
+        from circuitsim.plotting.transient import plot_waveforms
+
+        probes = parse_probes(columns, self.circuit) if columns else self._voltages()[:CURVES]
+        return plot_waveforms(self.circuit.title, waveform_table(self, probes), self.conduction())
+
+    def _heading(self) -> tuple[str, str]:
+        first, last = self.times[[0, -1]].tolist()
+        span = f"{format_quantity(first, 's' * (first > 0.0), 4)} to {format_quantity(last, 's', 4)}"
+        return self.circuit.title, f"{span}, {self.times.size} times, {self.method}, {verdict(self.certificate)}"
+
+    def _proof(self) -> str:
+        sizes = [f"{name} {size:.1e}" for name, size in self.certificate._asdict().items()]
+        return f"{verdict(self.certificate)}: {', '.join(sizes)}"
 
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
         """Elements that lead from one node to another, with +1 along their direction.
@@ -427,3 +469,71 @@ class TransientResult:
             end, k, sign = via[end]
             found.append((k, sign))
         return found
+
+
+def waveform_table(
+    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float] = MappingProxyType({})
+) -> Table:
+    """Quantities at the output times.
+
+    Parameters
+    ----------
+    result : TransientResult
+    probes : sequence of Probe or Formula
+    names : mapping of str to float
+        Parameters that formulas read, in lower case.
+    """
+    found = columns(result, probes, names, result.times)
+    return Table(("time", *map(str, probes)), ("s", *(probe.unit for probe in probes)), (result.times, *found))
+
+
+def columns(
+    result: TransientResult, probes: Sequence[Probe | Formula], names: Mapping[str, float], times: np.ndarray
+) -> list[np.ndarray]:
+    """Quantities at times (n,) of the run."""
+    return of_waves(result, probes, names, *result.at(times))
+
+
+def of_waves(
+    result: TransientResult,
+    probes: Sequence[Probe | Formula],
+    names: Mapping[str, float],
+    voltage: np.ndarray,
+    current: np.ndarray,
+) -> list[np.ndarray]:
+    """Quantities from branch voltages, V, and currents, A (n, m)."""
+    found = []
+    for probe in probes:
+        if isinstance(probe, Formula):
+            known = {signal: of_probe(result, own, voltage, current) for signal, own in probe.probes.items()}
+            found.append(probe.values(known, names) if known else np.full(len(voltage), probe.value({}, names)))
+        else:
+            found.append(of_probe(result, probe, voltage, current))
+    return found
+
+
+def of_probe(result: TransientResult, probe: Probe, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
+    """A quantity (n,) from branch voltages, V, and currents, A (n, m)."""
+    circuit = result.circuit
+    if probe.kind == "v":
+        ends = result.path(probe.first, probe.second or circuit.node_names[0])
+        return np.asarray(voltage[:, [k for k, _ in ends]] @ np.array([sign for _, sign in ends]))
+    k = circuit.element_index(probe.first)
+    if probe.kind == VALUE:
+        return np.full(len(voltage), circuit.arrays().value[k])
+    return current[:, k] if probe.kind == "i" else voltage[:, k] * current[:, k]
+
+
+def events_table(result: TransientResult) -> Table:
+    """Changes of diodes: ``+`` for those that conduct from then on, ``-`` for those that block."""
+    events = result.events
+    return Table(
+        ("time", "error", "changed", "energy_lost"),
+        ("s", "s", "", "J"),
+        (
+            [event.time for event in events],
+            [float(event.error) for event in events],
+            [" ".join(event.changed) for event in events],
+            [event.energy_lost for event in events],
+        ),
+    )

@@ -18,12 +18,15 @@ from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.signals import Signal
+from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
     from circuitsim.netlist.deck import Deck
 
@@ -60,7 +63,7 @@ class Settling(NamedTuple):
     final: tuple[float, ...]
 
 
-class SettlingResult:
+class SettlingResult(Result):
     """Settling times and energies of samples.
 
     Attributes
@@ -101,20 +104,26 @@ class SettlingResult:
                 "delivered": {"sample": self.hungriest, "value": float(energy.max())},
             },
             "mean": {"time": float(time.mean()), "delivered": float(energy.mean())},
-            "samples": [row._asdict() for row in self.rows],
+            "samples": [{**row._asdict(), "final": list(row.final)} for row in self.rows],
         }
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row a sample (extra ``pandas``)."""
-        import pandas
+    def tables(self) -> dict[str, Table]:
+        """``samples``: time, delivered, dissipated, lost, stored, and the final value of each output."""
+        names = Settling._fields[:-1]
+        finals = [list(own) for own in zip(*(row.final for row in self.rows))]
+        columns = (*(self.column(name) for name in names), *finals)
+        return {"samples": Table((*names, *self.outputs), ("s", "J", "J", "J", "J", *("V" for _ in finals)), columns)}
 
-        return pandas.DataFrame(
-            [{**row._asdict(), "final": None} | dict(zip(self.outputs, row.final)) for row in self.rows]
-        ).drop(columns="final")
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bars import plot_samples
 
-    def __repr__(self) -> str:
-        worst = f"{self.column('time').max():.4g} s, {self.column('delivered').max():.4g} J"
-        return f"SettlingResult of {len(self.rows)} samples, worst {worst}"
+        share = f"settled within {100.0 * self.share:g} %"
+        columns = [("settling time", "s", self.column("time")), ("energy delivered", "J", self.column("delivered"))]
+        return plot_samples(share, columns)
+
+    def _heading(self) -> tuple[str, str]:
+        worst = (format_quantity(self.column(key).max(), unit, 4) for key, unit in (("time", "s"), ("delivered", "J")))
+        return "", f"{len(self.rows)} samples, at most {', '.join(worst)}"
 
 
 class StepCircuit:

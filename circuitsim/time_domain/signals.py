@@ -18,8 +18,7 @@ from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.time_domain.decision_changes import changes
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import NODES
-from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.table import columns, of_probe, of_waves
+from circuitsim.time_domain.result import TransientResult, columns, of_probe, of_waves
 
 ROUNDING = 1e-12
 """Share of a signal's size below which it is zero."""

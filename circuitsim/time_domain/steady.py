@@ -87,6 +87,10 @@ class PeriodicResult(TransientResult):
         self.__dict__.update(run.__dict__)
         self.shooting = shooting
 
+    def _heading(self) -> tuple[str, str]:
+        title, words = super()._heading()
+        return title, f"one period, {words}"
+
 
 def steady_state(
     circuit: Circuit | Deck,

@@ -16,9 +16,8 @@ from circuitsim.executors import executor_of, in_order
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.deck import DeckSetting, requested, setting
 from circuitsim.time_domain.measure import check_measurements, measure_all
-from circuitsim.time_domain.result import TransientResult
+from circuitsim.time_domain.result import TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
-from circuitsim.time_domain.table import events_table, waveform_table
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +19,14 @@ from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.formats.result import Result, proof
+from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.tolerance.e_series import neighbours
 from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 
 DECADES = 3.0
@@ -41,7 +44,8 @@ class Target(NamedTuple):
     weight: float = 1.0
 
 
-class Design(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Design(Result):
     """Element values found for targets.
 
     Attributes
@@ -68,15 +72,26 @@ class Design(NamedTuple):
     series: str
     point: OperatingPoint
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row an element: its value (Ω, V, A) and its bounds."""
-        import pandas
-
-        rows = {
-            name: {"value": v, "low": self.bounds[name][0], "high": self.bounds[name][1]}
-            for name, v in self.values.items()
+    def tables(self) -> dict[str, Table]:
+        """``values``: value, low, high of each element; ``outputs``: value and target of each quantity."""
+        values = [(name, value, *self.bounds[name]) for name, value in self.values.items()]
+        outputs = [(name, *pair) for name, pair in self.outputs.items()]
+        return {
+            "values": Table.of("element value low high", values, named=True),
+            "outputs": Table.of("quantity value target", outputs, named=True),
         }
-        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("element")
+
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bars import plot_design
+
+        return plot_design(self)
+
+    def _heading(self) -> tuple[str, str]:
+        values = [f"{name} = {value:.6g}" for name, value in self.values.items()]
+        return self.point.circuit.title, f"error {self.error:.3g}, {', '.join(values)}"
+
+    def _proof(self) -> str:
+        return proof(self.point.certificate)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: the JSON object of ``circuitsim optimise --format json``."""

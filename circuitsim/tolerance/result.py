@@ -11,12 +11,14 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader
 from circuitsim.errors import UsageError
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.tolerance.specification import Specification
 from circuitsim.tolerance.spread import Spread, Tolerance
 from circuitsim.tolerance.statistics import BlockMoments, Interval, Moments, QuantileSketch, proportion
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 """Probabilities of the quantiles that are reported."""
@@ -102,7 +104,7 @@ class Quantity(NamedTuple):
     edges: np.ndarray
 
 
-class MonteCarlo:
+class MonteCarlo(Result):
     """Statistics over random values.
 
     Attributes
@@ -172,19 +174,32 @@ class MonteCarlo:
             "yield": None if self.yield_ is None else _ends(self.yield_),
         }
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row a quantity: unit, nominal, mean, mean_error, deviation, least, most, a column a quantile."""
-        import pandas
+    def tables(self) -> dict[str, Table]:
+        """``quantities``: unit, nominal, mean, mean_error, deviation, least, most, three columns a quantile;
+        ``contributions``: shares of the variance; ``yield`` of each specification.
+        """
+        rows = [{"quantity": q.name, **numbers(q)} for q in self.quantities]
+        shares = [(q.name, *share) for q in self.quantities for share in q.contributions]
+        met = [(str(one), *share) for one, share in self.specifications]
+        return {
+            "quantities": Table.of(" ".join(rows[0]), [[*row.values()] for row in rows], named=True),
+            "contributions": Table.of("quantity variable share", shares),
+            "yield": Table.of("specification low value high", met, named=True),
+        }
 
-        rows = {q.name: numbers(q) for q in self.quantities}
-        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("quantity")
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bars import plot_montecarlo
 
-    def __repr__(self) -> str:
-        lines = [f"MonteCarlo of {self.nominal.circuit.title!r}: {self.samples:,} samples, {self.failures} failures"]
-        lines += [f"  {q.name} = {q.mean:.6g} ± {q.deviation:.3g} {q.unit}" for q in self.quantities[:20]]
-        if self.yield_ is not None:
-            lines.append(f"  yield {100 * self.yield_.value:.4g} %")
-        return "\n".join(lines)
+        return plot_montecarlo(self)
+
+    def _heading(self) -> tuple[str, str]:
+        failed = f", {self.failures:,} without an operating point" if self.failures else ""
+        good = "" if self.yield_ is None else f", yield {100 * self.yield_.value:.4g} %"
+        spread = [f"{q.name} = {q.mean:.6g} ± {q.deviation:.3g} {q.unit}" for q in self.quantities]
+        return self.nominal.circuit.title, f"{self.samples:,} samples{failed}{good}, {', '.join(spread)}"
+
+    def _proof(self) -> str:
+        return f"all samples certified, worst relative violation {self.worst:.1e}"
 
 
 def _quantity(

@@ -16,6 +16,8 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError
 from circuitsim.executors import executor_of, in_order
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
 from circuitsim.tolerance.bounds import Elements, Found, Region, Search, Surface
@@ -26,7 +28,7 @@ from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, observe
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 
 BUDGET = 4000
@@ -90,7 +92,7 @@ class Range(NamedTuple):
         return self.least.gap == 0.0 == self.most.gap
 
 
-class WorstCase:
+class WorstCase(Result):
     """Extremes of quantities.
 
     Attributes
@@ -142,29 +144,30 @@ class WorstCase:
             "specifications": {str(one): holds for one, holds in self.specifications},
         }
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """One row a quantity: unit, nominal, least, most, their bounds, exact, method."""
-        import pandas
-
-        rows = {
-            r.name: {
-                "unit": r.unit,
-                "nominal": r.nominal,
-                "least": r.least.value,
-                "most": r.most.value,
-                "least_bound": r.least.bound,
-                "most_bound": r.most.bound,
-                "exact": r.exact,
-                "method": r.method,
-            }
+    def tables(self) -> dict[str, Table]:
+        """``quantities``: unit, nominal, least, most, their bounds, exact, method; ``corners``: values at the ends."""
+        rows = [
+            (r.name, r.unit, r.nominal, r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method)
             for r in self.ranges
+        ]
+        corners = [(r.name, name, value, r.most.at[name]) for r in self.ranges for name, value in r.least.at.items()]
+        header = "quantity unit nominal least most least_bound most_bound exact method"
+        return {
+            "quantities": Table.of(header, rows, named=True),
+            "corners": Table.of("quantity name least most", corners),
         }
-        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("quantity")
 
-    def __repr__(self) -> str:
-        lines = [f"WorstCase of {self.title!r}"]
-        lines += [f"  {r.least.value:.6g} ≤ {r.name} ≤ {r.most.value:.6g} {r.unit}: {r.method}" for r in self.ranges]
-        return "\n".join(lines)
+    def _figure(self) -> Figure:
+        from circuitsim.plotting.bars import plot_worst_case
+
+        return plot_worst_case(self)
+
+    def _heading(self) -> tuple[str, str]:
+        ends = [f"{r.least.value:.6g} ≤ {r.name} ≤ {r.most.value:.6g} {r.unit}" for r in self.ranges]
+        return self.title, ", ".join(ends)
+
+    def _proof(self) -> str:
+        return "certified: every extreme is attained, and no value passes its bound"
 
 
 def worst_case(

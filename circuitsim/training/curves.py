@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_write
-from circuitsim.training.history import History
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,18 +66,18 @@ def spans_decades(values: Sequence[float]) -> bool:
     return bool(values) and min(values) > 0.0 and max(values) > 10.0 * min(values)
 
 
-def draw_history(history: History, path: Path, panels: Mapping[str, Sequence[str]]) -> list[Path]:
+def draw_history(history: Any, path: Path, panels: Mapping[str, Sequence[str]]) -> list[Path]:
     """Write `history_figure` as PNG; returns the files written: none where there is no row."""
-    return [save_figure(history_figure(history, panels), path)] if history.rows else []
+    return [save_figure(history_figure(history.rows, panels), path)] if history.rows else []
 
 
-def history_figure(history: History, panels: Mapping[str, Sequence[str]]) -> Figure:
+def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Figure:
     """Chosen columns of a history over the updates, up to `ACROSS` panels beside each other.
 
     Parameters
     ----------
-    history : History
-        At least one row.
+    rows : sequence of mapping of str to float
+        At least one.
     panels : mapping of str to sequence of str
         Title of each panel → its columns; those that are missing or have no finite value are left out, and panels
         without any.
@@ -87,18 +86,18 @@ def history_figure(history: History, panels: Mapping[str, Sequence[str]]) -> Fig
     from matplotlib.ticker import MaxNLocator
 
     drawn = {
-        title: [name for name in names if any(math.isfinite(row.get(name, math.nan)) for row in history.rows)]
+        title: [name for name in names if any(math.isfinite(row.get(name, math.nan)) for row in rows)]
         for title, names in panels.items()
     }
     drawn = {title: names for title, names in drawn.items() if names}
     across, down = min(max(1, len(drawn)), ACROSS), max(1, math.ceil(len(drawn) / ACROSS))
     figure = Figure(figsize=(4.5 * across, 3.4 * down), layout="constrained")
-    updates = history.column("updates")
+    updates = [row["updates"] for row in rows]
     for place, (title, names) in enumerate(drawn.items(), start=1):
         axes = figure.add_subplot(down, across, place)
         for name in names:
-            axes.plot(updates, history.column(name), marker=marker_of(len(updates)), label=name)
-        values = [value for name in names for value in history.column(name) if math.isfinite(value)]
+            axes.plot(updates, [row[name] for row in rows], marker=marker_of(len(updates)), label=name)
+        values = [value for name in names for row in rows if math.isfinite(value := row[name])]
         if spans_decades(values):
             axes.set_yscale("log")
         axes.set(title=textwrap.fill(title, TITLE_LETTERS), xlabel="updates")

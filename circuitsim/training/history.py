@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 
 from circuitsim._files import atomic_write, naming
 from circuitsim.errors import UsageError
-from circuitsim.formats.rich import repr_html
+from circuitsim.formats.html import image
+from circuitsim.formats.result import Result
+from circuitsim.formats.table import Table
 
 if TYPE_CHECKING:
-    import pandas
+    from matplotlib.figure import Figure
 
 Value = float | int | bool
 Row = dict[str, Value]
 
+COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
+"""Columns that are no measurements."""
 
 FORMER = {"cost": "loss", "train_error": "error", "test_cost": "test_loss"}
 """Columns of layered networks in runs and models of earlier versions, and their names today."""
@@ -30,7 +34,7 @@ def current_names(row: Mapping[str, Value]) -> Row:
     return dict(row) if "loss" in row else {FORMER.get(name, name): value for name, value in row.items()}
 
 
-class History:
+class History(Result):
     """Rows with the same columns, appended one at a time.
 
     Parameters
@@ -71,17 +75,26 @@ class History:
         """One column, in order."""
         return [row[name] for row in self.rows]
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """The rows as a pandas frame (extra ``pandas``)."""
-        import pandas
+    def tables(self) -> dict[str, Table]:
+        """``rows``: all columns."""
+        names = tuple((self.rows or [{}])[0])
+        return {"rows": Table(names, ("",) * len(names), tuple(map(self.column, names)))}
 
-        return pandas.DataFrame(self.rows)
+    @property
+    def _measured(self) -> list[str]:
+        return [name for name in (self.rows or [{}])[0] if name not in COUNTED]
 
-    _repr_html_ = repr_html
+    def _figure(self) -> Figure:
+        from circuitsim.training.curves import history_figure
 
-    def __repr__(self) -> str:
-        last = ", ".join(f"{name} {value:.4g}" for name, value in (self.rows or [{}])[-1].items())
-        return f"History of {len(self.rows)} rows; last: {last}" if self.rows else "History without rows"
+        return history_figure(self.rows, {name: [name] for name in self._measured})
+
+    def _picture(self) -> str:
+        return image(self._figure(), f"{', '.join(self._measured)} over updates") if self.rows else ""
+
+    def _heading(self) -> tuple[str, str]:
+        last = [f"{name} {value:.4g}" for name, value in (self.rows or [{}])[-1].items()]
+        return "", f"{len(self.rows)} rows{', last: ' * bool(last)}{', '.join(last)}"
 
 
 def _finite(value: Value) -> bool:

@@ -245,7 +245,7 @@ def test_tables() -> None:
     assert list(frame.columns[:4]) == ["output", "name", "value", "unit"] and len(frame) == 6
     assert [row.name for row in found.rows("v(out)")] == ["V1", "R1", "R2"]
     assert found.to_dict()["outputs"]["v(out)"]["by"]["R1"]["per_percent"] == pytest.approx(-0.01875)
-    assert "Sensitivity of v(out), i(V1) by 3 numbers" in repr(found)
+    assert repr(found) == "Sensitivity('t': v(out), i(V1) by 3 numbers)"
 
 
 def test_parameters_of_a_steep_law() -> None:

@@ -84,7 +84,7 @@ def test_points_without_a_steady_state_are_rows() -> None:
     told = found.to_dict()
     assert told["columns"]["v(out)"] == [None, 0.5, None, None]
     assert told["failures"][2]["cause"] == {"kind": "cut", "elements": ["I1"], "nodes": ["x"]}
-    assert repr(found) == ("Sweep of 'rectifier' over V2 (2) × I1 (2): 4 points, 1 columns, 3 without a steady state")
+    assert repr(found) == ("Sweep('rectifier': V2 (2) × I1 (2), 4 points, 1 columns, 3 without an operating point)")
 
 
 def test_points_that_do_not_converge_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,10 +96,10 @@ def test_waveforms_and_histories() -> None:
     (picture,) = images(result._repr_html_())
     assert {"v(in)", "v(out)", "time"} <= words_of(picture)
     history = History()
-    assert repr(history) == "History without rows"
+    assert repr(history) == "History(0 rows)"
     for k in range(5):
         history.append({"epoch": k, "updates": 10 * k, "loss": 10.0**-k, "accuracy": 0.1 * k})
-    assert repr(history).startswith("History of 5 rows; last: epoch 4")
+    assert repr(history).startswith("History(5 rows, last: epoch 4")
     (picture,) = images(history._repr_html_())
     assert {"loss", "accuracy", "updates"} <= words_of(picture)
 

@@ -1,0 +1,116 @@
+"""`Result`: what the results of all analyses have in common."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from circuitsim.formats import html
+from circuitsim.units import short
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from circuitsim.formats.table import Table
+
+LINE, TITLE = 120, 40
+"""Most characters of a `repr`, and of the title in it."""
+
+
+def verdict(certificate: Any) -> str:
+    """What a certificate says, in a word or two."""
+    return "certified" if certificate.certified else "not certified"
+
+
+def proof(certificate: Any) -> str:
+    """What the certificate of an operating point says, in one line."""
+    found, allowed = certificate.worst, certificate.tolerance
+    return f"{verdict(certificate)}: largest relative residual {found:.1e} (tolerance {allowed:.0e})"
+
+
+class Result:
+    """What an analysis found.
+
+    A class of results supplies `tables`, `_figure`, `_heading`, and `_proof` where there is a certificate.
+    """
+
+    def tables(self) -> dict[str, Table]:
+        """The result as tables by name, the main one first."""
+        raise NotImplementedError
+
+    def _figure(self) -> Figure:
+        """What `plot` draws."""
+        raise NotImplementedError
+
+    def _heading(self) -> tuple[str, str]:
+        """Title of the circuit (or none), and what was found, in a few words."""
+        raise NotImplementedError
+
+    def _proof(self) -> str:
+        """The certificate in one line."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The main table as plain values for JSON: a list a column, None where a number is not finite."""
+        return next(iter(self.tables().values())).to_dict()
+
+    def to_dataframe(self, table: str | None = None) -> pandas.DataFrame:
+        """A table as a pandas frame; numbers in base units.
+
+        Parameters
+        ----------
+        table : str, optional
+            One of the names of `tables`; the main table without it.
+
+        Raises
+        ------
+        UsageError
+            There is no such table.
+        """
+        import pandas
+
+        from circuitsim.errors import UsageError
+
+        tables = self.tables()
+        if table is not None and table not in tables:
+            raise UsageError(f"there is no table {table!r}; there are {', '.join(tables)}")
+        found = tables[table or next(iter(tables))]
+        frame = pandas.DataFrame(dict(zip(found.header, found.columns)))
+        return frame.set_index(found.header[0]) if found.named else frame
+
+    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
+        """Draw the result.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            Also write the figure there: PNG, SVG or PDF, by the ending of the name.
+        **options
+            Waveforms and frequency responses take ``columns="v(out) i(R1)"``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from circuitsim.plotting.figure import write
+
+        figure = self._figure(**options)
+        if path is not None:
+            write(figure, path)
+        return figure
+
+    def _picture(self) -> str:
+        """The figure as HTML."""
+        return html.image(self._figure(), repr(self))
+
+    def _repr_html_(self) -> str:
+        tables = [f"<p>{escape(name)}</p>{html.cells(table)}" for name, table in self.tables().items()]
+        return html.section(repr(self), self._picture(), *tables, f"<p>{escape(self._proof())}</p>")
+
+    def __repr__(self) -> str:
+        title, words = self._heading()
+        name = f"{short(title, TITLE)!r}: " if title else ""
+        text = f"{type(self).__name__.removeprefix('Lazy')}({name}{words})"
+        return text if len(text) <= LINE else text[: LINE - 4].rpartition(", ")[0] + ", …)"
