@@ -18,13 +18,13 @@ import circuitsim
 from circuitsim import examples
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table
-from circuitsim.time_domain import StepCircuit, fourier, settling_energy, steady_state_periodic, transient
+from circuitsim.time_domain import StepCircuit, fourier, settling_energy, steady_state, transient
 from circuitsim.training import History
 
 
 @cache
 def deck(name: str) -> Any:
-    return circuitsim.read_deck(examples.path(name))
+    return circuitsim.load(examples.path(name))
 
 
 def smoothed() -> Any:
@@ -52,7 +52,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "transient": smoothed,
     "implicit": lambda: transient(circuitsim.load(examples.path("half-wave-smoothed")), 0.02, method="implicit"),
-    "periodic": lambda: steady_state_periodic(circuitsim.load(examples.path("rectifier-bridge-smoothed")), {}),
+    "periodic": lambda: steady_state(circuitsim.load(examples.path("rectifier-bridge-smoothed")), {}),
     "fourier": lambda: fourier(smoothed(), "v(out)", 50.0),
     "ac": lambda: circuitsim.ac(circuitsim.load(examples.path("lowpass-butterworth")), [1e3, 1e4, 1e5], {"V1": 1.0}),
     "poles": lambda: circuitsim.poles(circuitsim.load(examples.path("lowpass-butterworth"))),

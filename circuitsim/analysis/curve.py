@@ -75,7 +75,7 @@ class Curve(Result):
 
     def tables(self) -> dict[str, Table]:
         """``points``: voltage, status, current; ``breakpoints``: voltage, current, and the slopes below and above."""
-        bends = Table.of("v i below above", self.breakpoints or (), ("V", "A", "S", "S"))
+        bends = Table.of("v, i, below, above", self.breakpoints or (), ("V", "A", "S", "S"))
         return self.points.tables() | {"breakpoints": bends}
 
     def to_dict(self) -> dict[str, Any]:

@@ -140,8 +140,8 @@ class IrDrop(Result):
         nodes = [names[k] for k in at.tolist()], self.net[at], self.point.voltages[at], self.drop[at]
         return {
             "nodes": Table(("node", "net", "voltage", "drop"), ("", "", "V", "V"), nodes, True),
-            "nets": Table.of(" ".join(Net._fields), self.nets, ("V", "", "", "A", "V", "", "V")),
-            "pads": Table.of("pad node net voltage current", self.pads, ("", "", "", "V", "A"), True),
+            "nets": Table.of(", ".join(Net._fields), self.nets, ("V", "", "", "A", "V", "", "V")),
+            "pads": Table.of("pad, node, net, voltage, current", self.pads, ("", "", "", "V", "A"), True),
         }
 
     def _figure(self) -> Figure:

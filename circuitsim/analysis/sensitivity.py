@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+HEADER = "output, name, value, unit, derivative, per_percent, below, above, kink"
+"""Columns of the table of derivatives."""
+
 EQUAL = 1e-9
 """Largest difference of the one-sided derivatives, of the larger, at which they count as one."""
 
@@ -151,10 +154,12 @@ class Sensitivity(Result):
             "certificate": self.point.certificate.to_dict(),
         }
 
-    def tables(self) -> dict[str, Table]:
-        """``derivatives`` of each output: name, value, unit, derivative, per_percent, below, above, kink."""
-        rows = [(name, *row, row.kink) for q, name in enumerate(self.outputs) for row in self.rows(q)]
-        return {"derivatives": Table.of(f"output {' '.join(Row._fields)} kink", rows)}
+    def tables(self, top: int | None = None) -> dict[str, Table]:
+        """``derivatives`` of each output (of those of largest effect, ``top``): name, value, unit, derivative,
+        per_percent, below, above, kink.
+        """
+        rows = [(name, *row, row.kink) for q, name in enumerate(self.outputs) for row in self.rows(q)[:top]]
+        return {"derivatives": Table.of(HEADER, rows)}
 
     def _figure(self) -> Figure:
         from circuitsim.plotting.bars import plot_sensitivity

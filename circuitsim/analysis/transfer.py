@@ -98,7 +98,7 @@ class Transfer(Result):
     def tables(self) -> dict[str, Table]:
         """``transfer``: gain, input resistance and output resistance with value, unit, below, above."""
         rows = [(name, number.value, unit, *number) for name, number, unit in self.numbers]
-        return {"transfer": Table.of("quantity value unit below above", rows, named=True)}
+        return {"transfer": Table.of("quantity, value, unit, below, above", rows, named=True)}
 
     def _figure(self) -> Figure:
         from circuitsim.analysis.probes import UNITS, Reader

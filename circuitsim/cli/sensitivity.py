@@ -102,22 +102,16 @@ def _text(found: Sensitivity | None, transfers: list[Transfer], top: int | None)
 
 
 def _csv(found: Sensitivity | None, transfers: list[Transfer], top: int | None) -> str:
-    from circuitsim.formats.columns import Cell, csv
+    from circuitsim.analysis.sensitivity import HEADER
+    from circuitsim.formats.columns import csv
 
-    header = ["output", "name", "value", "unit", "derivative", "per_percent", "below", "above", "kink"]
-    rows: list[list[Cell]] = []
-    for q, name in enumerate(() if found is None else found.outputs):
-        assert found is not None
-        rows += [
-            [name, r.name, r.value, r.unit, r.derivative, r.per_percent, r.below, r.above, r.kink]
-            for r in found.rows(q)[:top]
-        ]
-    for t in transfers:
-        rows += [
-            [f"{t.output} / {t.source}", name, n.value, "", None, None, n.below, n.above, n.kink]
-            for name, n, _ in t.numbers
-        ]
-    return csv(header, rows)
+    rows = [*found.tables(top)["derivatives"].rows()] if found else []
+    rows += [
+        (f"{t.output} / {t.source}", name, n.value, "", None, None, n.below, n.above, n.kink)
+        for t in transfers
+        for name, n, _ in t.numbers
+    ]
+    return csv(HEADER.split(", "), rows)
 
 
 def _transfer_table(t: Transfer) -> list[str]:

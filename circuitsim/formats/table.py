@@ -38,14 +38,14 @@ class Table(NamedTuple):
         Parameters
         ----------
         header : str
-            Names of the columns, with blanks between.
+            Names of the columns, with ``", "`` between.
         rows : iterable of sequence
         units : sequence of str
             Of each column; none by default.
         named : bool
             See `Table`.
         """
-        names = tuple(header.split())
+        names = tuple(header.split(", "))
         cells = tuple(map(list, zip(*rows))) or tuple([] for _ in names)
         return cls(names, tuple(units) or ("",) * len(names), cells, named)
 

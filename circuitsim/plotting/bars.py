@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, gridded, legend, measured, new_figure, plain, title
+from circuitsim.plotting.figure import INK, gridded, legend, measured, new_figure, plain, stacked, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,17 +24,13 @@ COLOUR, LIMIT = "#3b6ea5", "#b4413c"
 def plot_sensitivity(found: Any) -> Figure:
     """One panel an output: its change for 1 % of each number, the largest first."""
     outputs = found.outputs[:PANELS]
-    counts = [min(len(found.names), BARS) for _ in outputs]
-    figure = new_figure(7.5, 0.9 + sum(0.9 + 0.24 * count for count in counts))
-    for q, output in enumerate(outputs):
-        axes = figure.add_subplot(len(outputs), 1, q + 1)
+    heights = [1.2 + 0.24 * min(len(found.names), BARS)] * len(outputs)
+    figure, panels = stacked(found.point.circuit.title, 7.5, heights)
+    for q, (output, axes) in enumerate(zip(outputs, panels)):
         rows = [row for row in found.rows(q) if not row.kink]
         label = f"change of {output} for 1 %"
         bars(axes, [(row.name, row.per_percent) for row in rows], label)
         measured(axes.xaxis, label, found.units[q])
-        if q == 0:
-            title(axes, found.point.circuit.title)
-    figure.tight_layout()
     return figure
 
 
@@ -58,9 +54,8 @@ def plot_montecarlo(found: Any) -> Figure:
 def plot_worst_case(found: Any) -> Figure:
     """One row a quantity: its values within the tolerances, the proven bounds, the nominal value and the limits."""
     ranges = found.ranges[:BARS]
-    figure = new_figure(8.0, 0.7 + 0.75 * len(ranges))
-    for row, one in enumerate(ranges):
-        axes = figure.add_subplot(len(ranges), 1, row + 1)
+    figure, panels = stacked(found.title, 8.0, [0.4 + 0.75] + [0.75] * (len(ranges) - 1))
+    for one, axes in zip(ranges, panels):
         limits = [
             x
             for spec, _ in found.specifications
@@ -68,8 +63,6 @@ def plot_worst_case(found: Any) -> Figure:
             for x in (spec.low, spec.high)
         ]
         _range(axes, one, limits)
-        if row == 0:
-            title(axes, found.title)
     named = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels())}
     figure.axes[0].legend(
         named.values(), named, fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4
@@ -77,7 +70,6 @@ def plot_worst_case(found: Any) -> Figure:
     if len(found.ranges) > len(ranges):
         left = len(found.ranges) - len(ranges)
         figure.text(0.99, 0.005, f"and {left} more quantities", fontsize=7, ha="right", color=INK)
-    figure.tight_layout()
     return figure
 
 
@@ -87,11 +79,9 @@ def plot_design(found: Any) -> Figure:
         (name, 100.0 * (value / target - 1.0)) for name, (value, target) in found.outputs.items() if target != 0.0
     ]
     ranges = [(name, value, *found.bounds[name]) for name, value in found.values.items()][:BARS]
-    figure = new_figure(7.0, 1.8 + 0.28 * (len(errors[:BARS]) + len(ranges)))
-    heights = [1 + len(errors[:BARS]), 1 + len(ranges)]
-    above, below = figure.subplots(2, 1, height_ratios=heights)
+    heights = [0.9 + 0.28 * len(rows) for rows in (errors[:BARS], ranges)]
+    figure, (above, below) = stacked(found.point.circuit.title, 7.0, heights)
     bars(above, [(name, round(error, 7)) for name, error in errors], "difference from the target, %")
-    title(above, found.point.circuit.title)
     for row, (_, value, low, high) in enumerate(ranges):
         below.hlines(row, low, high, color=COLOUR, linewidth=1.2, label="bounds" if row == 0 else None)
         below.plot([value], [row], "o", color=LIMIT, markersize=5, label="value" if row == 0 else None)
@@ -103,7 +93,6 @@ def plot_design(found: Any) -> Figure:
     below.set_xlabel("value, Ω, V or A", color=INK)
     below.tick_params(labelsize=8, colors=INK)
     below.legend(fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
-    figure.tight_layout()
     return figure
 
 
@@ -117,12 +106,9 @@ def plot_worst_drops(name: str, rows: Sequence[tuple[str, float]]) -> Figure:
     rows : sequence of (str, float)
         Nodes and drops, V, the largest first.
     """
-    figure = new_figure(7.0, 1.4 + 0.24 * len(rows))
-    axes = figure.add_subplot(1, 1, 1)
+    figure, (axes,) = stacked(name, 7.0, [1.4 + 0.24 * len(rows)])
     bars(axes, rows, "drop")
     measured(axes.xaxis, "drop", "V")
-    title(axes, name)
-    figure.tight_layout()
     return figure
 
 
@@ -135,17 +121,15 @@ def plot_samples(name: str, columns: Sequence[tuple[str, str, np.ndarray]]) -> F
     columns : sequence of (str, str, array)
         Name, unit and values of each quantity.
     """
-    figure = new_figure(7.5, 0.8 + 2.2 * len(columns))
-    for axes, (label, unit, values) in zip(figure.subplots(len(columns), 1, sharex=True), columns):
+    figure, panels = stacked(name, 7.5, [2.6] * len(columns), True)
+    for axes, (label, unit, values) in zip(panels, columns):
         axes.bar(range(len(values)), values, color=COLOUR)
         axes.axhline(values.mean(), color=LIMIT, linewidth=1.0, linestyle="--", label="mean")
         measured(axes.yaxis, label, unit)
         gridded(axes, "y")
     axes.set_xlabel("sample", color=INK)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    legend(figure.axes[0])
-    title(figure.axes[0], name)
-    figure.tight_layout()
+    legend(panels[0])
     return figure
 
 

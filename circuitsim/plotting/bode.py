@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, ROUNDING, gridded, legend, measured, new_figure, plain, title, widen
+from circuitsim.plotting.figure import INK, ROUNDING, gridded, legend, measured, plain, stacked, widen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def plot_bode(name: str, table: Table) -> Figure:
     """Two panels of the columns that `circuitsim.small_signal.frequency.response_table` makes."""
-    figure = new_figure(8.0, 6.0)
-    magnitude, phase = figure.subplots(2, 1, sharex=True)
+    figure, (magnitude, phase) = stacked(name, 8.0, [3.0, 3.0], True)
     frequency = np.asarray(table.columns[0])
     for k in range(1, len(table.header), 3):
         decibels, drawn = np.asarray(table.columns[k + 1]), np.isfinite(table.columns[k + 1])
@@ -37,8 +36,6 @@ def plot_bode(name: str, table: Table) -> Figure:
     for axes in (magnitude, phase):
         axes.grid(True, which="both", linewidth=0.4, alpha=0.6)
     legend(magnitude)
-    title(magnitude, name)
-    figure.tight_layout()
     return figure
 
 
@@ -51,17 +48,15 @@ def plot_harmonics(name: str, table: Table) -> Figure:
     table : Table
         As `circuitsim.time_domain.fourier.fourier_table` makes it; its first row is the mean.
     """
-    figure = new_figure(8.0, 5.0)
+    figure, panels = stacked(name, 8.0, [2.5, 2.5], True)
     _, _, frequency, amplitude, phase, _ = (np.asarray(column)[1:] for column in table.columns)
-    for axes, values, label in zip(figure.subplots(2, 1, sharex=True), (amplitude, phase), ("amplitude", "phase, °")):
+    for axes, values, label in zip(panels, (amplitude, phase), ("amplitude", "phase, °")):
         axes.vlines(frequency, 0.0, values, linewidth=2.0, color="tab:blue")
         axes.plot(frequency, values, "o", markersize=4, color="tab:blue")
         axes.axhline(0.0, color=INK, linewidth=0.8)
         gridded(axes)
         measured(axes.yaxis, label, "")
     measured(axes.xaxis, "frequency", "Hz")
-    title(figure.axes[0], name)
-    figure.tight_layout()
     return figure
 
 
@@ -75,8 +70,7 @@ def plot_poles(name: str, poles: np.ndarray) -> Figure:
     poles : (k,) complex array
         rad/s.
     """
-    figure = new_figure(6.0, 5.0)
-    axes = figure.add_subplot(1, 1, 1)
+    figure, (axes,) = stacked(name, 6.0, [5.0])
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.plot(poles.real, poles.imag, "x", color="tab:red", markersize=8, markeredgewidth=1.8)
@@ -87,8 +81,6 @@ def plot_poles(name: str, poles: np.ndarray) -> Figure:
     measured(axes.xaxis, "real part, 1/s", "")
     measured(axes.yaxis, "imaginary part, 1/s", "")
     gridded(axes)
-    title(axes, name)
-    figure.tight_layout()
     return figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, title
+from circuitsim.plotting.figure import FAINT, INK, new_figure, plain, stacked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,8 +28,7 @@ def plot_matrix(name: str, matrix: np.ndarray, inputs: Sequence[str], outputs: S
     inputs, outputs : sequence of str
     """
     rows, columns = matrix.shape
-    figure = new_figure(min(9.0, 2.8 + 0.4 * columns), min(7.0, 1.8 + 0.4 * rows))
-    axes = figure.add_subplot(1, 1, 1)
+    figure, (axes,) = stacked(name, min(9.0, 2.8 + 0.4 * columns), [min(7.0, 2.4 + 0.4 * rows)])
     most = float(np.abs(matrix).max()) or 1.0
     image = axes.imshow(matrix, aspect="auto", interpolation="nearest", cmap="RdBu_r", vmin=-most, vmax=most)
     figure.colorbar(image, ax=axes, label="output per input")
@@ -39,8 +38,6 @@ def plot_matrix(name: str, matrix: np.ndarray, inputs: Sequence[str], outputs: S
             axis.set_ticklabels([plain(own) for own in names], fontsize=7)
     axes.tick_params(axis="x", rotation=90 if columns > 6 else 0)
     axes.set(xlabel="input", ylabel="output")
-    title(axes, name)
-    figure.tight_layout()
     return figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, gridded, legend, measured, new_figure, plain, title
+from circuitsim.plotting.figure import FAINT, INK, gridded, legend, measured, plain, stacked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,8 +22,7 @@ def plot_curve(found: Any) -> Figure:
     known = np.isfinite(i)
     v, i = v[known], i[known]
     order = np.lexsort((i, v))
-    figure = new_figure(6.4, 4.4)
-    axes = figure.add_subplot(1, 1, 1)
+    figure, (axes,) = stacked(found.points.title, 6.4, [4.4])
     axes.axhline(0.0, color=FAINT, linewidth=0.8)
     axes.axvline(0.0, color=FAINT, linewidth=0.8)
     axes.plot(v[order], i[order], color="tab:blue", linewidth=1.5)
@@ -38,8 +37,6 @@ def plot_curve(found: Any) -> Figure:
     measured(axes.xaxis, label, "V")
     measured(axes.yaxis, "current", "A")
     gridded(axes)
-    title(axes, found.points.title)
-    figure.tight_layout()
     return figure
 
 
@@ -64,8 +61,7 @@ def plot_slopes(
         Lines of the legend.
     """
     (label, x, unit), (other, y, own) = source, output
-    figure = new_figure(6.4, 4.4)
-    axes = figure.add_subplot(1, 1, 1)
+    figure, (axes,) = stacked(name, 6.4, [4.4])
     step = 0.1 * abs(x) or 1.0
     ends = x + step * np.array([-1.0, 0.0, 1.0])
     axes.plot(ends, [y - step * slopes[0], y, y + step * slopes[1]], color="tab:blue", linewidth=1.5)
@@ -76,6 +72,4 @@ def plot_slopes(
     measured(axes.yaxis, other, own)
     gridded(axes)
     legend(axes)
-    title(axes, name)
-    figure.tight_layout()
     return figure

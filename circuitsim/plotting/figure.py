@@ -6,8 +6,8 @@ import io
 import math
 import os
 import textwrap
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -117,6 +117,27 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(min(width, LARGEST), min(height, LARGEST)), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
+
+
+def stacked(heading: str, width: float, heights: Sequence[float], sharex: bool = False) -> tuple[Figure, list[Any]]:
+    """A figure of panels one below the other.
+
+    Parameters
+    ----------
+    heading : str
+        Title above the first.
+    width : float
+        Inches.
+    heights : sequence of float
+        Of each panel, inches.
+    sharex : bool
+        Whether the panels have one horizontal axis.
+    """
+    figure = new_figure(width, sum(heights))
+    figure.set_layout_engine("tight")
+    axes = figure.subplots(len(heights), 1, sharex=sharex, squeeze=False, height_ratios=heights)[:, 0]
+    title(axes[0], heading)
+    return figure, list(axes)
 
 
 def rendered(figure: Figure, form: str) -> bytes:

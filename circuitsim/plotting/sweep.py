@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, gridded, legend, measured, new_figure, plain, title
+from circuitsim.plotting.figure import INK, gridded, legend, measured, plain, stacked
 from circuitsim.plotting.panels import panels_of
 from circuitsim.units import format_quantity
 
@@ -26,17 +26,13 @@ def plot_sweep(sweep: Any) -> Figure:
     sweep : Sweep
     """
     panels = panels_of((name, sweep.units[name]) for name in sweep.columns)
-    figure = new_figure(7.5, 1.0 + 3.2 * len(panels))
-    for k, panel in enumerate(panels):
-        axes = figure.add_subplot(len(panels), 1, k + 1)
+    figure, stack = stacked(sweep.title, 7.5, [3.5] * len(panels))
+    for axes, panel in zip(stack, panels):
         _panel(axes, sweep, panel.columns)
         measured(axes.yaxis, panel.name, panel.unit)
-        if k == 0:
-            title(axes, sweep.title)
     fast = next(iter(sweep.axes))
-    for axes in figure.axes:
-        measured(axes.xaxis, fast if axes is figure.axes[-1] else "", sweep.units[fast])
-    figure.tight_layout()
+    for axes in stack:
+        measured(axes.xaxis, fast if axes is stack[-1] else "", sweep.units[fast])
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, legend, measured, new_figure, plain, title
+from circuitsim.plotting.figure import FAINT, INK, legend, measured, plain, stacked
 from circuitsim.plotting.panels import panels_of
 
 if TYPE_CHECKING:
@@ -37,16 +37,14 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
     waves = dict(zip(table.header, table.columns))
     panels = panels_of(list(zip(table.header, table.units))[1:])
     strips = conduction[:STRIPS]
-    heights = [3.0] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
-    figure = new_figure(8.0, 1.0 + sum(heights))
-    axes = np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights}))
+    heights = [3.4] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
+    figure, axes = stacked(heading, 8.0, heights, True)
     for own, panel in zip(axes, panels):
         for name in panel.columns:
             own.plot(time, waves[name], linewidth=1.3, label=plain(name))
         measured(own.yaxis, panel.name, panel.unit)
         own.grid(True, linewidth=0.4, alpha=0.6)
         legend(own)
-    title(axes[0], heading)
     if strips:
         for row, (_, spans) in enumerate(strips):
             for begin, end in spans:
@@ -56,5 +54,4 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
         axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
         axes[-1].grid(True, axis="x", linewidth=0.4, alpha=0.6)
     measured(axes[-1].xaxis, "time", "s")
-    figure.tight_layout()
     return figure

@@ -235,16 +235,15 @@ def _number(word: str, circuit: Circuit, names: Mapping[str, float]) -> float | 
 
 def fourier_table(found: Sequence[FourierSeries]) -> Table:
     """One row a harmonic of each quantity; that of number 0 is the mean."""
-    columns: tuple[list[float | str], ...] = [], [], [], [], [], []
+    rows: list[tuple[Any, ...]] = []
     for own in found:
         first, count = float(own.amplitude[0]), own.amplitude.size
-        rows = [(0, own.mean, 90.0), *zip(range(1, count + 1), own.amplitude.tolist(), own.phase.tolist())]
-        for k, amplitude, phase in rows:
+        harmonics = [(0, own.mean, 90.0), *zip(range(1, count + 1), own.amplitude.tolist(), own.phase.tolist())]
+        for k, amplitude, phase in harmonics:
             share = amplitude / first if first else math.nan
-            for column, cell in zip(columns, (own.quantity, k, k * own.frequency, amplitude, phase, share)):
-                column.append(cell)
-    header = "quantity", "harmonic", "frequency", "amplitude", "phase", "of the first"
-    return Table(header, ("", "", "Hz", "", "°", ""), columns)
+            rows.append((own.quantity, k, k * own.frequency, amplitude, phase, share))
+    header = "quantity, harmonic, frequency, amplitude, phase, of the first"
+    return Table.of(header, rows, ("", "", "Hz", "", "°", ""))
 
 
 __all__ = ["FourierRequest", "FourierSeries", "check_request", "fourier", "fourier_table", "parse_request", "series"]

@@ -68,8 +68,7 @@ def measure_all(result: TransientResult, texts: Sequence[str], names: Mapping[st
 
 def measurements_table(found: Mapping[str, float | None]) -> Table:
     """Measurements by name; ``failed`` where an event does not happen."""
-    values = ["failed" if value is None else value for value in found.values()]
-    return Table(("name", "value"), ("", ""), (list(found), values))
+    return Table.of("name, value", [(name, "failed" if value is None else value) for name, value in found.items()])
 
 
 _WORD = re.compile(r"(?:[^\s{}'\"]|\{[^{}]*\}|'[^']*'|\"[^\"]*\")+")

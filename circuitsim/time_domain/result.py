@@ -526,14 +526,5 @@ def of_probe(result: TransientResult, probe: Probe, voltage: np.ndarray, current
 
 def events_table(result: TransientResult) -> Table:
     """Changes of diodes: ``+`` for those that conduct from then on, ``-`` for those that block."""
-    events = result.events
-    return Table(
-        ("time", "error", "changed", "energy_lost"),
-        ("s", "s", "", "J"),
-        (
-            [event.time for event in events],
-            [float(event.error) for event in events],
-            [" ".join(event.changed) for event in events],
-            [event.energy_lost for event in events],
-        ),
-    )
+    rows = [(e.time, float(e.error), " ".join(e.changed), e.energy_lost) for e in result.events]
+    return Table.of("time, error, changed, energy_lost", rows, ("s", "s", "", "J"))

@@ -258,7 +258,7 @@ def _measured(job: Job, runs: Sequence[Run], varied: np.ndarray, shape: tuple[in
 
 def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
     """The events of all runs."""
-    empty = Table(("time", "error", "changed", "energy_lost"), ("s", "s", "", "J"), ([], [], [], []))
+    empty = Table.of("time, error, changed, energy_lost", (), ("s", "s", "", "J"))
     tables = [empty if run.events is None else run.events for run in runs]
     many = [len(table.columns[0]) for table in tables]
     axes = [[value for value, n in zip(values.tolist(), many) for _ in range(n)] for values in varied]

@@ -77,8 +77,8 @@ class Design(Result):
         values = [(name, value, *self.bounds[name]) for name, value in self.values.items()]
         outputs = [(name, *pair) for name, pair in self.outputs.items()]
         return {
-            "values": Table.of("element value low high", values, named=True),
-            "outputs": Table.of("quantity value target", outputs, named=True),
+            "values": Table.of("element, value, low, high", values, named=True),
+            "outputs": Table.of("quantity, value, target", outputs, named=True),
         }
 
     def _figure(self) -> Figure:

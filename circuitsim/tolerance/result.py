@@ -182,9 +182,9 @@ class MonteCarlo(Result):
         shares = [(q.name, *share) for q in self.quantities for share in q.contributions]
         met = [(str(one), *share) for one, share in self.specifications]
         return {
-            "quantities": Table.of(" ".join(rows[0]), [[*row.values()] for row in rows], named=True),
-            "contributions": Table.of("quantity variable share", shares),
-            "yield": Table.of("specification low value high", met, named=True),
+            "quantities": Table.of(", ".join(rows[0]), [[*row.values()] for row in rows], named=True),
+            "contributions": Table.of("quantity, variable, share", shares),
+            "yield": Table.of("specification, low, value, high", met, named=True),
         }
 
     def _figure(self) -> Figure:

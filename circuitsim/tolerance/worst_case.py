@@ -151,10 +151,10 @@ class WorstCase(Result):
             for r in self.ranges
         ]
         corners = [(r.name, name, value, r.most.at[name]) for r in self.ranges for name, value in r.least.at.items()]
-        header = "quantity unit nominal least most least_bound most_bound exact method"
+        header = "quantity, unit, nominal, least, most, least_bound, most_bound, exact, method"
         return {
             "quantities": Table.of(header, rows, named=True),
-            "corners": Table.of("quantity name least most", corners),
+            "corners": Table.of("quantity, name, least, most", corners),
         }
 
     def _figure(self) -> Figure:
