@@ -18,7 +18,7 @@ import circuitsim
 from circuitsim import examples
 from circuitsim.errors import UsageError
 from circuitsim.formats.table import Table
-from circuitsim.time_domain import StepCircuit, fourier, settling_energy, steady_state, transient
+from circuitsim.time_domain import StepCircuit, fourier, settling_energy, steady_state, transient, transient_sweep
 from circuitsim.training import History
 
 
@@ -52,6 +52,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "transient": smoothed,
     "implicit": lambda: transient(circuitsim.load(examples.path("half-wave-smoothed")), 0.02, method="implicit"),
+    "runs": lambda: transient_sweep(deck("half-wave-smoothed"), {"R1": [1e3, 2e3]}, "v(out)"),
     "periodic": lambda: steady_state(circuitsim.load(examples.path("rectifier-bridge-smoothed")), {}),
     "fourier": lambda: fourier(smoothed(), "v(out)", 50.0),
     "ac": lambda: circuitsim.ac(circuitsim.load(examples.path("lowpass-butterworth")), [1e3, 1e4, 1e5], {"V1": 1.0}),

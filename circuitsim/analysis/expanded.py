@@ -281,7 +281,7 @@ def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tol
     """
     parts = _parts(circuit, expansion, point, tolerance)
     result = parts.point(circuit, point.certificate, point.solver)
-    result.regions, result.elementary, result.device_parts = parts.regions, point, expansion.parts
+    result.regions, result.elementary, result._device_parts = parts.regions, point, expansion.parts
     result.uniqueness = point.uniqueness
     if point.other is not None:
         result.other = collapsed(circuit, expansion, point.other, tolerance)

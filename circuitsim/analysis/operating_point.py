@@ -70,8 +70,6 @@ class OperatingPoint(Result):
         are tangents there.
     junctions : mapping of int to float
         Voltage of the junction of each smooth device, V, by element.
-    device_parts : mapping of int to sequence of int
-        Of each device, by element: the elementary elements it consists of.
     transformed : OperatingPoint or None
         With amplifiers: that of the circuit without them, in other coordinates.
     uniqueness : Uniqueness or None
@@ -86,7 +84,7 @@ class OperatingPoint(Result):
     regions: Mapping[int, Region] = MappingProxyType({})
     elementary: OperatingPoint | None = None
     junctions: Mapping[int, float] = MappingProxyType({})
-    device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
+    _device_parts: Mapping[int, Sequence[int]] = MappingProxyType({})
     transformed: OperatingPoint | None = None
     uniqueness: Uniqueness | None = None
     other: OperatingPoint | None = None
@@ -137,7 +135,7 @@ class OperatingPoint(Result):
             return diode_margins(self.circuit.arrays(), self.voltages, self.currents, self.drops)
         inner = self.elementary.margin
         margin = inner[: len(self.circuit)].copy()
-        for k, places in self.device_parts.items():
+        for k, places in self._device_parts.items():
             margin[k] = np.fmin.reduce(inner[list(places)], initial=np.nan)
         return margin
 
@@ -314,12 +312,11 @@ class OperatingPoint(Result):
     def _figure(self) -> Figure:
         return self.draw().figure()
 
-    def _repr_html_(self) -> str:
-        found = self.to_dict()
-        title = f"{self.circuit.title or 'Operating point'}: {self.status.value}"
-        laws = html.certificate(found["certificate"], "uniqueness" not in found)
-        tables = (html.nodes(found, html.SHOWN), html.branches(found, html.SHOWN))
-        return html.section(title, self.draw().inline(), *tables, laws)
+    def _picture(self) -> str:
+        return self.draw().inline()
+
+    def _certificate(self) -> str:
+        return html.certificate(self.certificate.to_dict(), self.uniqueness is None)
 
     def _heading(self) -> tuple[str, str]:
         circuit, shown = self.circuit, self._shown_nodes()

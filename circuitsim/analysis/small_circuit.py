@@ -200,21 +200,21 @@ class LazyOperatingPoint(OperatingPoint):
     status = Status.SOLVED
 
     def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None) -> None:
-        self._solver, self.out = solver, out
+        self._solver, self._out = solver, out
         if drops is not None:
             self.drops = drops + 0.0
 
     @Deferred
     def circuit(self) -> Circuit:
-        return self._solver.circuit.with_column(self.out[: self._solver.value.size])
+        return self._solver.circuit.with_column(self._out[: self._solver.value.size])
 
     @Deferred
     def voltages(self) -> np.ndarray:
-        return self.out[self._solver.voltages]
+        return self._out[self._solver.voltages]
 
     @Deferred
     def currents(self) -> np.ndarray:
-        return self.out[self._solver.currents]
+        return self._out[self._solver.currents]
 
     @Deferred
     def intervals(self) -> dict[str, tuple[float | None, float | None]]:
@@ -223,12 +223,12 @@ class LazyOperatingPoint(OperatingPoint):
     @Deferred
     def drops(self) -> np.ndarray:
         """Branch voltages, V (m,): R i of resistors, which potentials may be too coarse to resolve."""
-        arrays, value = self._solver.circuit.arrays(), self.out[: self._solver.value.size]
+        arrays, value = self._solver.circuit.arrays(), self._out[: self._solver.value.size]
         reach = np.abs(self.voltages[arrays.first])
         drop = self.voltages[arrays.first] - self.voltages[arrays.second]
         drop = np.where(arrays.kind == RESISTOR, value * self.currents, drop)
         drop = np.where(arrays.kind == VOLTAGE, value, drop) + 0.0
-        conducting, size = self._solver.conducting(self.out), np.abs(drop)
+        conducting, size = self._solver.conducting(self._out), np.abs(drop)
         blocks = arrays.kind == DIODE
         blocks[conducting] = False
         coarse = np.flatnonzero(
@@ -241,7 +241,7 @@ class LazyOperatingPoint(OperatingPoint):
     @Deferred
     def unique(self) -> np.ndarray:
         unique = np.ones(self._solver.value.size, dtype=bool)
-        diodes, carry = self._solver.loops(self.out)
+        diodes, carry = self._solver.loops(self._out)
         if diodes.size:
             arrays = self._solver.circuit.arrays()
             unique[diodes] = unchangeable(arrays.n_nodes, arrays.first[diodes], arrays.second[diodes], carry)
@@ -250,11 +250,11 @@ class LazyOperatingPoint(OperatingPoint):
 
     @Deferred
     def certificate(self) -> Certificate:
-        return Certificate.of(self.out[self._solver.measured].tolist(), self._solver.tolerance)
+        return Certificate.of(self._out[self._solver.measured].tolist(), self._solver.tolerance)
 
     @Deferred
     def solver(self) -> dict[str, object]:
-        return self._solver.info(self.out)
+        return self._solver.info(self._out)
 
     @Deferred
     def warnings(self) -> tuple[Problem, ...]:

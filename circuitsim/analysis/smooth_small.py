@@ -148,12 +148,12 @@ class SmoothPoint(OperatingPoint):
 
     def __init__(self, circuit: Circuit, expansion: Expansion, smooth: Smooth, solved: Solved) -> None:
         self._named, self.solved, self._smooth = circuit, solved, smooth
-        self.elementary, self.device_parts, self.intervals = solved.point, expansion.parts, {}
+        self.elementary, self._device_parts, self.intervals = solved.point, expansion.parts, {}
 
     @Deferred
     def circuit(self) -> Circuit:
         own = self._named.arrays().value
-        value = self.solved.point.out[: own.size]
+        value = self.solved.point._out[: own.size]
         return self._named.with_column(np.where(own == own, value, own))
 
     @Deferred
@@ -172,7 +172,7 @@ class SmoothPoint(OperatingPoint):
     @Deferred
     def unique(self) -> np.ndarray:
         unique = self.solved.point.unique[: len(self._named)].copy()
-        parts = np.array([list(self.device_parts[k]) for k in self._smooth.elements.tolist()])
+        parts = np.array([list(self._device_parts[k]) for k in self._smooth.elements.tolist()])
         unique[self._smooth.elements] = self.solved.point.unique[parts].all(axis=1)
         unique.setflags(write=False)
         return unique
@@ -211,7 +211,7 @@ class SmoothPoint(OperatingPoint):
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("circuit", "voltages", "currents", "intervals", "unique", "certificate", "solver", "warnings", "drops")
-        more = ("regions", "junctions", "elementary", "device_parts")
+        more = ("regions", "junctions", "elementary", "_device_parts")
         state = {name: getattr(self, name) for name in more}
         return OperatingPoint, tuple(getattr(self, name) for name in names), state
 

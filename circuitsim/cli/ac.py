@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         found,
         args,
         table,
-        found.certified(),
+        found.checks(),
         figure,
         raw=lambda: swept(title, phasor_columns(found, probes, over), "AC Analysis"),  # type: ignore[arg-type]
     )

@@ -115,7 +115,7 @@ def show(
     spectra = [own for request in harmonics for own in series(found, request, names)]
     shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
     shown = fourier_table(spectra) if args.fourier else shown
-    proof = found.certified() | dict(more)
+    proof = found.checks() | dict(more)
     if values:
         proof["measurements"] = values
     if spectra:

@@ -8,7 +8,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.formats import columns
-from circuitsim.formats.columns import quantity
 from circuitsim.formats.operating_point import laws
 
 if TYPE_CHECKING:
@@ -39,8 +38,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def cells(found: Table, most: int = SHOWN) -> str:
-    """The first rows of a table, numbers with the units of their columns."""
+def cells(found: Table, most: int | None = None) -> str:
+    """A table of at most ``most`` rows, numbers with the units of their columns."""
     return table(found.header, columns.cells(found.rows(), found.units), most)
 
 
@@ -76,29 +75,3 @@ def certificate(found: Mapping[str, Any], energy: bool = True) -> str:
     how = f"within {worst:.1e} of its own scale" if worst else "exactly"
     line = f"{verdict}: every law holds {how} (allowed: {found['tolerance']:.0e} of its own scale)."
     return f"<p>{line}</p>" + table(["law", "largest error", "of its local scale"], laws(found, energy))
-
-
-def nodes(point: Mapping[str, Any], most: int | None = None) -> str:
-    """Potentials of an operating point (`OperatingPoint.to_dict`)."""
-    intervals = point["intervals"]
-    rows = [
-        [name, quantity(volts, "V"), "no: any value of an interval" if name in intervals else "yes"]
-        for name, volts in point["nodes"].items()
-    ]
-    return table(["node", "potential", "unique"], rows, most)
-
-
-def branches(point: Mapping[str, Any], most: int | None = None) -> str:
-    """Elements of an operating point (`OperatingPoint.to_dict`)."""
-    rows = [
-        [
-            name,
-            quantity(b["voltage"], "V"),
-            quantity(b["current"], "A"),
-            quantity(b["power"], "W"),
-            b.get("state", "") + (" (kink)" if b.get("kink") else ""),
-            "yes" if b["unique"] else "no: least norm",
-        ]
-        for name, b in point["branches"].items()
-    ]
-    return table(["element", "voltage", "current", "power", "state", "current unique"], rows, most)

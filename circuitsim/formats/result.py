@@ -101,13 +101,17 @@ class Result:
             write(figure, path)
         return figure
 
+    def _certificate(self) -> str:
+        """The certificate as HTML."""
+        return f"<p>{escape(self._proof())}</p>"
+
     def _picture(self) -> str:
         """The figure as HTML."""
         return html.image(self._figure(), repr(self))
 
     def _repr_html_(self) -> str:
-        tables = [f"<p>{escape(name)}</p>{html.cells(table)}" for name, table in self.tables().items()]
-        return html.section(repr(self), self._picture(), *tables, f"<p>{escape(self._proof())}</p>")
+        tables = [f"<p>{escape(name)}</p>{html.cells(table, html.SHOWN)}" for name, table in self.tables().items()]
+        return html.section(repr(self), self._picture(), *tables, self._certificate())
 
     def __repr__(self) -> str:
         title, words = self._heading()

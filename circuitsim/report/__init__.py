@@ -73,7 +73,6 @@ def page(title: str, parts: Iterable[str], problems: Iterable[Problem] = ()) -> 
 
 def operating_point(point: OperatingPoint) -> str:
     """Drawing, tables and certificate."""
-    found = point.to_dict()
     absorbed = sum(max(0.0, power) for power in point.powers.tolist())
     circuit = point.circuit
     head = (
@@ -87,11 +86,8 @@ def operating_point(point: OperatingPoint) -> str:
             head,
             drawing(point),
             "<h2>Certificate</h2>",
-            html.certificate(found["certificate"], "uniqueness" not in found),
-            "<h2>Elements</h2>",
-            _long(html.branches(found)),
-            "<h2>Nodes</h2>",
-            _long(html.nodes(found)),
+            html.certificate(point.certificate.to_dict(), point.uniqueness is None),
+            *(f"<h2>{name.capitalize()}</h2>{_long(html.cells(table))}" for name, table in point.tables().items()),
         ]
     )
 

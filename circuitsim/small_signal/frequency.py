@@ -127,9 +127,9 @@ class AcResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The responses as plain values, with the largest errors: the JSON object of ``circuitsim ac``."""
-        return super().to_dict() | self.certified()
+        return super().to_dict() | self.checks()
 
-    def certified(self) -> dict[str, Any]:
+    def checks(self) -> dict[str, Any]:
         """The largest residual and error as plain values."""
         return {"worst_residual": float(self.residuals.max()), "worst_error": float(self.errors.max())}
 

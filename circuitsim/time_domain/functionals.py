@@ -91,7 +91,7 @@ def check(result: TransientResult, functional: Functional) -> None:
     later = result.segment_starts()[1:]
     if isinstance(functional, EventValue) and functional.time not in later:
         raise UsageError(f"{functional}: no event and no corner is at this time; see the events of the run")
-    if isinstance(functional, EventTime) and not result.moves_at(functional.time):
+    if isinstance(functional, EventTime) and not result._moves_at(functional.time):
         raise UsageError(f"{functional}: no diode or switch changes then by itself; see the events of the run")
 
 

@@ -90,8 +90,8 @@ class StepsAgain:
         if own.fresh and time <= begin:
             return self.first(n)[-1][1]
         moving, companion, near = self.run.moving(own.conduction.switches), self.run.companion, self.near(n)
-        if self.result.beside(n, time):
-            short = self.result.short(n, time)
+        if self.result._beside(n, time):
+            short = self.result._short(n, time)
             return self._kept(n, euler_step(companion, moving, own.time + short, own.x, short, near))
         beginning = begin, own.x, own.slope, near
         return self._kept(n, third_order_step(companion, moving, beginning, time - begin, time))

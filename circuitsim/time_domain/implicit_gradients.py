@@ -72,7 +72,7 @@ class ImplicitSweep:
 
         for f, own in enumerate(self.functionals):
             if isinstance(own, Value):
-                at(self.result.stretch_at(own.time), own.time).values.append(f)
+                at(self.result._stretch_at(own.time), own.time).values.append(f)
             if not isinstance(own, Integral) or own.begin == own.end:
                 continue
             first = min(max(int(np.searchsorted(self.times, own.begin, side="right")) - 1, 0), last)

@@ -78,7 +78,7 @@ def implicit_run(
         run = make(accuracy / FINER**k)
         result = _run(run, times, initial, held, tolerance, BALANCE * accuracy, progress)
         if result is not None:
-            result.finer = partial(implicit_run, make, TENTH * accuracy, times, initial, held, tolerance)
+            result._finer = partial(implicit_run, make, TENTH * accuracy, times, initial, held, tolerance)
             result.asked = accuracy
             return result
         found = run.ledger.certificate(tolerance, BALANCE * accuracy)
@@ -175,7 +175,7 @@ class ImplicitResult(TransientResult):
     method = "implicit"
     points = 4
     certificate: ImplicitCertificate  # type: ignore[assignment]
-    finer: Callable[[Callable[[float, float], bool | None] | None], ImplicitResult] | None = None
+    _finer: Callable[[Callable[[float, float], bool | None] | None], ImplicitResult] | None = None
     asked: float
 
     def __init__(
@@ -189,7 +189,7 @@ class ImplicitResult(TransientResult):
         self.circuit, self.times, self.stop = run.circuit, times, float(times[-1])
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
         self.accuracy, self.steps = run.accuracy, len(run.stretches)
-        self.run, self.begun, self.resolution, self._waves = run, begun, BALANCE * run.accuracy, waves
+        self.run, self.begun, self._resolution, self._waves = run, begun, BALANCE * run.accuracy, waves
         self._kept: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self._starts = np.array([stretch.time for stretch in run.stretches])
 
@@ -214,7 +214,7 @@ class ImplicitResult(TransientResult):
             None without capacitors and inductors, beyond 50 nodes or 100,000 steps, and where the second run ends by an
             error.
         """
-        own, finer, states = self.run.companion, self.finer, self.run.companion.storing
+        own, finer, states = self.run.companion, self._finer, self.run.companion.storing
         if finer is None or not states.size or len(self.circuit.node_names) > NODES or self.steps > STEPS:
             return None
         try:
@@ -275,45 +275,45 @@ class ImplicitResult(TransientResult):
         voltage, current = np.zeros((2, times.size, len(self.circuit)))
         for k in np.argsort(times, kind="stable").tolist():
             time = float(times[k])
-            point = self.again.up_to(self.stretch_at(time), time).end
+            point = self.again.up_to(self._stretch_at(time), time).end
             voltage[k], current[k] = point.voltage, point.current
         voltage.setflags(write=False)
         current.setflags(write=False)
         return voltage, current
 
-    def stretch_at(self, time: float) -> int:
+    def _stretch_at(self, time: float) -> int:
         """The step that a time, s, is in; between two of which nothing changes the first."""
         place = max(int(np.searchsorted(self._starts, time, side="right")) - 1, 0)
         start = self.run.stretches[place]
         return place - 1 if time == start.time and not start.fresh and place > 0 else place
 
-    def beside(self, place: int, time: float) -> bool:
+    def _beside(self, place: int, time: float) -> bool:
         """Whether a time is so near the beginning of a step that the circuit is taken to be there.
 
         Parameters
         ----------
         place : int
-            The step, as `stretch_at` gives it.
+            The step, as `_stretch_at` gives it.
         time : float
             s.
         """
         start, instant = float(self._starts[place]), 2.0 * self.run.stretches[place].instant
         return time - start <= max(BESIDE * (self._ends(place) - start), instant)
 
-    def short(self, place: int, time: float) -> float:
+    def _short(self, place: int, time: float) -> float:
         """The length of the step there, s.
 
         Parameters
         ----------
         place : int
-            The step, as `stretch_at` gives it.
+            The step, as `_stretch_at` gives it.
         time : float
             s.
         """
         start = float(self._starts[place])
         return max(time - start, SHORT * (self._ends(place) - start))
 
-    def moves_at(self, time: float) -> bool:
+    def _moves_at(self, time: float) -> bool:
         """Whether an event that moves with the circuit's numbers is at a time, s."""
         return any(own.time == time and own.late > 0.0 for own in self.run.stretches)
 

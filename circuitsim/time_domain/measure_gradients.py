@@ -145,7 +145,7 @@ class _TermsReader(Reader):
         if abs(start - time) > NEAR * self.result.stop or abs(time - fixed[0]) <= NEAR * self.result.stop:
             return Value(str(signal.probe), time)
         after = float(signal.at(np.array([start]))[0])
-        return EventValue(str(signal.probe), start, abs(after - value) <= self.result.resolution * abs(value))
+        return EventValue(str(signal.probe), start, abs(after - value) <= self.result._resolution * abs(value))
 
     def find(self) -> float | None:
         """A value at a time or at a crossing."""
@@ -168,7 +168,7 @@ class _TermsReader(Reader):
         start = float(starts[int(np.abs(starts - time).argmin())])
         if abs(start - time) <= NEAR * self.result.stop and self._jumps(signal, start):
             # It crosses at once: at an event, or at a corner of a source, whose time is fixed.
-            if self.result.moves_at(start):
+            if self.result._moves_at(start):
                 self.add(1.0, EventTime(start))
         else:
             self.add(-1.0 / signal.slope(time), Value(str(signal.probe), time))
@@ -183,7 +183,7 @@ class _TermsReader(Reader):
         _, c = signal.pieces(float(starts[k - 1]), time)
         before = float(c[-1].sum())
         size = float(np.abs(c[-1]).sum()) + abs(signal.level)
-        return abs(float(signal.at(np.array([time]))[0]) - before) > self.result.resolution * size
+        return abs(float(signal.at(np.array([time]))[0]) - before) > self.result._resolution * size
 
     def delay(self) -> float | None:
         """From TRIG to TARG."""

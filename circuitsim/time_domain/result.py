@@ -264,7 +264,7 @@ class TransientResult(Result):
     method = "exact"
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
-    resolution = 1e-9
+    _resolution = 1e-9
     """Share of a signal's size up to which two values of interpolants are one."""
 
     def __init__(
@@ -322,7 +322,7 @@ class TransientResult(Result):
         """Times between which all waveforms are analytic and resolved by a polynomial (n,), s; 0 is the first."""
         return self._segments.start
 
-    def moves_at(self, time: float) -> bool:
+    def _moves_at(self, time: float) -> bool:
         """Whether an event that moves with the circuit's numbers is at a time, s."""
         seg = self.segments
         after = np.flatnonzero(seg.start == time)
@@ -397,9 +397,9 @@ class TransientResult(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """The waveforms as plain values, with certificate and energies: the JSON object of ``circuitsim tran``."""
-        return super().to_dict() | self.certified()
+        return super().to_dict() | self.checks()
 
-    def certified(self) -> dict[str, Any]:
+    def checks(self) -> dict[str, Any]:
         """Certificate and energies as plain values."""
         return {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.executors import executor_of, in_order
+from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.deck import DeckSetting, requested, setting
 from circuitsim.time_domain.measure import check_measurements, measure_all
@@ -22,6 +24,8 @@ from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from matplotlib.figure import Figure
+
     from circuitsim.netlist.deck import Deck
 
 MAX_RUNS = 100_000
@@ -30,7 +34,8 @@ MAX_VALUES = 50_000_000
 TIME = "time"
 
 
-class TransientSweep(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class TransientSweep(Result):
     """Waveforms of several runs.
 
     Attributes
@@ -47,6 +52,17 @@ class TransientSweep(NamedTuple):
     waves: Sweep
     measured: Sweep
     events: Table
+
+    def tables(self) -> dict[str, Table]:
+        """``waveforms``, ``measurements`` and ``events``."""
+        waves, measured = (sweep.tables()["points"] for sweep in (self.waves, self.measured))
+        return {"waveforms": waves, "measurements": measured, "events": self.events}
+
+    def _figure(self) -> Figure:
+        return self.waves.plot()
+
+    def _heading(self) -> tuple[str, str]:
+        return self.waves.title, f"{len(self.measured)} runs over {', '.join(self.measured.axes)}"
 
 
 class Job(NamedTuple):

@@ -44,12 +44,12 @@ say.faded = [...document.querySelectorAll(".path .element")].filter((part) => ge
 const part = document.querySelector('[data-name="D2"]');
 part.dispatchEvent(new FocusEvent("focus")); say.tab = part.tabIndex;
 say.focused = document.getElementById("said").textContent;
-const table = [...document.querySelectorAll("table")].find((one) => one.tHead.textContent.startsWith("elementvoltage"));
+const table = [...document.querySelectorAll("table")].find((one) => one.tHead.textContent.startsWith("elementkind"));
 const column = (k) => [...table.tBodies[0].rows].map((row) => row.cells[k].textContent);
-table.tHead.rows[0].cells[1].querySelector("button").click();
-say.rising = column(1); say.sort = table.tHead.rows[0].cells[1].getAttribute("aria-sort");
-table.tHead.rows[0].cells[1].querySelector("button").click();
-say.falling = column(1);
+table.tHead.rows[0].cells[5].querySelector("button").click();
+say.rising = column(5); say.sort = table.tHead.rows[0].cells[5].getAttribute("aria-sort");
+table.tHead.rows[0].cells[5].querySelector("button").click();
+say.falling = column(5);
 const before = getComputedStyle(document.body).backgroundColor;
 document.getElementById("theme").click();
 say.themes = [before, getComputedStyle(document.body).backgroundColor];
