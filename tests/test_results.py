@@ -134,6 +134,10 @@ def test_the_figure_shows_something_in_all_its_axes(result: Any, tmp_path: Path)
     figure = result.plot()
     assert isinstance(figure, Figure)
     assert figure.axes and all(count > 0 for count in drawn(figure))
+    figure.draw_without_rendering()
+    for axes in figure.axes:  # nothing is cut off
+        box, (width, height) = axes.get_tightbbox(), figure.bbox.size
+        assert -1 <= box.x0 < box.x1 <= width + 1 and -1 <= box.y0 < box.y1 <= height + 1
     for form, begin in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         again = result.plot(tmp_path / f"a.{form}")
         assert drawn(again) == drawn(figure)

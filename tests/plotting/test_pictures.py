@@ -142,7 +142,15 @@ def test_every_command_with_plot_is_looked_at(drawn, capsys: pytest.CaptureFixtu
             main([name, "--help"])
         if "--plot" in capsys.readouterr().out:
             found.add(name)
-    assert found == set(COMMAND_ROWS)
+    assert found == {"run", *COMMAND_ROWS}
+
+
+def test_run_draws_a_picture_for_each_analysis(drawn) -> None:
+    found = drawn("run own.cir --plot pictures")
+    assert found.code == 0
+    for figure, axes in zip(found.figures, (3, 2), strict=True):
+        check(figure, axes)
+    assert sorted(path.name for path in Path("pictures").iterdir()) == ["ac.png", "tran.png"]
 
 
 @pytest.mark.parametrize(
