@@ -56,6 +56,8 @@ PUBLIC = (
     "circuitsim.small_signal",
     "circuitsim.effective",
     "circuitsim.tolerance",
+    "circuitsim.formats.result",
+    "circuitsim.formats.table",
     "circuitsim.plotting",
     "circuitsim.report",
     "circuitsim.examples",

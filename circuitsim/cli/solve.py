@@ -13,8 +13,6 @@ from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError, UsageError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Analysis
@@ -101,14 +99,7 @@ def run(args: argparse.Namespace) -> int:
         from circuitsim.formats import drops
 
         found, top = ir_drop(point), 10 if args.top is None else args.top
-
-        def figure() -> Figure:
-            from circuitsim.plotting.ir_drop import plot_drops
-
-            return plot_drops(found)
-
-        csv = partial(drops.as_csv, found)
-        present(found, args, figure=figure, csv=csv, table=lambda: drops.as_table(found, top))
+        present(found, args, csv=partial(drops.as_csv, found), table=partial(drops.as_table, found, top))
     else:
         from circuitsim.formats import operating_point as forms
 

@@ -10,7 +10,7 @@ from circuitsim.analysis.probes import VALUE, Formula, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.fitting.fit import WaveformFit
 from circuitsim.fitting.targets import WaveTarget
-from circuitsim.plotting.figure import legend, measured, new_figure, plain, title
+from circuitsim.plotting.figure import gridded, legend, measured, plain, stacked
 from circuitsim.time_domain.result import columns
 from circuitsim.training.curves import save_figure
 
@@ -33,8 +33,8 @@ def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
     own = fit.targets[0]
     names = list(own.outputs) if isinstance(own, WaveTarget) else _measured(fit)
     runs = [fit.run(0, values, POINTS) for values in (first, fit.values())]
-    figure = new_figure(8.0, 1.0 + 2.4 * len(names[:PANELS]))
-    axes = np.atleast_1d(figure.subplots(max(len(names[:PANELS]), 1), 1, sharex=True))
+    heading = fit.timed.deck.operating_circuit.title
+    figure, axes = stacked(heading, 8.0, [2.7] * max(len(names[:PANELS]), 1), True)
     for panel, name in zip(axes, names):
         probes = parse_probes(name, runs[0].circuit)
         for run, label, style, colour in zip(runs, ("before", "after"), ("--", "-"), ("#8a919c", "#b5367a")):
@@ -42,11 +42,9 @@ def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
         if isinstance(own, WaveTarget):
             panel.plot(own.times, own.outputs[name], ".", color="#1f6f8b", markersize=4, label="target")
         measured(panel.yaxis, plain(name), probes[0].unit)
-        panel.grid(True, linewidth=0.4, alpha=0.6)
+        gridded(panel)
         legend(panel)
-    title(axes[0], fit.timed.deck.operating_circuit.title)
     measured(axes[-1].xaxis, "time", "s")
-    figure.tight_layout()
     return save_figure(figure, path)
 
 

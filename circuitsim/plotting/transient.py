@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, legend, measured, plain, stacked
+from circuitsim.plotting.figure import FAINT, INK, gridded, legend, measured, plain, stacked
 from circuitsim.plotting.panels import panels_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
         for name in panel.columns:
             own.plot(time, waves[name], linewidth=1.3, label=plain(name))
         measured(own.yaxis, panel.name, panel.unit)
-        own.grid(True, linewidth=0.4, alpha=0.6)
+        gridded(own)
         legend(own)
     if strips:
         for row, (_, spans) in enumerate(strips):
@@ -52,6 +52,6 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
         axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
         axes[-1].set_ylim(len(strips) - 0.5, -0.5)
         axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
-        axes[-1].grid(True, axis="x", linewidth=0.4, alpha=0.6)
+        gridded(axes[-1], "x")
     measured(axes[-1].xaxis, "time", "s")
     return figure
