@@ -11,6 +11,7 @@ from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.transfer import transfer_function
 from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
+from circuitsim.formats.result import Result
 from circuitsim.netlist.deck import (
     DcSweep,
     Deck,
@@ -36,7 +37,8 @@ class Results(dict[str, Any]):
         return "\n".join(f"{name}: {result!r}" for name, result in self.items())
 
     def _repr_html_(self) -> str:
-        return "".join(own() for result in self.values() if (own := getattr(result, "_repr_html_", None)) is not None)
+        found = [one for result in self.values() for one in (result if isinstance(result, list) else [result])]
+        return "".join(one._repr_html_() for one in found if isinstance(one, Result))
 
 
 def run(deck: Deck) -> Results:

@@ -172,10 +172,7 @@ def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Fo
         found = steady_state(
             deck, period=period, initial=initial, points=points, tolerance=args.tolerance, progress=line.update
         )
-    own = found.shooting
-    multipliers = [[float(value.real), float(value.imag)] for value in own.multipliers]
-    more = {"shooting": own._asdict() | {"multipliers": multipliers}}
-    show(args, deck, probes, found, args.measure, more, harmonics)
+    show(args, deck, probes, found, args.measure, {}, harmonics)
     return 0
 
 

@@ -19,7 +19,7 @@ SHOWN = 20
 """Rows of a table in a notebook."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None = None) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A ``<table>``; cells of numbers are aligned to the right, but for the first column, the names.
 
     Parameters
@@ -27,20 +27,18 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
     header : sequence of str
     rows : iterable of sequence of str
         Plain texts.
-    most : int, optional
-        Rows to show; a line below counts the rest.
     """
-    rows = list(rows)
-    shown = rows if most is None else rows[:most]
     head = "".join(f'<th style="text-align:left">{escape(cell)}</th>' for cell in header)
-    body = "".join(f"<tr><td>{escape(row[0])}</td>" + "".join(map(_cell, row[1:])) + "</tr>" for row in shown)
-    more = f"<p>… and {len(rows) - len(shown):,} more rows</p>" if len(rows) > len(shown) else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    body = "".join(f"<tr><td>{escape(row[0])}</td>" + "".join(map(_cell, row[1:])) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def cells(found: Table, most: int | None = None) -> str:
-    """A table of at most ``most`` rows, numbers with the units of their columns."""
-    return table(found.header, columns.cells(found.rows(), found.units), most)
+    """The first ``most`` rows of a table, numbers with the units of their columns; a line below counts the rest."""
+    shown = found._replace(columns=tuple(column[:most] for column in found.columns))
+    total, here = (max(map(len, own.columns), default=0) for own in (found, shown))
+    more = f"<p>… and {total - here:,} more rows</p>" if total > here else ""
+    return table(found.header, columns.cells(shown.rows(), shown.units)) + more
 
 
 def image(figure: Figure, words: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,11 @@ class PeriodicResult(TransientResult):
     def __init__(self, run: TransientResult, shooting: Shooting) -> None:
         self.__dict__.update(run.__dict__)
         self.shooting = shooting
+
+    def checks(self) -> dict[str, Any]:
+        """Certificate, energies and how the state was found as plain values."""
+        multipliers = [[float(value.real), float(value.imag)] for value in self.shooting.multipliers]
+        return super().checks() | {"shooting": self.shooting._asdict() | {"multipliers": multipliers}}
 
     def _heading(self) -> tuple[str, str]:
         title, words = super()._heading()

@@ -104,6 +104,10 @@ class Quantity(NamedTuple):
     edges: np.ndarray
 
 
+BASIC = Quantity._fields[1:8]
+"""Unit, nominal value and moments: what all forms of a quantity begin with."""
+
+
 class MonteCarlo(Result):
     """Statistics over random values.
 
@@ -231,17 +235,9 @@ def _quantity(
     )
 
 
-def numbers(q: Quantity) -> dict[str, float | str]:
+def numbers(q: Quantity) -> dict[str, Any]:
     """One row of a table."""
-    row: dict[str, float | str] = {
-        "unit": q.unit,
-        "nominal": q.nominal,
-        "mean": q.mean,
-        "mean_error": q.mean_error,
-        "deviation": q.deviation,
-        "least": q.least,
-        "most": q.most,
-    }
+    row: dict[str, Any] = dict(zip(BASIC, q[1:]))
     for probability, (low, value, high) in q.quantiles.items():
         word = f"q{100.0 * probability:g}"
         row |= {f"{word}_low": low, word: value, f"{word}_high": high}
@@ -254,13 +250,7 @@ def _ends(interval: Interval) -> dict[str, float | None]:
 
 def _plain(q: Quantity) -> dict[str, Any]:
     return {
-        "unit": q.unit,
-        "nominal": q.nominal,
-        "mean": q.mean,
-        "mean_error": q.mean_error,
-        "deviation": q.deviation,
-        "least": q.least,
-        "most": q.most,
+        **dict(zip(BASIC, q[1:])),
         "quantiles": {f"{p:g}": _ends(interval) for p, interval in q.quantiles.items()},
         "contributions": dict(q.contributions),
         "unexplained": q.unexplained,
