@@ -142,6 +142,7 @@ def test_the_figure_shows_something_in_all_its_axes(result: Any, tmp_path: Path)
         again = result.plot(tmp_path / f"a.{form}")
         assert drawn(again) == drawn(figure)
         assert (tmp_path / f"a.{form}").read_bytes().startswith(begin)
+    assert figure._repr_png_().startswith(b"\x89PNG")  # what a notebook shows, without pyplot
     with pytest.raises(UsageError, match=r"must end in \.png, \.svg or \.pdf"):
         result.plot(tmp_path / "a.gif")
 

@@ -112,9 +112,10 @@ def colours_of(potentials: np.ndarray) -> ScalarMappable:
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of that size in inches, within `LARGEST`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(min(width, LARGEST), min(height, LARGEST)), dpi=DPI, facecolor="white")
+    from circuitsim.plotting.shown import ShownFigure
+
+    figure = ShownFigure(figsize=(min(width, LARGEST), min(height, LARGEST)), dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circuitsim._files import atomic_write
+from circuitsim.plotting.figure import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,7 +83,6 @@ def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Seq
         Title of each panel → its columns; those that are missing or have no finite value are left out, and panels
         without any.
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     drawn = {
@@ -91,7 +91,8 @@ def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Seq
     }
     drawn = {title: names for title, names in drawn.items() if names}
     across, down = min(max(1, len(drawn)), ACROSS), max(1, math.ceil(len(drawn) / ACROSS))
-    figure = Figure(figsize=(4.5 * across, 3.4 * down), layout="constrained")
+    figure = new_figure(4.5 * across, 3.4 * down)
+    figure.set_layout_engine("constrained")
     updates = [row["updates"] for row in rows]
     for place, (title, names) in enumerate(drawn.items(), start=1):
         axes = figure.add_subplot(down, across, place)
