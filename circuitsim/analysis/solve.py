@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.columns import checked_value
+from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.source import circuit_of
@@ -25,7 +26,7 @@ from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.kernels import COMPILED, keep_memory
-from circuitsim.netlist.deck import warn_of_time
+from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
 from circuitsim.solvers import Exact, Solution, Solver, choose
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.analysis.switched import PreparedSwitched
-    from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.functional import FollowingSources
 
 SMALL = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
@@ -171,18 +170,6 @@ class Prepared:
         return _operating_point(self.resistances, structure, choose(self.solver), self.tolerance, why, on, guess)
 
 
-@overload
-def prepared(  # type: ignore[overload-overlap]
-    circuit: Deck, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched: ...
-
-
-@overload
-def prepared(
-    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
-) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded: ...
-
-
 def prepared(
     circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLERANCE
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
@@ -208,12 +195,10 @@ def prepared(
     UsageError
         A deck with a source by a formula of others that is not affine: it would not follow their values.
     """
-    following = getattr(circuit, "following", None)
-    if following is not None and following.formulas:
-        changing, following = cast("Deck", circuit).where_change(None)
-        return _ready(changing, following, solver, tolerance)
+    if isinstance(circuit, Deck):
+        return _ready(*circuit.where_change(None), solver, tolerance)
     dynamics = circuit_of(circuit).dynamics
-    if following is None and dynamics is not None:
+    if dynamics is not None:
         dynamics.check_changes(None)
     return as_read(circuit, solver, tolerance)
 
@@ -223,16 +208,24 @@ def as_read(
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
     """`prepared` for operating points at a deck's own values: sources by formulas of others are sources of known values
     there, and the circuit has its energy function."""
-    return _ready(circuit_of(source), getattr(source, "following", None), solver, tolerance)
+    circuit = circuit_of(source)
+    return _ready(circuit, circuit.dynamics, solver, tolerance)
 
 
 def _ready(
-    circuit: Circuit, following: FollowingSources | None, solver: str, tolerance: float
+    circuit: Circuit, following: Dynamics | None, solver: str, tolerance: float
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
     if following is not None and following.switches:
         from circuitsim.analysis.switched import prepared_switched
 
         return prepared_switched(circuit, following, solver, tolerance)
+    return prepared_as_it_is(circuit, solver, tolerance)
+
+
+def prepared_as_it_is(
+    circuit: Circuit, solver: str = "auto", tolerance: float = TOLERANCE
+) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
+    """`prepared`, with switches as resistors of the circuit's own values."""
     if not len(circuit):
         raise TopologyError("the circuit has no elements")
     if not 0.0 < tolerance < 1.0:

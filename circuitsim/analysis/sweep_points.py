@@ -56,7 +56,7 @@ class Job(NamedTuple):
     def follows_branch(self) -> bool:
         """Whether a row starts at the operating point of the row before: controlled sources or switches are there."""
         source = self.source
-        return bool(source.laws or (isinstance(source, Deck) and source.following.switches))
+        return bool(source.laws or (source.dynamics is not None and source.dynamics.switches))
 
 
 class Block(NamedTuple):
@@ -120,7 +120,9 @@ class Rows:
         if at is None or at.setting != setting:
             circuit, following = elaborated(job.source, [job.axes[k] for k in self._fixed], setting)
             names = following.names() if following is not None and self._formulas else {}
-            ready = prepared_switched(circuit, following, job.solver, job.tolerance)
+            ready = prepared_switched(
+                circuit, circuit.dynamics if following is None else following, job.solver, job.tolerance
+            )
             reader = Reader(job.probes, circuit, names)
             at = self._at = _Prepared(setting, following, ready, reader)
         return at

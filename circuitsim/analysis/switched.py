@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,17 +22,16 @@ from circuitsim.analysis.switching import (
 )
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import ConvergenceError, Problem
-from circuitsim.netlist.switches import HELD
+from circuitsim.netlist.deck import Deck
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.expanded import PreparedExpanded
     from circuitsim.analysis.solve import Prepared
-    from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.functional import FollowingSources
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,18 +140,15 @@ def _warnings(found: Operated, switching: Switching) -> list[Problem]:
 
 
 def prepared_switched(
-    circuit: Circuit, following: FollowingSources | None, solver: str, tolerance: float
+    circuit: Circuit, following: Dynamics | None, solver: str, tolerance: float
 ) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched:
     """A deck's circuit prepared, with its switches if there are any."""
-    from circuitsim.analysis.solve import prepared
+    from circuitsim.analysis.solve import prepared_as_it_is
 
     if following is None or not following.switches:
-        return prepared(circuit.carrying(None), solver, tolerance)
-    own = circuit.with_values({})
-    own.notes = tuple(note for note in circuit.notes if note.kind != HELD)
-    return PreparedSwitched(
-        own, prepared(own.carrying(None), solver, tolerance), switching_of(own, switches_of(own, following))
-    )
+        return prepared_as_it_is(circuit, solver, tolerance)
+    inner = prepared_as_it_is(circuit, solver, tolerance)
+    return PreparedSwitched(circuit, inner, switching_of(circuit, switches_of(circuit, following)))
 
 
 def circuit_at_operating_point(
@@ -171,12 +167,13 @@ def circuit_at_operating_point(
     UsageError
         Neither a circuit nor a deck; a source by a formula that is not affine and reads a changed one.
     """
-    circuit, deck = circuit_of(source), cast("Deck", source)
-    if getattr(source, "following", None) is None:
-        if circuit.dynamics is not None:
-            circuit.dynamics.check_changes(changed)
+    if isinstance(source, Deck):
+        return with_switches_set(*source.where_change(changed), tolerance)
+    circuit = circuit_of(source)
+    if circuit.dynamics is None:
         return circuit
-    return with_switches_set(*deck.where_change(changed), tolerance)
+    circuit.dynamics.check_changes(changed)
+    return with_switches_set(circuit.carrying(None), circuit.dynamics, tolerance)
 
 
 def at_frequencies(
@@ -190,13 +187,12 @@ def at_frequencies(
     UsageError
         A formula that is not linearised.
     """
-    own, dynamics = circuit_at_operating_point(circuit, changed=None), circuit.dynamics
-    if dynamics is None:
-        return own, couplings
-    return with_switches_set(own.carrying(None), dynamics), dynamics.coupled(couplings)
+    dynamics = circuit.dynamics
+    joined = couplings if dynamics is None else dynamics.coupled(couplings)
+    return circuit_at_operating_point(circuit, changed=None), joined
 
 
-def with_switches_set(circuit: Circuit, following: FollowingSources, tolerance: float = TOLERANCE) -> Circuit:
+def with_switches_set(circuit: Circuit, following: Dynamics, tolerance: float = TOLERANCE) -> Circuit:
     """The circuit with its switches as resistors in the states of its operating point."""
     if not following.switches:
         return circuit

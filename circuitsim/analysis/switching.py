@@ -14,7 +14,7 @@ from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.functional import FollowingSources
+    from circuitsim.circuit.dynamics import Dynamics
 
 TRIES = 50
 """Most sets of states to try, each from the controls of the one before."""
@@ -219,7 +219,7 @@ def fixed_controls(circuit: Circuit, switching: Switching) -> np.ndarray:
     return np.array([pair is not None and part[pair[0]] == part[pair[1]] for pair in ends], dtype=bool)
 
 
-def switches_of(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
+def switches_of(circuit: Circuit, following: Dynamics) -> dict[str, Switch]:
     """The switches of a deck's circuit, by name."""
     names, nodes, switches = circuit.names, circuit.node_names, {}
     for k, law in following.switches.items():

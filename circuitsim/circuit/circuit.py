@@ -308,7 +308,7 @@ class Circuit(ElementTable):
     def with_values(self, values: Mapping[str, float]) -> Circuit:
         """A copy of this circuit with other element values (Ω, V, A), by element name; the topology is shared.
 
-        ``D1.vfwd`` is the parameter ``vfwd`` of the device ``D1``.
+        ``D1.vfwd`` is the parameter ``vfwd`` of the device ``D1``. A switch that is given a value is a resistor then.
 
         Raises
         ------
@@ -320,7 +320,7 @@ class Circuit(ElementTable):
         if self.dynamics is not None:
             self.dynamics.check_changes(values)
         copy = self._sharing()
-        copy._value = self._value[:]
+        copy._value, given = self._value[:], list[int]()
         for name, value in values.items():
             found = self.device_parameter(name)
             if found is not None:
@@ -328,6 +328,9 @@ class Circuit(ElementTable):
                 continue
             k = self.element_index(name)
             copy._value[k] = checked_value(self._kind[k], name, value)
+            given.append(k)
+        if self.dynamics is not None:
+            copy.dynamics = self.dynamics.released(given)
         if self._arrays is not None:
             import numpy as np
 
@@ -393,6 +396,8 @@ class Circuit(ElementTable):
         copy, column = self._sharing(), arrays.value.copy()
         column[changed] = value[changed]
         column.flags.writeable = False
+        if self.dynamics is not None:
+            copy.dynamics = self.dynamics.released(changed.tolist())
         copy._value = array("d", column.tobytes())
         copy._arrays = arrays._replace(value=column)
         return copy

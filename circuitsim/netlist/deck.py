@@ -314,9 +314,7 @@ class Deck(Circuit):
     @property
     def circuit(self) -> Circuit:
         """The circuit alone, with its time functions, switches and couplings; it may grow."""
-        copy = self._sharing()
-        copy.notes = self._bare.notes
-        return copy
+        return self._sharing()
 
     def elaborate(self, parameters: Mapping[str, float] | None = None, temperature: float | None = None) -> Circuit:
         """The circuit with other values for some of the deck's parameters; the text is not read again.

@@ -7,6 +7,7 @@ import math
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import CURRENT
 from circuitsim.netlist import controlled_laws, switches
 from circuitsim.netlist.expression import Code, ExpressionError
@@ -43,7 +44,7 @@ class Followers:
         self.formulas: dict[int, Formula] = {}
         self.initials: dict[int, float] = {}
         self.phasors: dict[int, complex] = {}
-        self.switches: dict[int, switches.SwitchLaw] = {}
+        self.switches: dict[int, SwitchLaw] = {}
         self.couplings: dict[tuple[str, str], float] = {}
 
     def take(self, frame: Frame, k: int, position: int) -> None:

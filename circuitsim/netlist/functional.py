@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.branches import BranchEvaluator
@@ -22,9 +23,6 @@ from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.line_values import Curved, Line, LineEvaluator, slope_of
 from circuitsim.netlist.problems import HINTS
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.switches import SwitchLaw
 
 
 class Formula(NamedTuple):
@@ -38,7 +36,7 @@ class Formula(NamedTuple):
     factor: float = 1.0
 
 
-class FollowingSources:
+class FollowingSources(Dynamics):
     """The sources of one elaborated circuit whose values depend on time or on other sources.
 
     Parameters
@@ -54,14 +52,8 @@ class FollowingSources:
         The constants and the deck's parameters with the values that this circuit has, for expressions of columns.
     factors : dict of int to float
         Position → value of an element over the value on its card, where they differ (``m=``, temperature).
-    initials : dict of int to float, optional
-        Initial voltages of capacitors, V, and currents of inductors, A (``ic=``), by position.
-    phasors : dict of int to complex, optional
-        Amplitudes of sources, V and A (``AC``), by position.
-    switches : dict of int to SwitchLaw, optional
-        Resistors that are switches over time, by position.
-    couplings : dict of (str, str) to float, optional
-        Coupling factors of pairs of inductors.
+    initials, phasors, switches, couplings
+        See `Dynamics`.
     """
 
     def __init__(
@@ -77,9 +69,14 @@ class FollowingSources:
         switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
         couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
     ) -> None:
-        self.names, self.switches, self.couplings = names, switches, couplings
-        self.circuit, self.waves, self.formulas, self.constants = circuit, waves, formulas, constants
-        self.factors, self.initials, self.phasors = factors, initials, phasors
+        super().__init__(waves, initials, phasors, switches, couplings)
+        self.names, self.circuit, self.formulas, self.constants, self.factors = (
+            names,
+            circuit,
+            formulas,
+            constants,
+            factors,
+        )
         self.joining = frozenset((VOLTAGE, INDUCTOR))
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
@@ -123,16 +120,6 @@ class FollowingSources:
         names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
-
-    def acts(self) -> bool:
-        """Whether the circuit alone is not all: something acts over time or frequency, or follows by a formula."""
-        return bool(self.waves or self.formulas or self.phasors or self.switches or self.couplings)
-
-    def coupled(self, given: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
-        """The coupling factors of pairs of inductors, those given before those of the deck."""
-        pairs = {frozenset((a.lower(), b.lower())) for a, b in given}
-        own = {pair: k for pair, k in self.couplings.items() if frozenset(name.lower() for name in pair) not in pairs}
-        return {**own, **given}
 
     def check_changes(self, names: Collection[str] | None) -> None:
         """Refuse new values of elements that formulas read which have fixed values in the circuit, without theirs.

@@ -22,7 +22,6 @@ from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.reading import Reading
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.stepping import steps
-from circuitsim.netlist.switches import HELD
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.title import forgotten, with_title
 from circuitsim.netlist.tokens import CardError
@@ -234,10 +233,9 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     analyses = read(reader.requests)
     warnings, notes = reporter.finish()
     circuit.notes = (*warnings, *notes)
-    own = tuple(warning for warning in warnings if warning.kind != HELD)
     return Deck(
         circuit,
-        own,
+        warnings,
         notes,
         analyses,
         tuple(reader.directives),

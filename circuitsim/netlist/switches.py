@@ -5,8 +5,9 @@ In the circuit a switch is a resistor in the state that its card states; analyse
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.physical import SWITCH
@@ -22,31 +23,11 @@ if TYPE_CHECKING:
 FORMS = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
 LETTERS = frozenset(FORMS)
 STATES = {"on": 1.0, "off": 0.0}
-HELD = "switch"
-"""Kind of the warning of circuits without their deck."""
 GRADUAL = (
     "over time a switch with a negative hysteresis (%s) changes at once at its threshold; in LTspice its resistance "
     "changes gradually about it"
 )
 """Warning of such models."""
-
-
-class SwitchLaw(NamedTuple):
-    """A switch of an elaborated circuit.
-
-    Attributes
-    ----------
-    control : tuple of int, or str
-        Two nodes whose voltage controls, or the element whose current does.
-    numbers : dict of str to float
-        ``vt`` and ``vh`` (V or A), ``ron`` and ``roff`` (Ω).
-    closed : bool
-        State on the card.
-    """
-
-    control: tuple[int, int] | str
-    numbers: dict[str, float]
-    closed: bool
 
 
 def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
@@ -82,8 +63,6 @@ def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
     scope.specials[position] = Special(card, words[model].offset, None, 1.0, Details(letter.upper(), own, use))
     source = None if letter == "s" else words[2]
     scope.switches[position] = SwitchControl(card, tuple(ends[2:]), source, STATES[state] > 0.0)
-    message = "a circuit alone holds switches (%s) in the states of their cards; solve the deck itself"
-    reader.reporter.gather(HELD, message, card, name.offset, name.text)
 
 
 def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:

@@ -19,7 +19,7 @@ import numpy as np
 from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.solve import Prepared, prepared_as_it_is
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import Windings, windings_of
 from circuitsim.circuit.elements import (
@@ -103,7 +103,7 @@ class Companion:
         self._column = self.circuit.arrays().value.copy()
         self._length = 0.0
         self.size = np.zeros(self.storing.size)
-        self._prepared = _for_stages(prepared(self.circuit, tolerance=tolerance))
+        self._prepared = _for_stages(prepared_as_it_is(self.circuit, tolerance=tolerance))
         own = getattr(self._prepared, "inner", self._prepared)
         self.large = isinstance(own, LargeStages) and own.suits
         expansion = getattr(self._prepared, "expansion", None)

@@ -73,7 +73,7 @@ def test_choice_by_shape_values_and_paths_to_ground() -> None:
     assert method_name(make("erdos-renyi", 1000, 0)) == "sparse factors"
     for family in ("grid", "crossbar-1d1r", "selectors", "ladder"):
         assert method_name(make(family, 4000, 0)) != conjugate.NAME, family
-    alone = circuitsim.loads(circuitsim.dumps(random))
+    alone = circuitsim.loads(circuitsim.dumps(random)).circuit
     alone.diode("Dalone", "alone", "0")  # a node without a path of resistors to ground
     assert method_name(alone) == "sparse factors"
 

@@ -1,0 +1,83 @@
+"""What a circuit states beside the values of its elements: time functions, amplitudes, initial values, switches,
+couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+NONE: Mapping[int, Any] = MappingProxyType({})
+
+
+class SwitchLaw(NamedTuple):
+    """A resistor that is a switch.
+
+    Attributes
+    ----------
+    control : tuple of int, or str
+        Two nodes whose voltage controls, or the element whose current does.
+    numbers : dict of str to float
+        ``vt`` and ``vh`` (V or A), ``ron`` and ``roff`` (Ω).
+    closed : bool
+        Its state between both thresholds, where nothing came before.
+    """
+
+    control: tuple[int, int] | str
+    numbers: dict[str, float]
+    closed: bool
+
+
+class Dynamics:
+    """What analyses over time and frequency take beside a circuit's values, and operating points for switches.
+
+    Parameters
+    ----------
+    waves : dict of int to object, optional
+        Time functions of sources, by position: those of decks, or of `circuitsim.time_domain`.
+    initials : dict of int to float, optional
+        Initial voltages of capacitors, V, and currents of inductors, A, by position.
+    phasors : dict of int to complex, optional
+        Amplitudes of sources, V and A, by position.
+    switches : dict of int to SwitchLaw, optional
+        By position.
+    couplings : dict of (str, str) to float, optional
+        Coupling factors of pairs of inductors.
+    """
+
+    formulas: Mapping[int, Any] = NONE
+    """Sources that follow others, by position; a deck has them."""
+
+    def __init__(
+        self,
+        waves: Mapping[int, Any] = NONE,
+        initials: Mapping[int, float] = NONE,
+        phasors: Mapping[int, complex] = NONE,
+        switches: Mapping[int, SwitchLaw] = NONE,
+        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+    ) -> None:
+        self.waves, self.initials, self.phasors = dict(waves), dict(initials), dict(phasors)
+        self.switches, self.couplings = dict(switches), dict(couplings)
+
+    def acts(self) -> bool:
+        """Whether the circuit alone is not all: something acts over time or frequency, or follows by a formula."""
+        return bool(self.waves or self.formulas or self.phasors or self.switches or self.couplings)
+
+    def coupled(self, given: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+        """The coupling factors of pairs of inductors, those given before the circuit's own."""
+        pairs = {frozenset((a.lower(), b.lower())) for a, b in given}
+        own = {pair: k for pair, k in self.couplings.items() if frozenset(name.lower() for name in pair) not in pairs}
+        return {**own, **given}
+
+    def released(self, places: Iterable[int]) -> Self:
+        """The same with these switches as resistors."""
+        left = {k: law for k, law in self.switches.items() if k not in set(places)}
+        if len(left) == len(self.switches):
+            return self
+        found = copy(self)
+        found.switches = left
+        return found
+
+    def check_changes(self, names: Collection[str] | None) -> None:
+        """Refuse new values of elements that others follow; here none does."""
