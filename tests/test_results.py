@@ -191,3 +191,13 @@ def test_results_load_no_plotting_before_they_are_drawn() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_a_notebook_shows_the_first_rows_and_columns_of_a_large_table() -> None:
+    circuit = circuitsim.Circuit("wide")
+    for k in range(15):
+        circuit.voltage_source(f"V{k}", f"n{k}", "0", 1.0)
+    found = circuitsim.sweep(circuit, {"V0": np.linspace(0.0, 1.0, 50)})
+    words = Pictures(found._repr_html_()).words
+    columns = len(found.tables()["points"].header)
+    assert "… and 30 more rows" in words and f"… and {columns - 24} more columns" in words

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.formats import columns
 from circuitsim.formats.operating_point import laws
+from circuitsim.formats.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from circuitsim.formats.table import Table
-
-SHOWN = 20
-"""Rows of a table in a notebook."""
+SHOWN, WIDE = 20, 24
+"""Rows and columns of a table in a notebook."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -34,11 +33,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cells(found: Table, most: int | None = None) -> str:
-    """The first ``most`` rows of a table, numbers with the units of their columns; a line below counts the rest."""
-    shown = found._replace(columns=tuple(column[:most] for column in found.columns))
-    total, here = (max(map(len, own.columns), default=0) for own in (found, shown))
-    more = f"<p>… and {total - here:,} more rows</p>" if total > here else ""
-    return table(found.header, columns.cells(shown.rows(), shown.units)) + more
+    """A table, numbers with the units of their columns; with ``most``, its first rows and `WIDE` columns alone."""
+    wide = None if most is None else WIDE
+    shown = [column[:most] for column in found.columns[:wide]]
+    left = {
+        "rows": max(map(len, found.columns), default=0) - max(map(len, shown), default=0),
+        "columns": len(found.columns) - len(shown),
+    }
+    more = "".join(f"<p>… and {count:,} more {name}</p>" for name, count in left.items() if count)
+    rows = columns.cells(Table(found.header[:wide], found.units[:wide], tuple(shown)).rows(), found.units[:wide])
+    return table(found.header[:wide], rows) + more
 
 
 def image(figure: Figure, words: str) -> str:

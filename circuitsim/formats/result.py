@@ -101,6 +101,10 @@ class Result:
             write(figure, path)
         return figure
 
+    def _shown(self) -> dict[str, Table]:
+        """The tables of a notebook."""
+        return self.tables()
+
     def _certificate(self) -> str:
         """The certificate as HTML."""
         return f"<p>{escape(self._proof())}</p>"
@@ -110,7 +114,7 @@ class Result:
         return html.image(self._figure(), repr(self))
 
     def _repr_html_(self) -> str:
-        tables = [f"<p>{escape(name)}</p>{html.cells(table, html.SHOWN)}" for name, table in self.tables().items()]
+        tables = [f"<p>{escape(name)}</p>{html.cells(table, html.SHOWN)}" for name, table in self._shown().items()]
         return html.section(repr(self), self._picture(), *tables, self._certificate())
 
     def __repr__(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import cached_property
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -403,22 +404,26 @@ class TransientResult(Result):
         """Certificate and energies as plain values."""
         return {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
 
-    def _voltages(self) -> list[Probe]:
+    def _voltages(self) -> Iterator[Probe]:
         """The node voltages; a part without a path to ground has none."""
-        found = []
         for probe in all_probes(self.circuit):
             if probe.kind == "v":
                 with suppress(UsageError):
                     self.path(probe.first)
-                    found.append(probe)
-        return found
+                    yield probe
+
+    def _chosen(self, columns: str = "") -> Table:
+        """The waveforms of a picture, by default the first `CURVES` node voltages."""
+        probes = parse_probes(columns, self.circuit) if columns else [*islice(self._voltages(), CURVES)]
+        return waveform_table(self, probes)
+
+    def _shown(self) -> dict[str, Table]:
+        return {"waveforms": self._chosen(), "events": events_table(self)}
 
     def _figure(self, columns: str = "") -> Figure:
-        """Quantities over time, by default the first `CURVES` node voltages, and the states of diodes."""
         from circuitsim.plotting.transient import plot_waveforms
 
-        probes = parse_probes(columns, self.circuit) if columns else self._voltages()[:CURVES]
-        return plot_waveforms(self.circuit.title, waveform_table(self, probes), self.conduction())
+        return plot_waveforms(self.circuit.title, self._chosen(columns), self.conduction())
 
     def _heading(self) -> tuple[str, str]:
         first, last = self.times[[0, -1]].tolist()
