@@ -105,10 +105,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f"circuitsim.{name}")
     home = _HOMES.get(name)
     if home is None:
-        from circuitsim._moved import hint
+        from circuitsim._moved import missing
 
-        old = f"circuitsim.{name}"
-        raise AttributeError(hint(old) or f"module 'circuitsim' has no attribute {name!r}")
+        raise missing("circuitsim", name)
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

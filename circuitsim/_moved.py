@@ -22,6 +22,12 @@ MOVED = {
     "circuitsim warm-up --only": "leave it out: one run warms all kernels",
     "circuitsim.batched": "kept",
     "circuitsim.effective_matrix": "kept",
+    "circuitsim.elements.current_by_current": "use `Circuit.cccs`",
+    "circuitsim.elements.current_by_voltage": "use `Circuit.vccs`",
+    "circuitsim.elements.ideal_amplifier": "use `Circuit.opamp`",
+    "circuitsim.elements.ideal_transformer": "use `Circuit.transformer`",
+    "circuitsim.elements.voltage_by_current": "use `Circuit.ccvs`",
+    "circuitsim.elements.voltage_by_voltage": "use `Circuit.vcvs`",
     "circuitsim.ir_drop": "kept; also `circuitsim solve --drops`",
     "circuitsim.load": "kept: it gives the deck, which is a circuit and has the analyses of its file",
     "circuitsim.prepared": "kept",
@@ -42,3 +48,8 @@ def hint(old: str) -> str | None:
     'circuitsim forms was removed: see the table in docs/netlist.md'
     """
     return f"{old} was removed: {MOVED[old]}" if old in MOVED else None
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error of a module without such an attribute, with what to write now where it had it."""
+    return AttributeError(hint(f"{module}.{name}") or f"module {module!r} has no attribute {name!r}")

@@ -269,14 +269,12 @@ def junctions(m: int, share: float = DIODE_SHARE, seed: int = 0) -> Circuit:
 
 def chain(count: int) -> Circuit:
     """So many inverting amplifiers of finite gain in a row, with a rectifier and its load behind each."""
-    from circuitsim.controlled.elements import voltage_by_voltage
-
     circuit = Circuit(f"op-amp-stages, {3 * count + 1} unknowns")
     circuit.voltage_source("V0", "o0", "0", 1.0)
     for k in range(1, count + 1):
         circuit.resistor(f"RA{k}", f"o{k - 1}", f"n{k}", 1e3)
         circuit.resistor(f"RB{k}", f"n{k}", f"o{k}", 1e3 * (1.0 + 0.1 * (k % 3 - 1)))
-        voltage_by_voltage(circuit, f"E{k}", (f"o{k}", "0"), ("0", f"n{k}"), GAIN)
+        circuit.vcvs(f"E{k}", f"o{k}", "0", ("0", f"n{k}"), GAIN)
         circuit.diode(f"D{k}", f"o{k}", f"d{k}")
         circuit.resistor(f"RL{k}", f"d{k}", "0", 1e4)
     return circuit

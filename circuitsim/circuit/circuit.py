@@ -10,15 +10,34 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.circuit.columns import CircuitArrays, Element, check_values, checked_columns, checked_value
-from circuitsim.circuit.elements import BY_LETTER, ELEMENTS, device_code
-from circuitsim.circuit.laws import Law
+from circuitsim.circuit.columns import (
+    CircuitArrays,
+    Element,
+    check_values,
+    checked_columns,
+    checked_value,
+    spice_number,
+)
+from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
+from circuitsim.circuit.elements import (
+    BY_CURRENT_F,
+    BY_CURRENT_H,
+    BY_LETTER,
+    BY_VOLTAGE_E,
+    BY_VOLTAGE_G,
+    ELEMENTS,
+    NULLOR,
+    device_code,
+)
+from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
 from circuitsim.circuit.names import GROUND, Letters, NodeNames, NumberedNames
 from circuitsim.circuit.table import ElementTable
-from circuitsim.errors import TopologyError
+from circuitsim.errors import TopologyError, UsageError
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture
 from circuitsim.models import Device
+from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
 
 if TYPE_CHECKING:
     import networkx
@@ -47,7 +66,7 @@ class Circuit(ElementTable):
     Circuit('divider': 3 nodes, 3 elements: 2 R, 1 V)
     """
 
-    def resistor(self, name: str, first: str, second: str, resistance: float) -> None:
+    def resistor(self, name: str, first: str, second: str, resistance: float | str) -> None:
         """Add a resistor.
 
         Parameters
@@ -56,8 +75,8 @@ class Circuit(ElementTable):
             Unlike all other names, whatever their case.
         first, second : str
             Names of its nodes; its current counts from ``first`` through it to ``second``.
-        resistance : float
-            Ω, not negative; zero is an ideal short.
+        resistance : float or str
+            Ω, not negative; zero is an ideal short. As a SPICE number: ``"1k"``, ``"4.7MEG"``.
 
         Raises
         ------
@@ -66,8 +85,57 @@ class Circuit(ElementTable):
         """
         self.add("R", name, first, second, resistance)
 
-    def diode(self, name: str, anode: str, cathode: str) -> None:
-        """Add an ideal diode: no reverse current, no forward drop.
+    def capacitor(self, name: str, first: str, second: str, capacitance: float | str) -> None:
+        """Add a capacitor, open at the operating point.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes.
+        capacitance : float or str
+            F, positive.
+        """
+        self.add("C", name, first, second, capacitance)
+
+    def inductor(self, name: str, first: str, second: str, inductance: float | str) -> None:
+        """Add an inductor, a short at the operating point.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes; the first is the dotted one where it is coupled.
+        inductance : float or str
+            H, positive.
+        """
+        self.add("L", name, first, second, inductance)
+
+    def coupled(self, first: str, second: str, factor: float) -> None:
+        """Couple two inductors magnetically.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of inductors.
+        factor : float
+            M / √(L₁ L₂), −1 to 1.
+
+        Raises
+        ------
+        TopologyError
+            No such inductors; another factor.
+        """
+        pair = self.names[self.element_index(first)], self.names[self.element_index(second)]
+        if any(self[name].kind != "inductor" for name in pair) or pair[0] == pair[1] or not -1.0 <= factor <= 1.0:
+            rule = "a coupling is of two inductors, with a factor from -1 to 1"
+            raise TopologyError(f"{first}, {second}, {factor!r}: {rule}")
+        self._moving().couplings[pair] = float(factor)
+
+    def diode(self, name: str, anode: str, cathode: str, **parameters: float | str) -> None:
+        """Add a diode: ideal (no reverse current, no forward drop) unless parameters say more.
 
         Parameters
         ----------
@@ -75,15 +143,58 @@ class Circuit(ElementTable):
             Unlike all other names, whatever their case.
         anode, cathode : str
             Names of its nodes; its current flows from ``anode`` through it to ``cathode``.
+        **parameters : float or str
+            Those of a ``.model … D(…)`` card in lower case; the saturation current is ``is_``. With ``is_``, ``n``,
+            ``rs``, ``bv`` … it is a junction diode, with ``vfwd``, ``ron``, ``vrev`` … a piecewise-linear one.
 
         Raises
         ------
         TopologyError
-            A repeated name.
-        """
-        self.add("D", name, anode, cathode)
+            A repeated name; parameters that no diode has, or out of range.
 
-    def voltage_source(self, name: str, positive: str, negative: str, voltage: float) -> None:
+        Examples
+        --------
+        >>> from circuitsim import Circuit
+        >>> c = Circuit()
+        >>> c.diode("D1", "a", "0", is_="10f", n=1.8)
+        >>> c.diode("D2", "a", "0", vfwd=0.7, ron="20m")
+        """
+        if not parameters:
+            self.add("D", name, anode, cathode)
+            return
+        given = {key.lower().rstrip("_"): spice_number(name, key, value) for key, value in parameters.items()}
+        kind: type[Any] = JunctionDiode if "is" in given else PiecewiseLinearDiode
+        try:
+            device = kind(**given)
+        except (TypeError, ValueError) as error:
+            raise TopologyError(f"{name}: {error}") from None
+        self.device(name, anode, cathode, device)
+
+    def zener(self, name: str, anode: str, cathode: str, voltage: float | str, resistance: float | str = 0.0) -> None:
+        """Add an ideal diode that breaks down.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        anode, cathode : str
+            Names of its nodes.
+        voltage : float or str
+            Breakdown voltage, V, not negative.
+        resistance : float or str
+            In breakdown, Ω.
+        """
+        self.diode(name, anode, cathode, vfwd=0.0, ron=0.0, vrev=voltage, rrev=resistance)
+
+    def voltage_source(
+        self,
+        name: str,
+        positive: str,
+        negative: str,
+        voltage: float | str = 0.0,
+        waveform: object = None,
+        ac: complex | None = None,
+    ) -> None:
         """Add an ideal source that holds v(positive) − v(negative) = ``voltage``.
 
         Parameters
@@ -92,8 +203,12 @@ class Circuit(ElementTable):
             Unlike all other names, whatever their case.
         positive, negative : str
             Names of its nodes; its current counts from ``positive`` through it to ``negative``.
-        voltage : float
-            V; a source that delivers power has a negative current.
+        voltage : float or str
+            At the operating point, V; a source that delivers power has a negative current.
+        waveform : Waveform, optional
+            Its value over time: `circuitsim.time_domain.Sine`, `Pulse` …
+        ac : complex, optional
+            Its amplitude in AC analysis, V.
 
         Raises
         ------
@@ -101,8 +216,17 @@ class Circuit(ElementTable):
             A repeated name, or a value that is not finite.
         """
         self.add("V", name, positive, negative, voltage)
+        self._driven(waveform, ac)
 
-    def current_source(self, name: str, first: str, second: str, current: float) -> None:
+    def current_source(
+        self,
+        name: str,
+        first: str,
+        second: str,
+        current: float | str = 0.0,
+        waveform: object = None,
+        ac: complex | None = None,
+    ) -> None:
         """Add a source whose current flows from ``first`` through it to ``second``.
 
         Parameters
@@ -111,8 +235,10 @@ class Circuit(ElementTable):
             Unlike all other names, whatever their case.
         first, second : str
             Names of its nodes.
-        current : float
-            A.
+        current : float or str
+            At the operating point, A.
+        waveform, ac
+            As of `voltage_source`; A.
 
         Raises
         ------
@@ -120,8 +246,67 @@ class Circuit(ElementTable):
             A repeated name, or a value that is not finite.
         """
         self.add("I", name, first, second, current)
+        self._driven(waveform, ac)
 
-    def amplifier(self, name: str, left: str, right: str, gain: float) -> None:
+    def _driven(self, waveform: object, ac: complex | None) -> None:
+        """Give the last source its value over time and its amplitude."""
+        if waveform is not None:
+            self._moving().waves[len(self) - 1] = waveform
+        if ac is not None:
+            self._moving().phasors[len(self) - 1] = complex(ac)
+
+    def switch(
+        self,
+        name: str,
+        first: str,
+        second: str,
+        control: tuple[str, str] | str,
+        threshold: float | str,
+        hysteresis: float | str = 0.0,
+        on: float | str = 1.0,
+        off: float | str = 1e12,
+        closed: bool = False,
+    ) -> None:
+        """Add a switch: closed where its control is above the threshold.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Names of its nodes.
+        control : (str, str) or str
+            Two nodes whose voltage controls, or the voltage source whose current does.
+        threshold, hysteresis : float or str
+            V or A: it closes above threshold + hysteresis and opens below threshold − hysteresis.
+        on, off : float or str
+            Its resistances, Ω.
+        closed : bool
+            Its state between both thresholds, where nothing came before.
+
+        Raises
+        ------
+        TopologyError
+            A repeated name, values out of range, no such source.
+        """
+        words = {"vt": threshold, "vh": hysteresis, "ron": on, "roff": off}
+        numbers = {key: spice_number(name, key, value) for key, value in words.items()}
+        by: tuple[int, int] | str
+        if isinstance(control, str):
+            by = self.names[self.element_index(control)]
+        else:
+            by = self.node(control[0]), self.node(control[1])
+        self.add("R", name, first, second, numbers["ron" if closed else "roff"])
+        self._moving().switches[len(self) - 1] = SwitchLaw(by, numbers, closed)
+
+    def _moving(self) -> Dynamics:
+        """What the circuit states over time and frequency, its own."""
+        self._keep_to_itself()
+        if self.dynamics is None:
+            self.dynamics = Dynamics()
+        return self.dynamics
+
+    def amplifier(self, name: str, left: str, right: str, gain: float | str) -> None:
         """Add a bidirectional amplifier between two nodes and ground (Scellier 2024, App. D).
 
         v(right) = ``gain`` v(left), and the current out of ``right`` is ``gain`` times the current into ``left``.
@@ -132,7 +317,7 @@ class Circuit(ElementTable):
             Unlike all other names, whatever their case.
         left, right : str
             Names of its nodes.
-        gain : float
+        gain : float or str
             Positive.
 
         Raises
@@ -148,7 +333,7 @@ class Circuit(ElementTable):
         name: str,
         first: str,
         second: str,
-        value: float | None = None,
+        value: float | str | None = None,
         origin: tuple[str, int] | None = None,
     ) -> None:
         """Add an element of any kind by its letter in the element table.
@@ -161,7 +346,7 @@ class Circuit(ElementTable):
             Unlike all other names, whatever their case.
         first, second : str
             Names of its nodes; its current counts from ``first`` through it to ``second``.
-        value : float, optional
+        value : float or str, optional
             Ω, V, A, H, F, or the gain; None for a diode.
         origin : (str, int), optional
             File and line of its card, for messages.
@@ -196,8 +381,10 @@ class Circuit(ElementTable):
         self._append(device_code(device), name, first, second, math.nan, None)
         self._devices[len(self) - 1] = device
 
-    def controlled(self, code: int, name: str, first: str, second: str, law: Law, value: float | None = None) -> None:
-        """Add a controlled element; `circuitsim.controlled.elements` makes the laws of the usual ones.
+    def controlled(
+        self, code: int, name: str, first: str, second: str, law: Law, value: float | str | None = None
+    ) -> None:
+        """Add a controlled element of any law; `vcvs`, `vccs`, `cccs`, `ccvs` and `opamp` add the usual ones.
 
         Parameters
         ----------
@@ -209,7 +396,7 @@ class Circuit(ElementTable):
             Names of its output nodes; its current counts from ``first`` through it to ``second``.
         law : Law
             Its voltage or current as an affine function of voltages and currents elsewhere.
-        value : float, optional
+        value : float or str, optional
             The gain of the law: none, S or Ω; None for sources of expressions and nullors.
 
         Raises
@@ -219,6 +406,149 @@ class Circuit(ElementTable):
         """
         self._append(code, name, first, second, checked_value(code, name, value), None)
         self._laws[len(self) - 1] = law
+
+    def vcvs(self, name: str, first: str, second: str, control: tuple[str, str], gain: float | str) -> None:
+        """Add a voltage-controlled voltage source (E): v(first) − v(second) = ``gain`` × the controlling voltage.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : str
+            Output nodes, + first; its current counts from ``first`` through it to ``second``.
+        control : (str, str)
+            Nodes of the controlling voltage, + first.
+        gain : float or str
+            Without unit.
+        """
+        self._by_voltage(BY_VOLTAGE_E, name, first, second, control, gain, Quantity.VOLTAGE)
+
+    def vccs(self, name: str, first: str, second: str, control: tuple[str, str], transconductance: float | str) -> None:
+        """Add a voltage-controlled current source (G), whose current flows from ``first`` through it to ``second``.
+
+        Parameters
+        ----------
+        name, first, second, control
+            As of `vcvs`.
+        transconductance : float or str
+            S.
+        """
+        self._by_voltage(BY_VOLTAGE_G, name, first, second, control, transconductance, Quantity.CURRENT)
+
+    def cccs(self, name: str, first: str, second: str, control: str, gain: float | str) -> None:
+        """Add a current-controlled current source (F), whose current flows from ``first`` through it to ``second``.
+
+        Parameters
+        ----------
+        name, first, second
+            As of `vcvs`.
+        control : str
+            The element whose current controls; the circuit has it already.
+        gain : float or str
+            Without unit.
+        """
+        law = Law(Quantity.CURRENT, currents=(CurrentControl(1.0, self.element_index(control)),))
+        self.controlled(BY_CURRENT_F, name, first, second, law, gain)
+
+    def ccvs(self, name: str, first: str, second: str, control: str, transresistance: float | str) -> None:
+        """Add a current-controlled voltage source (H): v(first) − v(second) = ``transresistance`` × the current.
+
+        Parameters
+        ----------
+        name, first, second, control
+            As of `cccs`.
+        transresistance : float or str
+            Ω.
+        """
+        law = Law(Quantity.VOLTAGE, currents=(CurrentControl(1.0, self.element_index(control)),))
+        self.controlled(BY_CURRENT_H, name, first, second, law, transresistance)
+
+    def opamp(self, name: str, output: str, plus: str, minus: str, reference: str = "0") -> None:
+        """Add an ideal op-amp (nullor): v(plus) = v(minus), and its output carries what that needs.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        output, plus, minus : str
+            Names of its nodes.
+        reference : str
+            The node that its output current returns to.
+        """
+        inputs = VoltageControl(1.0, self.node(plus), self.node(minus))
+        self.controlled(NULLOR, name, output, reference, Law(Quantity.NEITHER, voltages=(inputs,)))
+
+    def transformer(self, name: str, first: tuple[str, str], second: tuple[str, str], ratio: float | str) -> None:
+        """Add v(second) = ``ratio`` v(first), i(first) = −``ratio`` i(second): an E and an F, called ``name``.2 and .1.
+
+        Parameters
+        ----------
+        name : str
+            Unlike all other names, whatever their case.
+        first, second : (str, str)
+            The two ports, + first.
+        ratio : float or str
+            Turns of the second port over those of the first.
+        """
+        self.vcvs(f"{name}.2", *second, first, ratio)
+        self.cccs(f"{name}.1", *first, f"{name}.2", -spice_number(name, "ratio", ratio))
+
+    def _by_voltage(
+        self, code: int, name: str, first: str, second: str, control: tuple[str, str], gain: float | str, of: Quantity
+    ) -> None:
+        law = Law(of, voltages=(VoltageControl(1.0, self.node(control[0]), self.node(control[1])),))
+        self.controlled(code, name, first, second, law, gain)
+
+    def subcircuit(self, name: str, circuit: Circuit, nodes: Mapping[str, str]) -> None:
+        """Add all elements of another circuit, called ``name``.R1 and so on.
+
+        Parameters
+        ----------
+        name : str
+            What names of its elements and inner nodes begin with.
+        circuit : Circuit
+            Its ground is this circuit's.
+        nodes : mapping of str to str
+            Its outer nodes, and the nodes of this circuit that they are; all others become ``name``.node.
+
+        Raises
+        ------
+        TopologyError
+            A node that the other circuit has not; repeated names.
+        UsageError
+            Formulas of a deck, which belong to its own sources.
+
+        Examples
+        --------
+        >>> from circuitsim import Circuit, solve
+        >>> half = Circuit()
+        >>> half.resistor("R1", "a", "b", "1k")
+        >>> half.resistor("R2", "b", "0", "1k")
+        >>> c = Circuit("a ladder")
+        >>> c.voltage_source("V1", "in", "0", 4)
+        >>> c.subcircuit("X1", half, {"a": "in", "b": "mid"})
+        >>> c.subcircuit("X2", half, {"a": "mid", "b": "out"})
+        >>> solve(c)["out"], "X2.R1" in c
+        (0.8, True)
+        """
+        joined = {circuit.node_index(inner): outer for inner, outer in nodes.items()}
+        place = [
+            GROUND if k == GROUND else self.node(joined.get(k, f"{name}.{own}"))
+            for k, own in enumerate(circuit.node_names)
+        ]
+        offset, moving = len(self), circuit.dynamics
+        if moving is not None and moving.formulas:
+            raise UsageError(f"{name}: sources that follow others by formulas belong to their own deck")
+        kind, first, second, values = circuit.columns()
+        for k, (own, value) in enumerate(zip(circuit.names, values)):
+            ends = self.node_names[place[first[k]]], self.node_names[place[second[k]]]
+            self._append(kind[k], f"{name}.{own}", *ends, value, circuit.origin(k))
+            if k in circuit.devices:
+                self._devices[offset + k] = circuit.devices[k]
+            if k in circuit.laws:
+                self._laws[offset + k] = circuit.laws[k].renumbered(place.__getitem__, lambda e: offset + e)
+        if moving is not None:
+            self._moving().take(moving, place, offset, name)
 
     @classmethod
     def from_arrays(

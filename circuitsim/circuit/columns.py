@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from circuitsim.circuit.elements import DIODE, ELEMENTS
 from circuitsim.errors import TopologyError
 from circuitsim.models import ELEMENTARY
+from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +56,23 @@ class Element(NamedTuple):
     value: float | None
 
 
-def checked_value(code: int, name: str, value: float | None) -> float:
+def spice_number(name: str, what: str, value: float | str) -> float:
+    """A number, or the value of a SPICE number: ``"4.7k"``.
+
+    Raises
+    ------
+    TopologyError
+        Text that is no number.
+    """
+    if not isinstance(value, str):
+        return float(value)
+    try:
+        return parse(value)
+    except NumberError as error:
+        raise TopologyError(f"{name}: {what}: {error}; write for instance 4.7k, 10MEG or 100n") from None
+
+
+def checked_value(code: int, name: str, value: float | str | None) -> float:
     """``value`` as a float in the range the element table allows; nan for an element without a value.
 
     Raises
@@ -65,12 +82,12 @@ def checked_value(code: int, name: str, value: float | None) -> float:
     """
     row = ELEMENTS[code]
     if not row.parameter:
-        if value is not None and not math.isnan(value):
+        if value is not None and value == value:  # nan: none
             raise TopologyError(f"{name}: {row.name} takes no value")
         return math.nan
     if value is None:
         raise TopologyError(f"{name}: {row.name} needs its {row.parameter}{' in ' * bool(row.unit)}{row.unit}")
-    number = float(value)
+    number = spice_number(name, row.parameter, value)
     if not math.isfinite(number):
         raise TopologyError(f"{name}: the {row.parameter} must be finite, not {number}")
     if number < row.minimum:

@@ -3,7 +3,7 @@ couplings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -78,6 +78,23 @@ class Dynamics:
         found = copy(self)
         found.switches = left
         return found
+
+    def copied(self) -> Self:
+        """A copy that may grow."""
+        found = copy(self)
+        for name in ("waves", "initials", "phasors", "switches", "couplings"):
+            setattr(found, name, dict(getattr(self, name)))
+        return found
+
+    def take(self, other: Dynamics, nodes: Sequence[int], offset: int, prefix: str) -> None:
+        """Take what a circuit states whose nodes become these and whose elements follow ``offset`` others."""
+        for name in ("waves", "initials", "phasors"):
+            getattr(self, name).update((offset + k, value) for k, value in getattr(other, name).items())
+        for k, law in other.switches.items():
+            by = law.control
+            control = f"{prefix}.{by}" if isinstance(by, str) else (nodes[by[0]], nodes[by[1]])
+            self.switches[offset + k] = law._replace(control=control)
+        self.couplings.update({(f"{prefix}.{a}", f"{prefix}.{b}"): k for (a, b), k in other.couplings.items()})
 
     def check_changes(self, names: Collection[str] | None) -> None:
         """Refuse new values of elements that others follow; here none does."""

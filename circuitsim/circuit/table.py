@@ -89,6 +89,7 @@ class ElementTable:
             self._names, self._node_names = list(self._names), list(self._node_names)
             self._index = self._node_index = None
             self._origins, self._devices, self._laws = dict(self._origins), dict(self._devices), dict(self._laws)
+            self.dynamics = None if self.dynamics is None else self.dynamics.copied()
             self._lent = False
         if self._viewed:
             self._kind, self._first, self._second = self._kind[:], self._first[:], self._second[:]

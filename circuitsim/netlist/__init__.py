@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from circuitsim._moved import missing
 from circuitsim.errors import DeckWarning, NetlistError, Problem
 from circuitsim.netlist.problems import NOTE_KINDS
 
@@ -194,7 +195,4 @@ def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = N
 
 
 def __getattr__(name: str) -> object:
-    from circuitsim._moved import hint
-
-    old = f"circuitsim.netlist.{name}"
-    raise AttributeError(hint(old) or f"module 'circuitsim.netlist' has no attribute {name!r}")
+    raise missing("circuitsim.netlist", name)

@@ -285,6 +285,18 @@ def timed_text(timed: Timed, roles: Roles | None = None) -> str:
 
 
 def of_circuit(circuit: Circuit) -> Timed | None:
-    """What the circuit of a deck brings along; None where that is nothing."""
-    dynamics = circuit.dynamics
-    return None if dynamics is None else Timed(None, circuit, {k: one.numbers for k, one in dynamics.switches.items()})
+    """What a circuit states beside values, and of a deck its analyses; None where that is nothing.
+
+    Raises
+    ------
+    UsageError
+        A waveform that no card states.
+    """
+    dynamics, deck = circuit.dynamics, circuit if isinstance(circuit, Deck) else None
+    if dynamics is None and (deck is None or not deck.analyses):
+        return None
+    switches = {} if dynamics is None else {k: one.numbers for k, one in dynamics.switches.items()}
+    for k, wave in {} if dynamics is None else dynamics.waves.items():
+        if not isinstance(wave, Waveform):
+            raise UsageError(f"{circuit.names[k]}: {type(wave).__name__} of Python is not written as a card")
+    return Timed(deck, circuit, switches)

@@ -169,7 +169,7 @@ def steady_grid(waves: Iterable[Card], stop: float) -> Grid:
     period in place of its step."""
     periods = [stop]
     for wave in waves:
-        numbers = wave.numbers
+        numbers = wave.numbers if isinstance(wave, Card) else ()
         if wave.name == "pulse" and len(numbers) > 6:
             periods.append(numbers[6])
         elif wave.name in ("sin", "am") and len(numbers) > 2 and numbers[2] != 0.0:
@@ -192,12 +192,15 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight:
     UsageError, NetlistError
         Formulas without a value at time 0.
     """
-    names, sources = circuit.names, following.over_time()
-    waves: dict[int, Waveform] = {k: from_card(names[k], wave, grid) for k, wave in following.waves.items()}
+    names = circuit.names
+    waves: dict[int, Waveform] = {
+        k: from_card(names[k], wave, grid) if isinstance(wave, Card) else wave for k, wave in following.waves.items()
+    }
     for k, wave in waves.items():
         if following.formulas:
             check_cycles(names[k], wave, grid.stop, MOST_LOOKS)
-    formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas}
+    sources = following.over_time() if isinstance(following, FollowingSources) else None
+    formulas = {k: FormulaOfTime(names[k], sources, k, grid, waves) for k in following.formulas} if sources else {}
     lines = {k: made for k, formula in formulas.items() if straight and (made := formula.straight()) is not None}
     return {names[k]: wave for k, wave in (waves | formulas | lines).items()}
 

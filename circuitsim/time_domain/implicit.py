@@ -31,8 +31,6 @@ SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
-SHORTER = 1.0 / 32.0
-"""Share of the length of a first step that is tried next: enough to tell errors, which fall with it, from jumps."""
 AT_ONCE, CLOSE = 60, 1e-8
 """Events in succession, each within this share of the run after the one before, that end it."""
 FLOOR = 1e-3
@@ -360,15 +358,20 @@ class Implicit:
     ) -> tuple[Step, Step, float]:
         """Both steps, and their length, s: so short that they miss no more than the accuracy, but where states jump
         however short they are."""
-        missed = math.inf
+        missed, found = math.inf, None
         while True:
             # With the sources as late as the states: else these move away from them, and diodes conduct or not by that.
-            jump = euler_step(self.companion, moving, time + instant, x, instant, near)
-            step = euler_step(self.companion, moving, time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
-            off = self._off(step._replace(error=step.error - jump.error))
+            try:
+                jump = euler_step(self.companion, moving, time + instant, x, instant, near)
+                step = euler_step(self.companion, moving, time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
+            except ConvergenceError:  # beside what jumps, sources that have just begun may be less than rounding
+                if found is None:
+                    raise
+                return found
+            found, off = (jump, step, instant), self._off(step._replace(error=step.error - jump.error))
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
-                return jump, step, instant
-            missed, instant = off, max(SHORTER * instant, ULPS * math.ulp(time))
+                return found
+            missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
 
     def _step(
         self, at: Point, now: Conduction, target: float, want: float

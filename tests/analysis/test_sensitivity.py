@@ -10,13 +10,6 @@ import pytest
 import circuitsim
 from circuitsim import Circuit
 from circuitsim.analysis.probes import Reader, parse_probes
-from circuitsim.controlled.elements import (
-    current_by_current,
-    current_by_voltage,
-    ideal_amplifier,
-    voltage_by_current,
-    voltage_by_voltage,
-)
 from circuitsim.errors import UsageError
 from circuitsim.models.junction_diode import BOLTZMANN, JunctionDiode
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
@@ -62,14 +55,14 @@ def controlled(seed: int) -> Circuit:
     """As `drawn` with weak controlled sources of all kinds and an amplifier with feedback, nearly always solvable."""
     rng, c = np.random.default_rng(seed), drawn(seed)
     c.resistor("RO1", "e", "1", 1e3)
-    voltage_by_voltage(c, "E1", ("e", "0"), ("1", "2"), rng.uniform(-0.5, 0.5))
-    current_by_voltage(c, "G1", ("2", "0"), ("1", "0"), rng.uniform(-1e-5, 1e-5))
-    current_by_current(c, "F1", ("2", "0"), "RV0", rng.uniform(-0.2, 0.2))
+    c.vcvs("E1", "e", "0", ("1", "2"), rng.uniform(-0.5, 0.5))
+    c.vccs("G1", "2", "0", ("1", "0"), rng.uniform(-1e-5, 1e-5))
+    c.cccs("F1", "2", "0", "RV0", rng.uniform(-0.2, 0.2))
     c.resistor("RO2", "h", "2", 1e3)
-    voltage_by_current(c, "H1", ("h", "0"), "V1", rng.uniform(-5.0, 5.0))
+    c.ccvs("H1", "h", "0", "V1", rng.uniform(-5.0, 5.0))
     c.resistor("RA", "1", "m", 1e3)
     c.resistor("RB", "m", "o", 2e3)
-    ideal_amplifier(c, "A1", ("o", "0"), ("0", "m"))
+    c.opamp("A1", "o", "0", "m")
     return c
 
 
@@ -158,7 +151,7 @@ def test_at_a_kink_both_sides() -> None:
 def test_kinks_of_controlled_gains() -> None:
     c = Circuit()
     c.voltage_source("V1", "in", "0", 1.0)
-    voltage_by_voltage(c, "E1", ("e", "0"), ("in", "0"), 2.0)
+    c.vcvs("E1", "e", "0", ("in", "0"), 2.0)
     c.resistor("R1", "e", "out", 1e3)
     c.diode("D1", "out", "x")
     c.voltage_source("V2", "x", "0", 2.0)
@@ -200,7 +193,7 @@ def test_transfer_function_of_an_amplifier() -> None:
     c.resistor("R1", "in", "m", 1e3)
     c.resistor("R2", "m", "out", 1e4)
     c.resistor("RL", "out", "0", 1e3)
-    ideal_amplifier(c, "A1", ("out", "0"), ("0", "m"))
+    c.opamp("A1", "out", "0", "m")
     tf = circuitsim.transfer_function(c, "v(out)", "V1")
     assert tf.gain.value == pytest.approx(-10.0)
     assert tf.input_resistance.value == pytest.approx(1e3)

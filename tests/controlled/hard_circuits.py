@@ -8,13 +8,6 @@ from collections.abc import Callable
 import numpy as np
 
 from circuitsim import Circuit
-from circuitsim.controlled.elements import (
-    current_by_current,
-    current_by_voltage,
-    ideal_amplifier,
-    voltage_by_current,
-    voltage_by_voltage,
-)
 from circuitsim.models import Device
 
 
@@ -66,13 +59,14 @@ def hard_circuit(
         choice = int(random.integers(5))
         control = circuit.names[int(random.integers(len(circuit)))]
         if choice == 0:
-            voltage_by_voltage(circuit, f"E{k}", pair(), pair(), gain())
+            circuit.vcvs(f"E{k}", *pair(), pair(), gain())
         elif choice == 1:
-            current_by_voltage(circuit, f"G{k}", pair(), pair(), gain())
+            circuit.vccs(f"G{k}", *pair(), pair(), gain())
         elif choice == 2:
-            voltage_by_current(circuit, f"H{k}", pair(), control, gain())
+            circuit.ccvs(f"H{k}", *pair(), control, gain())
         elif choice == 3:
-            current_by_current(circuit, f"F{k}", pair(), control, gain())
+            circuit.cccs(f"F{k}", *pair(), control, gain())
         else:
-            ideal_amplifier(circuit, f"U{k}", pair(), pair())
+            output, reference = pair()
+            circuit.opamp(f"U{k}", output, *pair(), reference)
     return circuit

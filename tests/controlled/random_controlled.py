@@ -7,13 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from circuitsim import Circuit
-from circuitsim.controlled.elements import (
-    current_by_current,
-    current_by_voltage,
-    ideal_amplifier,
-    voltage_by_current,
-    voltage_by_voltage,
-)
 from circuitsim.models import Device
 
 OHMS = (1e2, 1e3, 4.7e3, 1e4, 1e5)
@@ -56,14 +49,14 @@ def random_circuit(
         choice, gain = random.random(), float(random.choice(GAINS))
         # Each voltage-like output ties a node of its own to ground: no loops of voltage sources.
         if choice < 0.4 and held:
-            voltage_by_voltage(circuit, f"E{k}", (names[held.pop()], "0"), pair(), gain)
+            circuit.vcvs(f"E{k}", names[held.pop()], "0", pair(), gain)
         elif choice < 0.5 and held:
-            ideal_amplifier(circuit, f"U{k}", (names[held.pop()], "0"), pair())
+            circuit.opamp(f"U{k}", names[held.pop()], *pair())
         elif choice < 0.6 and held:
             control = circuit.names[int(random.integers(n - 1))]
-            voltage_by_current(circuit, f"H{k}", (names[held.pop()], "0"), control, gain * 1e2)
+            circuit.ccvs(f"H{k}", names[held.pop()], "0", control, gain * 1e2)
         elif choice < 0.8:
-            current_by_voltage(circuit, f"G{k}", pair(), pair(), float(random.choice([-1e-2, -1e-3, 1e-4, 1e-3])))
+            circuit.vccs(f"G{k}", *pair(), pair(), float(random.choice([-1e-2, -1e-3, 1e-4, 1e-3])))
         else:
-            current_by_current(circuit, f"F{k}", pair(), circuit.names[int(random.integers(n - 1))], gain)
+            circuit.cccs(f"F{k}", *pair(), circuit.names[int(random.integers(n - 1))], gain)
     return circuit

@@ -7,7 +7,6 @@ import pytest
 from random_controlled import random_circuit
 
 import circuitsim
-import circuitsim.controlled.elements
 from circuitsim import Circuit
 from circuitsim.analysis import controlled
 from circuitsim.analysis.controlled_system import ControlledSystem
@@ -60,7 +59,7 @@ def mesh(diodes: int, seed: int = 0) -> Circuit:
         circuit.diode(f"D{k}", f"n{a}", f"x{k}")
         circuit.resistor(f"RD{k}", f"x{k}", f"n{b}", 500.0)
         circuit.current_source(f"I{k}", f"n{a}", f"n{b}", float(random.normal(0.0, 1e-3)))
-    circuitsim.controlled.elements.current_by_voltage(circuit, "G1", ("n1", "0"), (f"n{n - 1}", "0"), 1e-6)
+    circuit.vccs("G1", "n1", "0", (f"n{n - 1}", "0"), 1e-6)
     return circuit
 
 
@@ -121,7 +120,7 @@ def test_a_thousand_buffered_sections_need_no_solve_each() -> None:
         circuit.resistor(f"RB{k}", f"m{k}", "0", 1e3)
         circuit.diode(f"D{k}", f"m{k}", f"d{k}")
         circuit.resistor(f"RC{k}", f"d{k}", "0", 500.0)
-        circuitsim.controlled.elements.voltage_by_voltage(circuit, f"E{k}", (f"o{k}", "0"), (f"m{k}", "0"), -3.0)
+        circuit.vcvs(f"E{k}", f"o{k}", "0", (f"m{k}", "0"), -3.0)
     point = circuitsim.solve(circuit)
     assert point.solver["name"] == "block-sweep"
     for k in range(1, 1001):
