@@ -1,8 +1,12 @@
-"""A circuit as lines, outlines and texts in inches: what every form of picture is painted from."""
+"""A circuit as lines, outlines and texts in inches, which every form of picture is painted from.
+
+Parallel elements lie side by side, labels have places in an order of preference, and thin dashed curves lead from the
+controlling nodes and branches to a controlled source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,17 +15,187 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
 from circuitsim.circuit.source import circuit_of
-from circuitsim.plotting.controls import ControlArrow, control_arrows
 from circuitsim.plotting.labels import Place, Placer, Text
-from circuitsim.plotting.lanes import beside, direction
 from circuitsim.plotting.layout import ON_GRID, place
-from circuitsim.plotting.places import along_wire, node_places, stacked
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
 from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
+
+BOW = 0.14
+"""How far a curve leaves the straight line, as a share of its length."""
+
+CLEAR = 0.26
+"""Inches between the middle of a symbol and the end of a curve."""
+
+POINTS = 9
+"""Points of a curve."""
+
+
+class ControlArrow(NamedTuple):
+    """A curve (k, 2) to a controlled element, and its head (3, 2), inches."""
+
+    points: np.ndarray
+    head: np.ndarray
+    element: int
+
+
+def control_arrows(
+    circuit: Circuit, dots: Mapping[int, np.ndarray], centres: Mapping[int, np.ndarray]
+) -> list[ControlArrow]:
+    """The arrows of all controlled elements that are drawn.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    dots : mapping of int to (2,) float array
+        Where the nodes are, inches; ground, which has a symbol at many places, is not among them.
+    centres : mapping of int to (2,) float array
+        Where the symbols of the elements are, inches.
+    """
+    found = []
+    for k, law in sorted(circuit.laws.items()):
+        if k not in centres:
+            continue
+        nodes = dict.fromkeys(node for _, *ends in law.voltages for node in ends if node in dots)
+        elements = dict.fromkeys(c.element for c in law.currents if c.element in centres and c.element != k)
+        starts = [(dots[node], 0.07) for node in nodes] + [(centres[e], CLEAR) for e in elements]
+        found += [arrow for start, gap in starts if (arrow := _arrow(k, start, gap, centres[k])) is not None]
+    return found
+
+
+def _arrow(k: int, start: np.ndarray, gap: float, stop: np.ndarray) -> ControlArrow | None:
+    """From a place to the symbol of element ``k``; None where the two are too near."""
+    way = stop - start
+    length = float(np.hypot(*way))
+    if length < gap + CLEAR + 0.1:
+        return None
+    middle = start + way / 2 + 2.0 * BOW * np.array([-way[1], way[0]])
+    low, high = gap / length, 1.0 - CLEAR / length
+    t = np.linspace(low, high, POINTS)[:, None]
+    points = (1 - t) ** 2 * start + 2 * t * (1 - t) * middle + t**2 * stop
+    along = points[-1] - points[-2]
+    along = along / np.hypot(*along)
+    turn = np.array([along, [-along[1], along[0]]])
+    return ControlArrow(points, points[-1] + ARROW @ turn, k)
+
+
+LANE = np.array([0.85, 0.62])
+"""Inches between parallel elements: beside each other where they stand upright, above each other where they lie."""
+
+END = 0.35
+"""Inches at the ends of a bundle where it may meet others: they share nodes there."""
+
+MANY = 3
+"""Elements from which on a bundle may leave the middle: two reach little further than a symbol."""
+
+GAIN = 0.05
+"""Square inches of overlap for which a bundle leaves the middle."""
+
+
+def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vector from the first terminal to the second, and how far the lane lies beside the straight line."""
+    along = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
+    normal = np.array([-along[1], along[0]])
+    if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
+        normal = -normal  # the same side for both directions of the element
+    return along, normal * lane * float(np.abs(normal) @ LANE)
+
+
+def beside(bundles: Sequence[Bundle], where: np.ndarray) -> list[float]:
+    """By how many lanes each bundle lies beside its straight line, so that it covers little of the others.
+
+    Parameters
+    ----------
+    bundles : sequence of Bundle
+    where : (vertices, 2) float array
+        Their places, inches.
+
+    Returns
+    -------
+    list of float
+        0 for one and two elements, and where all elements on one side would cover no less.
+    """
+    sides = [0.0] * len(bundles)
+    boxes = np.array([_box(bundle, where, 0.0) for bundle in bundles]).reshape(-1, 4)
+    for k, bundle in enumerate(bundles):
+        most = (len(bundle.elements) - 1) / 2
+        others = np.delete(boxes, k, axis=0)
+        if len(bundle.elements) < MANY or not len(others):
+            continue
+        covered = [(_overlap(_box(bundle, where, side), others), side) for side in (0.0, most, -most)]
+        least = min(covered, key=lambda pair: pair[0])
+        if least[0] < covered[0][0] - GAIN:
+            sides[k] = least[1]
+            boxes[k] = _box(bundle, where, least[1])
+    return sides
+
+
+def _box(bundle: Bundle, where: np.ndarray, side: float) -> list[float]:
+    """The rectangle around a bundle without its ends: left, bottom, right, top."""
+    a, b = where[bundle.start], where[bundle.end]
+    half = len(bundle.elements) / 2
+    along = direction(a, b, 0.0)[0] * min(END, 0.4 * float(np.hypot(*(b - a))))
+    corners = [end + direction(a, b, side + lane)[1] for end in (a + along, b - along) for lane in (half, -half)]
+    return [*np.min(corners, axis=0).tolist(), *np.max(corners, axis=0).tolist()]
+
+
+def _overlap(box: list[float], others: np.ndarray) -> float:
+    """The area that a rectangle shares with others, square inches."""
+    wide = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
+    high = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
+    return float((np.maximum(wide, 0.0) * np.maximum(high, 0.0)).sum())
+
+
+def stacked(words: list[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:
+    """Lines below each other; the block as a whole lies above, about or below y."""
+    line = 0.127
+    top = y + {"bottom": len(words) * line, "center": len(words) * line / 2, "top": 0.0}[va]
+    return tuple(Text(x, top - k * line, text, ha, "top", faint=faint) for k, (text, faint) in enumerate(words))
+
+
+def along_wire(
+    words: str, centre: np.ndarray, along: np.ndarray, half: float, ends: tuple[np.ndarray, np.ndarray]
+) -> list[Place]:
+    """One line on the wire: before the symbol, behind it, farther along, above or below the wire."""
+    along = along if along[0] >= 0 else -along
+    normal = np.array([-along[1], along[0]])
+    turn = float(np.degrees(np.arctan2(along[1], along[0])))
+    reach = sorted(float((end - centre) @ along) for end in ends)
+    places: list[Place] = []
+    spots = [(-(half + 0.06), "right"), (half + 0.28, "left")]
+    spots += [(t, "left") for t in np.arange(half + 0.6, reach[1], 0.35).tolist()]
+    spots += [(t, "right") for t in np.arange(-half - 0.4, reach[0], -0.35).tolist()]
+    for t, ha in spots:
+        for offset, va in ((0.03, "bottom"), (-0.03, "top")):
+            x, y = (centre + along * t + normal * offset).tolist()
+            places.append((Text(x, y, words, ha, va, turn, 7.0),))
+    return places
+
+
+def node_places(centre: tuple[float, float], words: str, angles: list[float]) -> list[Place]:
+    """Eight directions, those with most room between the wires first."""
+    choices = np.radians([45, 135, 315, 225, 90, 0, 180, 270])
+    gaps = np.full(8, np.pi)
+    if angles:
+        gaps = np.abs((choices[:, None] - np.array(angles) + np.pi) % (2 * np.pi) - np.pi).min(1)
+    places: list[Place] = []
+    for reach in (0.1, 0.22):
+        for k in np.argsort(-np.round(gaps, 6), kind="stable").tolist():
+            dx, dy = float(np.cos(choices[k])), float(np.sin(choices[k]))
+            style = _side(dx, "left", "right"), _side(dy, "bottom", "top")
+            places.append((Text(centre[0] + reach * dx, centre[1] + reach * dy, words, *style, bold=True),))
+    return places
+
+
+def _side(component: float, positive: str, negative: str) -> str:
+    """Text alignment for one component of a direction."""
+    if abs(component) < 0.3:
+        return "center"
+    return positive if component > 0 else negative
+
 
 MOST = 20_000
 """Largest number of elements in a readable drawing."""

@@ -13,11 +13,8 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.circuit import GROUND
 from circuitsim.layered import DeepResistiveNetwork
-from circuitsim.plotting.bridges import bridges
-from circuitsim.plotting.embed import embed
-from circuitsim.plotting.grid import Grid
-from circuitsim.plotting.layout import place
-from circuitsim.plotting.sketch import sketch
+from circuitsim.plotting.layout import Grid, embed, place
+from circuitsim.plotting.sketch import bridges, sketch
 
 ROOT = Path(__file__).parents[2]
 
