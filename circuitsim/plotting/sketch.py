@@ -1,7 +1,8 @@
 """A circuit as something to draw: vertices to place, and bundles of elements between them.
 
 Ground is no vertex: every node that is connected to it gets a ground symbol of its own, as in a hand-drawn schematic.
-The many wires to ground then cross no other wires. Bridges, four equal arms between two sides and two ends, are diamonds.
+The many wires to ground then cross no other wires. Bridges, four equal arms between two sides and two ends, are drawn
+as diamonds.
 """
 
 from __future__ import annotations
