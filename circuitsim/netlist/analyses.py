@@ -1,12 +1,17 @@
-"""Analysis cards (``.op .dc .step .tran .ac .temp .tf .sens .print``), evaluated after parameters and elements."""
+"""Analysis cards, ``.print``, ``.plot``, ``.save``, ``.ic`` and ``.meas tran``, evaluated after parameters and
+elements.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from array import array
+from collections.abc import Callable
 from itertools import pairwise
 
 from circuitsim.circuit import Circuit
+from circuitsim.errors import TopologyError
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deck import (
@@ -14,7 +19,10 @@ from circuitsim.netlist.deck import (
     DcRange,
     DcSweep,
     FourierCard,
+    InitialValues,
+    MeasurementRequest,
     OperatingPointRequest,
+    Output,
     SensitivityRequest,
     SmallSignal,
     Spacing,
@@ -27,17 +35,135 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError
-from circuitsim.netlist.outputs import output
-from circuitsim.netlist.over_time import initial_values, measurement
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.stepping import FORMS, PARAMETER_WORDS, Named, Ranges, Resolver, Scale, merged
 from circuitsim.netlist.tables import Table
 from circuitsim.netlist.temperature import Temperatures, checked_temperature
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, finish, tokens
+from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, finish, tokens
 from circuitsim.netlist.transient import memory
 from circuitsim.netlist.values import value_of
 from circuitsim.units import short
+
+PRINTED = frozenset(
+    ("dc", "op", "tran", "ac", "noise", "disto", "tf", "pz", "sp", "hb", "sens", "es", "pce", "homotopy", "ac_ic")
+)
+"""The word behind ``.print`` that says for which analysis it is."""
+
+OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
+"""Of Xyce's ``.print``: how its file is written; they have no effect."""
+
+_OPTION = re.compile(r"([^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
+_FORMULA = re.compile(r"par\s*\(\s*(['\"{])", re.IGNORECASE)
+_WIDTH = re.compile(r"\([^()]*\)")
+
+
+def output(card: Card, word: str, at: int) -> Output:
+    """The request that ``card`` is; ``at`` is the offset behind its name.
+
+    Raises
+    ------
+    CardError
+        A parenthesis, brace or quote without its partner.
+    """
+    text, requests = card.text, []
+    analysis = ""
+    while at < len(text):
+        if text[at].isspace() or text[at] == ",":
+            at += 1
+        elif formula := _FORMULA.match(text, at):
+            token = delimited(text, formula.end() - 1)
+            requests.append("{" + token.text + "}")
+            at = text.find(")", token.end) + 1 or len(text)
+        elif text[at] in "{'":
+            token = delimited(text, at)
+            requests.append("{" + token.text + "}")
+            at = token.end
+        elif found := _OPTION.match(text, at):
+            if found[1].lower() not in OPTIONS:
+                raise CardError(
+                    "syntax", f"{word} has no option {short(found[1])!r}", at, f"known: {', '.join(OPTIONS)}"
+                )
+            at = found.end()
+        elif found := _WIDTH.match(text, at):
+            at = found.end()  # the limits of ngspice's .plot
+        else:
+            end = _end_of_word(text, at)
+            requests.append(text[at:end])
+            at = end
+    if requests and requests[0].lower() in PRINTED:
+        analysis = requests.pop(0).lower()
+    return Output(word[1:], analysis, tuple(requests), card.place(card.start()))
+
+
+def _end_of_word(text: str, at: int) -> int:
+    """Where the word at ``at`` ends: at a blank or comma outside its parentheses."""
+    depth, start = 0, at
+    while at < len(text):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0 and (text[at].isspace() or text[at] == ","):
+            return at
+        if depth == 0 and text[at] == ")":
+            return at + 1
+        at += 1
+    if depth > 0:
+        raise CardError("syntax", "a '(' without its ')'", start, "close it on this card")
+    return at
+
+
+INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
+OTHER_MEASUREMENTS = frozenset(("ac", "dc", "op", "tf", "noise", "sp", "pz", "fft", "hb"))
+"""Analyses whose measurements are not done."""
+
+
+def measurement(card: Card, after: int) -> MeasurementRequest | None:
+    """``.meas tran NAME …``, whose text `circuitsim.time_domain.measure` reads; None for other analyses.
+
+    LTspice leaves out which analysis it is.
+    """
+    words = card.text[after:].split(None, 1)
+    if len(words) < 2 or words[0].lower() in OTHER_MEASUREMENTS:
+        return None
+    text = words[1] if words[0].lower() == "tran" else card.text[after:]
+    return MeasurementRequest(text.strip(), card.place(card.start()))
+
+
+def initial_values(
+    card: Card, found: list[Token], circuit: Circuit, number: Callable[[Token], float], reporter: Reporter
+) -> InitialValues | None:
+    """``.ic v(a)=1 i(L1)=2``; None, with a warning, where it is neither."""
+    voltages: dict[str, float] = {}
+    currents: dict[str, float] = {}
+    while found:
+        texts = [token.text.lower() for token in found[:5]]
+        if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
+            reporter.warning(
+                "analysis",
+                ".ic is read as potentials and inductor currents; this one has no effect",
+                card,
+                found[0].offset,
+                INITIAL,
+            )
+            return None
+        name, value = found[2], found[5]
+        if value.kind == MARK:
+            raise CardError("syntax", ".ic: a number is missing", value.offset, INITIAL)
+        try:
+            if texts[0] == "v":
+                voltages[circuit.node_names[circuit.node_index(name.text)]] = number(value)
+            else:
+                currents[circuit.names[circuit.element_index(name.text)]] = number(value)
+        except TopologyError:
+            reporter.warning(
+                "analysis",
+                f".ic: the circuit has no {short(name.text)}; it has no effect",
+                card,
+                name.offset,
+                "circuitsim solve lists nodes and elements",
+            )
+        found = found[6:]
+    return InitialValues(voltages, currents, card.place(card.start()))
+
 
 OUTPUTS = (".print", ".plot", ".save")
 

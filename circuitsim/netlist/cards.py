@@ -91,7 +91,7 @@ class Lines:
     start, number : int
         Where the current line begins, and its number, from 1.
     window : int
-        Characters that `circuitsim.netlist.bulk.take` matches next.
+        Characters that `circuitsim.netlist.reader.take_plain_lines` matches next.
     """
 
     def __init__(self, source: Source) -> None:

@@ -1,14 +1,19 @@
-"""What can be checked once a whole deck is read: calls, models, and how far sub-circuits expand."""
+"""What can be checked once a whole deck is read: calls, models, and how far sub-circuits expand.
+
+Amplifiers and a transformer are sub-circuits that need no definition, in the words of the language itself; a deck's own
+sub-circuit of the same name takes precedence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import device_model
 from circuitsim.models import MODELS, ElementModel
-from circuitsim.netlist import amplifier, library, limits, physical, refused
+from circuitsim.netlist import amplifier, limits, physical, refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.element_values import warn_of_unread
@@ -16,10 +21,48 @@ from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.libraries import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
+from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tokens import WORD, CardError, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
+
+LIBRARY = """\
+* v(plus) = v(minus); the output supplies what that needs (nullor)
+.subckt ideal_opamp plus minus out
+Eout out 0 OPAMP plus minus
+.ends
+* v(out) = gain (v(plus) - v(minus)), between low and high
+.subckt limited_opamp plus minus out gain=1e5 low=-15 high=15
+Egain inside 0 plus minus {gain}
+Rlimit inside limited 1meg
+Dhigh limited top
+Vhigh top 0 {high}
+Dlow bottom limited
+Vlow bottom 0 {low}
+Eout out 0 limited 0 1
+.ends
+* v(c,d) = ratio v(a,b), the current into a is -ratio times the current into c
+.subckt ideal_transformer a b c d ratio=1
+Esecond c d a b {ratio}
+Ffirst a b Esecond {-ratio}
+.ends
+"""
+
+
+@cache
+def _library() -> dict[str, Scope]:
+    reader = DeckReader(Files(None, ()))
+    reader.read(Source("<library>", "", LIBRARY), 1)
+    reader.close()
+    return reader.top.subcircuits
+
+
+def library_scope(name: str) -> Scope | None:
+    """The sub-circuit called ``name`` (case does not matter), or None."""
+    return _library().get(name.lower())
+
 
 DIODE_LETTER = DIODE_TYPE = "D"
 """Elements with models, and the type of their model cards."""
@@ -122,7 +165,7 @@ class Linker:
         if target is None and call.target.lower() == amplifier.NAME:
             target = amplifier.AMPLIFIER_SCOPE
         if target is None:
-            target = library.scope(call.target)
+            target = library_scope(call.target)
         fail = self.reporter.error
         if target is None:
             fail(

@@ -28,7 +28,6 @@ class Reader(Protocol):
     scope: Scope
     requests: list[Card]
     globals: dict[str, str]
-    couplings: list[tuple[Scope, Card, list[Token]]]
     options: dict[str, tuple[Card, Token]]
     open_files: list[str]
     conditions: Any
@@ -39,9 +38,6 @@ class Reader(Protocol):
 
     def read(self, source: Source, first: int) -> None:
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
-
-    def again(self, card: Card) -> Scope:
-        """The sub-circuit that begins with ``card``, read once more."""
 
 
 class Frame(NamedTuple):

@@ -1,23 +1,374 @@
-"""Cards to scopes: dispatch of cards, bounds of sub-circuits, skipped and refused cards."""
+"""Cards to scopes: dispatch of cards, bounds of sub-circuits, skipped and refused cards, ``.if``, ``.options``, ``K``
+cards, and plain element lines, many at once.
+
+Conditions of ``.if`` are evaluated where they stand, once, by parameters of the deck. A parameter that decides one may
+not change behind it, nor in a sweep. Where a sub-circuit's own parameter decides, it is read once for each outcome, and
+every call takes the variant that its values choose.
+
+A regular expression finds how far plain lines (a name, two nodes and a number or, of a diode, a model) go; their words
+go to the columns of a scope. A line that needs a message, or that the next one may continue, is read as a card.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from array import array
 from functools import partial
+from typing import NamedTuple
 
-from circuitsim.netlist import bulk, conditions, controlled, couplings, definitions, includes, refused, switches
+from circuitsim.circuit.elements import DIODE
+from circuitsim.netlist import controlled, definitions, includes, limits, refused, switches
 from circuitsim.netlist.amplifier import normal
-from circuitsim.netlist.cards import Card, Lines, cards, joined
+from circuitsim.netlist.cards import WINDOW, Card, Lines, cards, joined
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
-from circuitsim.netlist.expression import ExpressionError
-from circuitsim.netlist.options import options
-from circuitsim.netlist.parts import CODES, Parts
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.parts import CODES, MINIMUM, NO_EFFECT, USES_KEPT, Parts
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Scope
+from circuitsim.netlist.scope import Choice, Coupling, ModelUse, Scope
 from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tables import Table, table
-from circuitsim.netlist.tokens import CardError, Token, finish
-from circuitsim.units import short
+from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
+from circuitsim.netlist.values import constant, expression, value_of
+from circuitsim.units import NumberError, parse, short
+
+CONDITIONS = frozenset((".if", ".elseif", ".else", ".endif"))
+
+_HEAD = re.compile(r"\.(?:if|elseif|else|endif)\b", re.I)
+_EQUALS = re.compile(r"(?<![=<>!])=(?!=)")
+
+
+class _Branch(NamedTuple):
+    """An open ``.if``: its card and scope; whether its branch is read, and whether one was before or may not be."""
+
+    card: Card
+    scope: Scope
+    active: bool
+    done: bool
+
+
+class Conditions:
+    """The open conditions of a deck, and those that were decided.
+
+    Attributes
+    ----------
+    outcomes : dict
+        Source and line of a sub-circuit that is read once more → outcomes of its conditions, in their order.
+    names : dict of str to int
+        Parameters that decide a condition, and those that they depend on → its line.
+    """
+
+    def __init__(self) -> None:
+        self.open: list[_Branch] = []
+        self.decided: list[tuple[Card, Code, Scope, bool]] = []
+        self.names: dict[str, int] = {}
+        self.outcomes: dict[tuple[Source, int], list[bool]] = {}
+
+    @property
+    def skipping(self) -> bool:
+        """Whether cards are not read here."""
+        return bool(self.open) and not self.open[-1].active
+
+    def skips(self, card: Card, start: int) -> bool:
+        """Whether ``card`` stands in a branch that is not read."""
+        return self.skipping and _HEAD.match(card.text, start) is None
+
+    def take(self, reader: DeckReader, card: Card, word: str, after: int) -> None:
+        """One of the four cards.
+
+        Raises
+        ------
+        CardError, ExpressionError
+            A condition without a value, or cards out of order.
+        """
+        if word in (".if", ".elseif"):
+            card.done()  # the condition, also one that does not matter
+        if word == ".if":
+            outside = self.skipping
+            self.open.append(_Branch(card, reader.scope, False, True))
+            if not outside:
+                active = self.holds(reader, card, after)
+                self.open[-1] = _Branch(card, reader.scope, active, active)
+            return
+        if not self.open:
+            raise CardError("syntax", f"{word} without its .if", card.start(), "a condition begins with .if (a > b)")
+        first, scope, _, done = self.open.pop()
+        if scope is not reader.scope:
+            raise CardError(
+                "syntax",
+                f"{word} and its .if (line {first.line}) stand in different sub-circuits",
+                card.start(),
+                "close .if and .subckt in the opposite order",
+            )
+        if word == ".endif":
+            return
+        self.open.append(_Branch(first, scope, False, done))
+        if not done:
+            active = word == ".else" or self.holds(reader, card, after)
+            self.open[-1] = _Branch(first, scope, active, active)
+
+    def holds(self, reader: DeckReader, card: Card, after: int) -> bool:
+        """Whether the condition on ``card`` holds; a single ``=`` compares, as in ngspice."""
+        text = card.text[:after] + _EQUALS.sub("==", card.text[after:])
+        code = expression(Card(card.source, card.line, text, card.pieces), after, len(text), reader.top)
+        own = _owner(reader.scope, code)
+        if own is not None:
+            return self.outcome(own, card, code)
+        found = _holds(reader, code)
+        self.decided.append((card, code, reader.scope, found))
+        waiting = list(code.names)
+        while waiting:
+            name = waiting.pop()
+            if name not in self.names:
+                self.names[name] = card.line
+                value = reader.top.parameters.get(name)
+                waiting += list(value.names) if isinstance(value, Code) else []
+        return found
+
+    def outcome(self, own: Scope, card: Card, code: Code) -> bool:
+        """The outcome of a condition in the variant of a sub-circuit that is read now."""
+        for choice in own.choices:
+            if choice.card.source is card.source and choice.card.line == card.line:
+                return choice.holds
+        assert own.card is not None
+        asked = self.outcomes.get((own.card.source, own.card.line), [])
+        holds = asked[len(own.choices)] if len(own.choices) < len(asked) else True
+        own.choices.append(Choice(card, code, holds))
+        return holds
+
+    def read_variants(self, reader: DeckReader, first: Scope) -> None:
+        """Read a sub-circuit, which has just ended, for all other outcomes of its conditions.
+
+        Raises
+        ------
+        CardError
+            There are too many.
+        """
+        assert first.card is not None
+        place, name, outside = (first.card.source, first.card.line), first.name.lower(), reader.scope
+        if place in self.outcomes:
+            return
+        registered = outside.subcircuits.get(name) is first
+        first.variants = [first]
+        path = [choice.holds for choice in first.choices]
+        while any(path):
+            path = path[: len(path) - path[::-1].index(True)]
+            path[-1] = False
+            if len(first.variants) == limits.VARIANTS:
+                message = f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes"
+                raise CardError("limit", message, first.card.start(), "define a sub-circuit for each case")
+            self.outcomes[place] = path
+            if registered:
+                del outside.subcircuits[name]
+            first.variants.append(reader.again(first.card))
+            path = [choice.holds for choice in first.variants[-1].choices]
+            if registered:
+                outside.subcircuits[name] = first
+        self.outcomes.pop(place, None)
+
+    def close(self, reader: DeckReader) -> None:
+        """What may be wrong at the end of the deck."""
+        for branch in self.open:
+            reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
+        for card, code, scope, found in self.decided:
+            try:
+                if _owner(scope, code) is not None:
+                    raise CardError(
+                        "parameter",
+                        "a parameter of the sub-circuit stands behind its condition",
+                        card.start(),
+                        "put .param before .if",
+                    )
+                same = _holds(reader, code) is found
+            except (CardError, ExpressionError) as error:
+                reader.reporter.failure(error, card)
+                continue
+            if not same:
+                names = ", ".join(short(name) for name in code.names)
+                reader.reporter.error(
+                    "parameter",
+                    f"the condition has another value at the end of the deck ({names})",
+                    card,
+                    hint="put .param before .if",
+                )
+
+
+def _owner(scope: Scope, code: Code) -> Scope | None:
+    """The innermost sub-circuit whose own parameter a condition reads."""
+    while scope.parent is not None:
+        if any(scope.is_parameter(name) for name in code.names):
+            return scope
+        scope = scope.parent
+    return None
+
+
+def _holds(reader: DeckReader, code: Code) -> bool:
+    top = reader.top
+    return bool(Evaluator().value(code, Environment(None, {}, (top.parameters, top.defaults))))
+
+
+ACTING = frozenset(("temp", "tnom", "diodes"))
+"""Options that change the operating point."""
+
+_OPTION = re.compile(r"([^\W\d][^\s=,(){}'\"]*)(?:\s*=\s*(\{[^{}]*\}|'[^']*'|[^\s=,(){}'\"]+))?")
+
+_GAP = re.compile(r"[^\s,()]+")
+
+
+def options(reader: DeckReader, card: Card, position: int) -> None:
+    """``.options name=value flag …``: the last value of a name counts.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        A temperature that is no value, or something that is no option.
+    """
+    word, idle, end = card.text[card.start() : position].lower(), [], position
+    for found in _OPTION.finditer(card.text, position):
+        check_gap(card, end, found.start())
+        name, end = found[1].lower(), found.end()
+        if name not in ACTING or found[2] is None:
+            idle += [name] if name not in ("device", "parser") else []  # Xyce's packages of options
+            continue
+        inside = found[2][:1] in "{'"
+        token = Token(
+            found[2][1:-1] if inside else found[2],
+            found.start(2) + inside,
+            EXPRESSION if inside else WORD,
+            found.end(2),
+        )
+        if name != "diodes":
+            value_of(token, card, reader.top)
+        reader.options[name] = card, token
+    check_gap(card, end, len(card.text))
+    card.done()
+    if not card.text[position:].strip():
+        idle = [word]
+    for name in idle:
+        message = f"{word} has no effect at the operating point (%s)"
+        reader.reporter.gather("no-effect", message, card, card.start(), name)
+
+
+def check_gap(card: Card, start: int, stop: int) -> None:
+    """Refuse what stands between two options."""
+    found = _GAP.search(card.text, start, stop)
+    if found is not None:
+        message = f"{short(found[0])!r} is no option"
+        raise CardError("syntax", message, found.start(), ".options name=value …")
+
+
+def coupling(reader: DeckReader, card: Card) -> None:
+    """Take a ``K`` card: inductors that couple are shorts at DC as others are; they are checked when all is read.
+
+    Raises
+    ------
+    CardError
+    """
+    name, *others = tokens(card)
+    words = fields(card, others).take()
+    if len(words) < 3:
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs two inductors and a coefficient",
+            max(len(card.text) - 1, 0),
+            "Kname L1 L2 0.99",
+        )
+    factor = value_of(words[-1], card, reader.scope)
+    reader.scope.couplings.append(Coupling(card, words[:-1], constant(factor)))
+    reader.couplings.append((reader.scope, card, words[:-1]))
+    message = "a coupling of inductors has no effect at the operating point (%s)"
+    reader.reporter.gather("coupled", message, card, name.offset, name.text)
+
+
+def check_couplings(reader: DeckReader) -> None:
+    """Every inductor that a ``K`` card names is there."""
+    for scope, card, words in reader.couplings:
+        for token in words:
+            if token.text.lower() not in scope.index:
+                reader.reporter.error(
+                    "coupling",
+                    f"no inductor is called {short(token.text)!r}",
+                    card,
+                    token.offset,
+                    "a coupling names inductors of its own sub-circuit",
+                )
+
+
+LARGEST_WINDOW = 1 << 18
+"""Characters that are matched together, at most."""
+
+LONGEST_NUMBER = 300
+"""A number of fewer digits, without an exponent, neither overflows nor underflows."""
+
+_NAME = r"[!#%&*+\-./0-9:<>?@A-Z\[\\\]^_`a-z|~]"
+_NODES = rf"{_NAME}*+[ \t]++{_NAME}++[ \t]++{_NAME}++[ \t]++"
+# No unit, no capital M (milli or mega?), no A (atto or ampere?): they need a warning.
+_SIZE = r"(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?:[kKgGtTuUnNpPm]|[mM][eE][gG])?+"
+_MODEL = rf"(?!(?i:{'|'.join(sorted(NO_EFFECT))})\s)[A-Za-z0-9_]++"
+_LINE = rf"(?:[Rr]{_NODES}\+?+{_SIZE}|[CLVIclvi]{_NODES}[+-]?+{_SIZE}|[Dd]{_NODES}{_MODEL})"
+_LINES = re.compile(rf"(?:[ \t]*+{_LINE}[ \t]*+\n(?=[A-Za-z.]))++")
+
+
+class _Numbers(dict[str, float]):
+    """Values by their text; nan where a double cannot hold one."""
+
+    def __missing__(self, text: str) -> float:
+        short = len(text) < LONGEST_NUMBER and text.replace(".", "", 1).isdecimal()
+        try:
+            value = self[text] = float(text) if short else parse(text) + 0.0
+        except NumberError:
+            value = self[text] = math.nan
+        return value
+
+
+def take_plain_lines(lines: Lines, scope: Scope) -> bool:
+    """Read plain lines from the current one on into ``scope``; whether there was one."""
+    found = _LINES.match(lines.text, lines.start, lines.start + lines.window)
+    if found is None:
+        return False
+    comment = found[0].find("//")
+    text = found[0] if comment < 0 else found[0][: found[0].rfind("\n", 0, comment) + 1]
+    words, known = text.split(), _Numbers()
+    names, position = words[::4], len(scope.kind)
+    kinds = [CODES[name[0]] for name in names]
+    values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
+    index: dict[str, int] = {}
+    for key, kind, value in zip(map(str.lower, names), kinds, values):
+        if key in scope.index or key in index or not (value >= MINIMUM[kind] or kind == DIODE):
+            break
+        index[key] = position + len(index)
+    count = len(index)
+    lines.window = min(2 * lines.window, LARGEST_WINDOW) if count == len(names) else WINDOW
+    if count == 0:
+        return False
+    nodes, node = scope.nodes, scope.node
+    ends = [nodes[w] if w in nodes else node(w) for k in range(0, 4 * count, 4) for w in words[k + 1 : k + 3]]
+    for k in range(count):
+        if kinds[k] == DIODE:
+            _note_model(scope, lines, k, names[k], words[4 * k + 3])
+    scope.at(lines.source)
+    scope.names.extend(names[:count])
+    scope.index.update(index)
+    scope.kind.extend(kinds[:count])
+    scope.first.extend(ends[::2])
+    scope.second.extend(ends[1::2])
+    scope.value.extend(values[:count])
+    scope.lines.extend(range(lines.number, lines.number + count))
+    lines.skip(count - 1)  # the iteration goes to the next
+    return True
+
+
+def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> None:
+    """Keep the diode on the ``k``-th line from the current one as one that names a model."""
+    uses = scope.uses.setdefault(model.lower(), [])
+    if len(uses) < USES_KEPT:
+        number = lines.number + k
+        card = Card(lines.source, number, lines.source.line(number))
+        uses.append(ModelUse(card, len(card.text.rstrip()) - len(model), name, model))
+    scope.modelled.setdefault(model.lower(), array("q")).append(len(scope.kind) + k)
+
 
 ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
 
@@ -50,7 +401,7 @@ class DeckReader:
         self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
         self.open_files: list[str] = []
-        self.conditions = conditions.Conditions()
+        self.conditions = Conditions()
         self.control: Card | None = None
         self.script = Script(self)
         self.section: includes.Section | None = None
@@ -90,7 +441,7 @@ class DeckReader:
         skipping = self.control is not None or self.outside or self.conditions.skipping or self.ended
         if skipping or (self.library and self.scope is self.top) or self.scope.cards is not None or self.rows:
             return False
-        return bulk.take(lines, self.scope)
+        return take_plain_lines(lines, self.scope)
 
     def take(self, card: Card) -> None:
         """One card; its errors are reported, and reading continues."""
@@ -121,7 +472,7 @@ class DeckReader:
             elif head == "x":
                 self.parts.call(self.scope, card)
             elif head == "k":
-                couplings.coupling(self, card)
+                coupling(self, card)
             elif head in switches.LETTERS:
                 switches.element(self, self.parts, self.scope, card)
             elif head in controlled.LETTERS:
@@ -184,7 +535,7 @@ class DeckReader:
         if self.section is not None and includes.library_card(self, card, word, after):
             card.done()
             return
-        if word in conditions.CARDS:
+        if word in CONDITIONS:
             self.conditions.take(self, card, word, after)
         elif word in definitions.CARDS:
             definitions.CARDS[word](self, card, after)
@@ -254,7 +605,7 @@ class DeckReader:
             self.close_table()
         self.conditions.close(self)
         self.script.alter(self.top)
-        couplings.check_couplings(self)
+        check_couplings(self)
         self.refuse_foreign()
         for here in self.scope.outwards():
             if here.card is not None:

@@ -133,7 +133,7 @@ def outcome(deck: str) -> tuple[object, ...]:
 def card_by_card(deck: str, monkeypatch: pytest.MonkeyPatch) -> tuple[object, ...]:
     """The outcome of a deck of which each line is a card."""
     with monkeypatch.context() as ordinary:
-        ordinary.setattr("circuitsim.netlist.bulk.take", lambda lines, scope: False)
+        ordinary.setattr("circuitsim.netlist.reader.take_plain_lines", lambda lines, scope: False)
         return outcome(deck)
 
 
