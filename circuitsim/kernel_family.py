@@ -128,8 +128,7 @@ class KernelFamily:
 def _note_interpretation() -> None:
     """Say once a process that interpreted kernels take long, and what makes the next run fast."""
     logging.getLogger("circuitsim.compilation").warning(
-        "note: kernels are interpreted so far, as no cache holds them; circuitsim warm-up compiles them, once: "
-        "runs like this take a fraction of the time then"
+        "note: running uncompiled code; run circuitsim warm-up once (about two minutes) to speed this up"
     )
 
 

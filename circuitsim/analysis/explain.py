@@ -11,7 +11,7 @@ from circuitsim.program import analyse
 
 
 def explain(point: OperatingPoint) -> list[str]:
-    """Lines for people: the circuit as a solver sees it, the method with its reason, the work, the certificate.
+    """Lines for people: the circuit as a solver sees it, the method with its reason, the work.
 
     Parameters
     ----------
@@ -38,6 +38,4 @@ def explain(point: OperatingPoint) -> list[str]:
         f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free potentials",
         f"method: {name} ({why})" + (f"; its linear circuits by {linear}" if linear else ""),
         f"work: {work or 'not counted'}",
-        f"certificate: worst violation {point.certificate.worst:.1e} of a local scale, allowed "
-        f"{point.certificate.tolerance:.0e}",
     ]

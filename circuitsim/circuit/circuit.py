@@ -36,8 +36,6 @@ from circuitsim.errors import TopologyError, UsageError
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture
 from circuitsim.models import Device
-from circuitsim.models.junction_diode import JunctionDiode
-from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
 
 if TYPE_CHECKING:
     import networkx
@@ -162,6 +160,9 @@ class Circuit(ElementTable):
         if not parameters:
             self.add("D", name, anode, cathode)
             return
+        from circuitsim.models.junction_diode import JunctionDiode
+        from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
+
         given = {key.lower().rstrip("_"): spice_number(name, key, value) for key, value in parameters.items()}
         kind: type[Any] = JunctionDiode if "is" in given else PiecewiseLinearDiode
         try:

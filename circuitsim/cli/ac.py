@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_targets(args)
     deck = read(args)
-    report(w for w in deck.notes if w.kind not in ("ac", "amplitude", "coupled", "tran"))
+    report([w for w in deck.notes if w.kind not in ("ac", "amplitude", "coupled", "tran")], args.verbose)
     note_steps(deck, "ac")
     if args.poles:
         return _poles(args, deck)

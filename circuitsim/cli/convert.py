@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)
-    report([*(w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w)), *notes])
+    report([*(w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w)), *notes], args.verbose)
     switches = {k: law.numbers for k, law in deck.following.switches.items()}
     deliver(timed_text(Timed(deck, deck.circuit, switches, args.ngspice), roles), args.output)
     return 0

@@ -63,12 +63,12 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a rawfile holds the points of the curve: leave --breakpoints out, or choose another --format")
     volts = ranged("--volts", args.volts)
     deck = read(args)
-    report([*deck.notes, *held_switches(deck)])
+    report([*deck.notes, *held_switches(deck)], args.verbose)
     if args.device:
         found = device_curve(circuit_at_operating_point(deck), args.device, volts, args.tolerance)
     else:
         found = curve(circuit_at_operating_point(deck), tuple(args.between), volts, args.without, args.tolerance)
-    report(w for w in found.points.warnings if w not in deck.notes)
+    report([w for w in found.points.warnings if w not in deck.notes], args.verbose)
     if args.breakpoints and found.breakpoints is None:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
     table = found.tables()["breakpoints" if args.breakpoints else "points"]

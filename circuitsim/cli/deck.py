@@ -35,6 +35,9 @@ READING: dict[str, dict[str, Any]] = {
 }
 """Options of every command that reads a deck."""
 
+SAID = 160
+"""Most characters of several notes on one line."""
+
 DEFAULTS: dict[str, Any] = {
     "allow_include": [],
     "lib": [],
@@ -133,14 +136,20 @@ def _near(path: str) -> str:
     return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
 
 
-def report(problems: Iterable[Problem]) -> None:
-    """Print warnings and notes on standard error, each with its place; the same text once only."""
-    seen: set[str] = set()
-    for problem in problems:
-        text = str(problem)
-        if text not in seen:
-            seen.add(text)
-            print(f"{severity(problem)}: {text}", file=sys.stderr)
+def report(problems: Iterable[Problem], verbose: bool = False) -> None:
+    """Print warnings and notes on standard error, the same text once only; notes on one line unless verbose."""
+    found = list({str(problem): problem for problem in problems}.values())
+    notes = [problem for problem in found if severity(problem) == "note" and not verbose]
+    for problem in found:
+        if problem not in notes:
+            print(f"{severity(problem)}: {problem}", file=sys.stderr)
+    texts = [f"line {note.location.line}: {note.message}" if note.location else note.message for note in notes]
+    if len(texts) == 1:
+        print(f"note: {texts[0]}", file=sys.stderr)
+    elif texts:
+        said = "; ".join(texts)
+        short = said if len(said) <= SAID else f"{said[: SAID - 2]} …"
+        print(f"{len(texts)} notes (-v shows them): {short}", file=sys.stderr)
 
 
 def severity(problem: Problem) -> str:

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     check_drawing(path, [args.deck], None, "--output")
     deck = read(args)
     point = solve(deck, solver=args.solver, tolerance=args.tolerance)
-    report([*deck.notes, *point.warnings])
+    report([*deck.notes, *point.warnings], args.verbose)
     draw(draw_circuit(point), path)
     print(path)
     return 0

@@ -94,7 +94,7 @@ def read_observed(args: argparse.Namespace) -> Deck:
         raise UsageError("nothing is observed: give --observe 'v(out)' or --spec '4.9<v(out)<5.1'")
     deck = read(args)
     notes = [note for note in deck.notes if note.kind != NOMINAL]  # the command takes what these say is left out
-    report([*notes, *held_switches(deck)])
+    report([*notes, *held_switches(deck)], args.verbose)
     return deck
 
 

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     check_targets(args)
     check_target(args.written, [args.deck], "--deck")
     deck = read(args)
-    report([*deck.notes, *held_switches(deck)])
+    report([*deck.notes, *held_switches(deck)], args.verbose)
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series)
     table = found.tables()["values"]

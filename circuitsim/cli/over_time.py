@@ -70,14 +70,14 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
         raise UsageError("--measure and --fourier are shown in place of waveforms each: give one of them")
     check_targets(args)
     deck = read(args)
-    report_over_time(deck)
+    report_over_time(deck, args)
     columns = args.columns or columns_of(deck, OVER_TIME)
     return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]
 
 
-def report_over_time(deck: Deck) -> None:
+def report_over_time(deck: Deck, args: argparse.Namespace) -> None:
     """Print the warnings and notes of a deck that hold over time."""
-    report(w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w))
+    report([w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w)], args.verbose)
 
 
 def lower_names(deck: Deck) -> dict[str, float]:

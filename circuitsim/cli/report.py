@@ -87,7 +87,7 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
         print(f"error: {error}", file=sys.stderr)
     if code == 0:
         body += _curves(deck, args)
-    report(problems)
+    report(problems, args.verbose)
     return parts.page(deck.operating_circuit.title or args.deck, body, problems), code
 
 

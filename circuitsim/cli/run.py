@@ -87,7 +87,7 @@ def _one(args: argparse.Namespace, name: str, command: str) -> int:
     """Run one command on the deck: its table, cut short, on standard output, and its files."""
     from circuitsim.cli import main
 
-    words = [command, args.deck, "--color", args.color, *_reading(args)]
+    words = [command, args.deck, "--color", args.color, *_reading(args), *["-v"] * args.verbose]
     words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
     if args.output:
         path = os.path.join(args.output, f"{name}.csv")

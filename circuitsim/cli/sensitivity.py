@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.top is not None and args.top < 0:
         raise UsageError(f"--top must be at least 0, not {args.top}")
     deck = read(args)
-    report(deck.notes)
+    report(deck.notes, args.verbose)
     outputs, pairs = asked(deck, args.observe, args.input)
     transfers = [transfer_function(deck, output, source, args.tolerance) for output, source in pairs]
     found = sensitivity(deck, outputs, args.tolerance) if outputs else None

@@ -15,7 +15,6 @@ from circuitsim.errors import CircuitError, UsageError
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
-    from circuitsim.netlist.deck import Analysis
 
 EPILOG = """\
 formats:
@@ -52,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="operating point (JSON of solve) to continue from: chooses one of several with controlled sources",
     )
-    parser.add_argument("--explain", action="store_true", help="print the chosen method and the reason on stderr")
+    parser.add_argument("--explain", action="store_true", help="print the method, why, and each residual on stderr")
     parser.add_argument(
         "--drops", action="store_true", help="voltage drops, worst nodes and pad currents of a power grid instead"
     )
@@ -77,23 +76,22 @@ def run(args: argparse.Namespace) -> int:
     try:
         point = as_read(deck, args.solver, args.tolerance).solve(start=start)
     except CircuitError as error:
-        report(deck.notes)
+        report(deck.notes, args.verbose)
         if error.exit_code == 3 and args.format == "json":
             from circuitsim.formats.strict_json import dumps
 
             deliver(dumps(failure(error, circuit)), args.output)
         raise
-    report([*deck.notes, *point.warnings])
-    asked = dict.fromkeys(word for analysis in deck.analyses if (word := sweeping(analysis, circuit)))
-    if asked:
-        print(f"note: run by circuitsim sweep {args.deck}: {', '.join(asked)}", file=sys.stderr)
-    asked = dict.fromkeys(word for analysis in deck.analyses if (word := small_signal(analysis)))
-    if asked:
-        print(f"note: run by circuitsim sensitivity {args.deck}: {', '.join(asked)}", file=sys.stderr)
+    said = [*deck.notes, *point.warnings]
+    report([note for note in said if note.kind not in ("tran", "ac")], args.verbose)
+    left = [f".{card}" for card in deck.cards() if card in LEFT_OUT]
+    if left:
+        print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain
+        from circuitsim.formats.operating_point import certificate_table
 
-        print("\n".join(explain(point)), file=sys.stderr)
+        print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
     if args.drops:
         from circuitsim.analysis.ir_drop import ir_drop
         from circuitsim.formats import drops
@@ -113,30 +111,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def small_signal(analysis: Analysis) -> str:
-    """The card of ``.tf`` or ``.sens``; empty for others."""
-    from circuitsim.netlist.deck import SensitivityRequest, TransferRequest
-
-    if isinstance(analysis, TransferRequest):
-        return ".tf"
-    return ".sens" if isinstance(analysis, SensitivityRequest) else ""
-
-
-def sweeping(analysis: Analysis, circuit: Circuit) -> str:
-    """The card of an analysis that has more than one operating point; empty for the others."""
-    from circuitsim.netlist.deck import DcSweep, Step, Temperature, Transient
-    from circuitsim.netlist.transient import memory
-
-    match analysis:
-        case DcSweep():
-            return ".dc"
-        case Step():
-            return ".step"
-        case Temperature(values) if len(values) > 1:
-            return ".temp"
-        case Transient() if not memory(circuit):
-            return ".tran"
-    return ""
+LEFT_OUT = ("dc", "step", "tran", "ac", "tf", "sens")
+"""Cards of analyses that ``solve`` leaves out."""
 
 
 def read_start(path: str, circuit: Circuit) -> OperatingPoint:

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     deck = read(args)
     if not vary and runs_over_time(deck):
         return _over_time(args, deck)
-    report(deck.notes)
+    report(deck.notes, args.verbose)
     asked = vary or ranges_of(deck)
     for card in [] if vary or TIME in asked else [card for card in deck.analyses if isinstance(card, Transient)]:
         print(f"note: .tran (line {card.location.line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         found = sweep(
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
-    report(w for w in found.warnings if w not in deck.notes)
+    report([w for w in found.warnings if w not in deck.notes], args.verbose)
     show(found, args)
     if found.failures:
         raise _failed(found)
@@ -111,7 +111,7 @@ def _over_time(args: argparse.Namespace, deck: Deck) -> int:
     from circuitsim.cli.over_time import report_over_time
     from circuitsim.cli.stepped import Shown, run_all
 
-    report_over_time(deck)
+    report_over_time(deck, args)
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")

@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
         wanted, harmonics = measurable(found, wanted, names), []
     show(args, deck, probes, found, wanted, more, harmonics, outside)
     if not ended:
-        report(found.warnings)
+        report(found.warnings, args.verbose)
     else:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED

@@ -57,7 +57,7 @@ def _nodes(point: Mapping[str, Any]) -> list[str]:
         for name, v in point["nodes"].items()
     ]
     return table(
-        ["node", "potential", *(["anywhere in"] if intervals else [])],
+        ["node", "voltage", *(["anywhere in"] if intervals else [])],
         [row + [""] * (bool(intervals) and len(row) == 2) for row in rows],
     )
 
@@ -94,7 +94,10 @@ def _summary(point: Mapping[str, Any]) -> list[str]:
     name = point["solver"]["name"]
     dissipated = sum(max(0.0, b["power"]) for b in point["branches"].values())
     head = f"{point['status']} by {name}; {quantity(dissipated, 'W')} absorbed"
-    return [head, *_verdict(point), "", *_certificate(point)]
+    certificate = point["certificate"]
+    worst = max(certificate["relative"].values(), default=0.0)
+    proof = f"Certified: largest relative residual {worst:.1g} (tolerance {certificate['tolerance']:g})"
+    return [head, *_verdict(point), proof]
 
 
 _VERDICTS = {
@@ -110,7 +113,7 @@ def _verdict(point: Mapping[str, Any]) -> list[str]:
         return []
     lines, other = [_VERDICTS[point["uniqueness"]]], point["other"]
     if other is not None:
-        lines += table(["node", "potential"], [[name, quantity(v, "V")] for name, v in other["nodes"].items()])
+        lines += table(["node", "voltage"], [[name, quantity(v, "V")] for name, v in other["nodes"].items()])
     return lines
 
 
@@ -143,8 +146,9 @@ def laws(certificate: Mapping[str, Any], energy: bool) -> list[list[str]]:
     return [[text, quantity(size, unit), f"{share:.1e}" if share else "0"] for text, size, unit, share in found]
 
 
-def _certificate(point: Mapping[str, Any]) -> list[str]:
+def certificate_table(point: Mapping[str, Any]) -> list[str]:
+    """Each law of a certificate with its largest residual, absolute and relative."""
     certificate = point["certificate"]
     head = f"certificate (tolerance {certificate['tolerance']:g})"
     rows = [["  " + text, *cells] for text, *cells in laws(certificate, "uniqueness" not in point)]
-    return table([head, "error", "of its local scale"], rows)
+    return table([head, "residual", "relative"], rows)

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from circuitsim.formats import columns
 
 
@@ -54,7 +52,7 @@ class Table(NamedTuple):
         return zip(*self._lists())
 
     def _lists(self) -> Iterator[list[Any]]:
-        return (column.tolist() if isinstance(column, np.ndarray) else column for column in self.columns)
+        return (column.tolist() if hasattr(column, "tolist") else column for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: each column by its name; None where a number is not finite (the decibels of 0)."""

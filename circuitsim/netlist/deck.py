@@ -336,6 +336,11 @@ class Deck(Circuit):
         circuit, following = self.all_controlled(parameters, temperature)
         return circuit.carrying(following)
 
+    def cards(self) -> list[str]:
+        """The words of its analysis cards (``tran``, ``meas`` …), each once, in the order of the deck."""
+        words = (CARDS.get(type(analysis)) or analysis.card for analysis in self.analyses)  # type: ignore[union-attr]
+        return list(dict.fromkeys(words))
+
     def has_parameter(self, name: str) -> bool:
         """Whether a parameter of the deck, or of the model of a resistor, capacitor or inductor, is called so.
 
@@ -419,7 +424,7 @@ class Deck(Circuit):
         return circuit, following
 
     def __repr__(self) -> str:
-        cards = ", ".join(dict.fromkeys(_card(analysis) for analysis in self.analyses))
+        cards = ", ".join(f".{card}" for card in self.cards())
         return f"{super().__repr__()[:-1]}{'; ' * bool(cards)}{cards})"
 
 
@@ -441,8 +446,3 @@ def warn_of_switches(source: object) -> None:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + ", …" * (len(names) > 8)
-
-
-def _card(analysis: Analysis) -> str:
-    """The word that a card of this kind begins with."""
-    return f".{CARDS.get(type(analysis)) or analysis.card}"  # type: ignore[union-attr]

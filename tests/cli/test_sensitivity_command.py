@@ -71,4 +71,4 @@ def test_without_an_output(tmp_path, capsys):
 
 def test_solve_names_the_command(deck, capsys):
     assert main(["solve", deck]) == 0
-    assert "run by circuitsim sensitivity" in capsys.readouterr().err
+    assert "circuitsim run also does .sens, .tf" in capsys.readouterr().err

@@ -261,7 +261,7 @@ def test_a_transient_is_a_sweep_over_time(command: Command, deck) -> None:
     rows = frame(command("sweep", path).out)
     assert rows["time"].tolist() == [0, 1, 2, 3] and rows["v(out)"].tolist() == [0, 0, 2, 2]
     assert list(rows) == ["time", "status", "v(out)"]
-    assert command("solve", path).err == "note: run by circuitsim sweep my.cir: .tran\n"
+    assert command("solve", path).err == "note: only the operating point is solved; circuitsim run also does .tran\n"
     stored = command("sweep", deck("t\nV1 a 0 1\nC1 a 0 1u\nR1 a 0 1\n.tran 1 3\n"))
     assert stored.code == 0 and frame(stored.out)["i(C1)"].tolist() == [0, 0, 0, 0]
 
