@@ -23,12 +23,19 @@ from typing import Any, NamedTuple
 import circuits
 
 import circuitsim
-from circuitsim.bench.competitors import CVXPY_BACKENDS, CVXPY_KINDS, OURS, NoAnswer, create, missing
-from circuitsim.bench.report import machine, times
-from circuitsim.bench.runner import new_values
-from circuitsim.bench.verify import verified_error
+from circuitsim.bench import (
+    CVXPY_BACKENDS,
+    CVXPY_KINDS,
+    OURS,
+    NoAnswer,
+    create,
+    machine,
+    missing,
+    new_values,
+    times,
+    verified_error,
+)
 from circuitsim.errors import CircuitError
-from circuitsim.program import analyse
 
 BOUND = 1e-6
 """Largest verified error of an answer that counts."""
@@ -63,7 +70,7 @@ def names(parametrised: bool) -> list[str]:
 
 def accurate(name: str, circuit: circuitsim.Circuit) -> tuple[Any, Entry]:
     """An adapter with the first of its tolerances that gives a verified error within `BOUND`, or else its last."""
-    adapter, structure = create(name), analyse(circuit)
+    adapter = create(name)
     reason, error, tolerance = "", float("inf"), None
     if name.partition(":")[2] in DENSE and len(circuit) > LARGEST_DENSE:
         return adapter, Entry(name, error, None, [], [], "dense")
@@ -76,7 +83,7 @@ def accurate(name: str, circuit: circuitsim.Circuit) -> tuple[Any, Entry]:
             reason = str(problem).splitlines()[0][:80]
             continue
         took, reason = time.perf_counter() - began, ""
-        error = verified_error(structure, circuit.arrays().value, voltages, 1e-12).error
+        error = verified_error(circuit, voltages, 1e-12).error
         if error <= BOUND or took > SLOW:
             break
     return adapter, Entry(name, error, tolerance, [], [], reason)

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from circuitsim.blocks.circuit import CircuitBlock
-from circuitsim.datasets.idx import read_idx
+from circuitsim import CircuitBlock
+from circuitsim.datasets import read_idx
 from circuitsim.learning.networks import rectifier_network
 from circuitsim.torch import EnergyLayer
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from circuitsim.cli.models import circuit as family
 from circuitsim.cli.train import COMMON
-from circuitsim.training import Trainer
+from circuitsim.training import Trainer, software_versions
 from circuitsim.training.experiment import Experiment
-from circuitsim.training.run_directory import software_versions
 
 ROOT = Path(__file__).parents[2]
 NETLISTS = ROOT / "netlists"

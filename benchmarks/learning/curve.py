@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 from common import NETLISTS, ROOT, experiment, machine, train, write
 
-from circuitsim import Circuit
-from circuitsim.analysis.curve import curve
+from circuitsim import Circuit, curve
 
 EPOCHS = 600
 VOLTS = np.linspace(0.0, 3.0, 121)

@@ -23,7 +23,7 @@ from sklearn.neural_network import BernoulliRBM
 
 from circuitsim.boltzmann import ContrastiveDivergenceRBM
 from circuitsim.datasets import load
-from circuitsim.training.run_directory import software_versions
+from circuitsim.training import software_versions
 
 PREAMBLE = """# MNIST features: circuitsim's ContrastiveDivergenceRBM beside scikit-learn's BernoulliRBM
 

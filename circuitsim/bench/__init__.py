@@ -1,1 +1,28 @@
 """The benchmark: families of circuits, competitors, measurements whose error is verified, and a report on them."""
+
+from circuitsim.bench.competitors import (
+    CVXPY_BACKENDS,
+    CVXPY_KINDS,
+    NGSPICE,
+    OURS,
+    NoAnswer,
+    create,
+    missing,
+)
+from circuitsim.bench.report import machine, times
+from circuitsim.bench.runner import new_values
+from circuitsim.bench.verify import verified_error
+
+__all__ = [
+    "CVXPY_BACKENDS",
+    "CVXPY_KINDS",
+    "NGSPICE",
+    "OURS",
+    "NoAnswer",
+    "create",
+    "machine",
+    "missing",
+    "new_values",
+    "times",
+    "verified_error",
+]

@@ -28,7 +28,6 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
 from circuitsim.engine.small.kernels import load
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.program import analyse
 
 RESULTS = "results.jsonl"
 GOOD = 1e-9
@@ -150,8 +149,7 @@ def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Ver
     """The error of node voltages: by the certificate of a quadratic program, else by the distance from our certified
     answer, in shares of the largest potential."""
     if convex_program:
-        structure, value = analyse(circuit), circuit.arrays().value
-        return lambda voltages: verified_error(structure, value, voltages, GOOD)
+        return lambda voltages: verified_error(circuit, voltages, GOOD)
     exact = solve(circuit)
     worst = exact.certificate.worst
     return lambda voltages: Verified(max(worst, distance(voltages, exact.voltages)), "distance")

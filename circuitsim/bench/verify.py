@@ -13,7 +13,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.errors import CircuitError
-from circuitsim.program import Structure
+from circuitsim.program import Structure, analyse
 from circuitsim.program.blocks import block_labels
 from circuitsim.program.components import component_labels
 from circuitsim.program.flow import forest_flow, spanning_forest
@@ -36,7 +36,7 @@ class Verified(NamedTuple):
     equation: str
 
 
-def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray, good: float = 0.0) -> Verified:
+def verified_error(circuit: Circuit, voltages: np.ndarray, good: float = 0.0) -> Verified:
     """The certificate's worst relative violation at some node voltages.
 
     Which diodes conduct is not known of a foreign answer, and where one does its ends are hardly ever equal to the last
@@ -46,15 +46,13 @@ def verified_error(structure: Structure, value: np.ndarray, voltages: np.ndarray
 
     Parameters
     ----------
-    structure : Structure
-        Of the circuit.
-    value : (m,) float array
-        Element values, Ω, V, A.
+    circuit : Circuit
     voltages : (n_nodes,) float array
         The answer, V; any constant may be added.
     good : float
         Stop looking for a better slack at this error.
     """
+    structure, value = analyse(circuit), circuit.arrays().value
     best = Verified(float("inf"), "not finite")
     if voltages.shape != (structure.arrays.n_nodes,) or not np.isfinite(voltages).all():
         return best

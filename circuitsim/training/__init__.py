@@ -10,7 +10,7 @@ from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, sav
 from circuitsim.training.history import History
 from circuitsim.training.optimizers import SGD, Adam, Momentum, Optimizer
 from circuitsim.training.progress import ProgressLine
-from circuitsim.training.run_directory import RunDirectory
+from circuitsim.training.run_directory import RunDirectory, software_versions
 from circuitsim.training.schedules import Constant, Cosine, Exponential, Schedule
 from circuitsim.training.tensorboard import TensorBoard
 from circuitsim.training.trainable import FusedTrainable, Trainable
@@ -39,4 +39,5 @@ __all__ = [
     "TrainingPlan",
     "load_checkpoint",
     "save_checkpoint",
+    "software_versions",
 ]

@@ -42,20 +42,19 @@ def test_unknown_names_are_refused() -> None:
 
 def test_a_wrong_answer_is_found_out_and_the_right_one_is_not() -> None:
     circuit = make("grid", 60, 1)
-    structure = analyse(circuit)
     voltages = circuitsim.solve(circuit).voltages
-    assert verified_error(structure, structure.arrays.value, voltages + 5.0).error < 1e-12
+    assert verified_error(circuit, voltages + 5.0).error < 1e-12
     wrong = voltages.copy()
     wrong[7] += 1e-3
-    assert verified_error(structure, structure.arrays.value, wrong).error > 1e-6
-    assert not np.isfinite(verified_error(structure, structure.arrays.value, wrong * np.nan).error)
+    assert verified_error(circuit, wrong).error > 1e-6
+    assert not np.isfinite(verified_error(circuit, wrong * np.nan).error)
 
 
 @pytest.mark.parametrize("family", ["drn", "bridges", "grid", "crossbar-1d1r"])
 def test_ends_of_diodes_that_are_equal_but_for_a_solvers_tolerance_are_not_held_against_it(family: str) -> None:
     """Beside ground a local scale allows nothing but exactly zero volts, which only an exact solver finds."""
     circuit = make(family, 60, 1)
-    structure, value = analyse(circuit), circuit.arrays().value
+    structure = analyse(circuit)
     exact = circuitsim.solve(circuit)
     rng = np.random.default_rng(0)
     size = np.abs(exact.voltages).max()
@@ -68,15 +67,15 @@ def test_ends_of_diodes_that_are_equal_but_for_a_solvers_tolerance_are_not_held_
     for noise in (1e-15, 1e-12):
         answer = exact.voltages.copy()
         answer[at_diodes] += noise * size * rng.uniform(-1.0, 1.0, at_diodes.size)
-        error = verified_error(structure, value, answer).error
+        error = verified_error(circuit, answer).error
         assert error < 1e3 * noise * (1e3 if family == "crossbar-1d1r" else 1.0)
     # What is off by more than an answer is held to is not forgiven, though shorting it would give the exact answer.
-    assert verified_error(structure, value, exact.voltages + np.where(moved, 1e-6 * size, 0.0)).error > 1e-9
+    assert verified_error(circuit, exact.voltages + np.where(moved, 1e-6 * size, 0.0)).error > 1e-9
     # A diode that the answer has in the wrong state is as wrong as before.
     conducting = structure.diodes[exact.currents[structure.diodes] > 1e-9 * np.abs(exact.currents).max()]
     answer = exact.voltages.copy()
     answer[structure.arrays.second[conducting[0]]] += 0.1 * size
-    assert verified_error(structure, value, answer).error > 1e-3
+    assert verified_error(circuit, answer).error > 1e-3
 
 
 def test_ours_is_measured_with_all_its_times() -> None:
