@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the flattened deck."""
     from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
-    from circuitsim.netlist.timed import Timed, timed_text
+    from circuitsim.netlist.writer import Timed, timed_text
 
     check_ending(args.output, ENDINGS)
     check_target(args.output, [args.deck])

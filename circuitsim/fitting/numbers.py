@@ -11,7 +11,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, Transient
 from circuitsim.netlist.roles import Roles
-from circuitsim.netlist.timed import Timed, timed_text
+from circuitsim.netlist.writer import Timed, timed_text
 from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state, transient
 from circuitsim.time_domain.deck import setting
 

@@ -1,22 +1,358 @@
 """Expressions in voltages v(a,b) and currents i(name), affine or piecewise linear: constant + Σ coefficient · control.
 
-Coefficients may be any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps
-(`circuitsim.netlist.ramps`), and so is what a condition chooses where it is continuous (`circuitsim.netlist.choices`).
-Whatever else is done to a control (a product of two, a function) is refused by name.
+Coefficients may be any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps max(0, u) of
+affine values u. Whatever else is done to a control (a product of two, a function) is refused by name.
+
+A ramp is a control like a voltage: u may hold earlier ramps, so functions of functions need nothing more. In the
+circuit it is a source of the voltage u behind an ideal diode, with a resistor to ground: the exact methods apply.
+
+A condition is a comparison u > 0 of an affine value. Between two values that differ by a function d of u alone with
+d(0) = 0 the choice is the second value + d(max(0, u)): a sum of ramps. Any other choice jumps, and is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.netlist.choices import Choices, Steps
+from circuitsim.circuit.elements import AFFINE_VOLTAGE, DIODE, RESISTOR
+from circuitsim.circuit.laws import Law, Quantity, VoltageControl
+from circuitsim.netlist import limits
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, NEGATE, SIGNAL, Code, ExpressionError
 from circuitsim.netlist.functions import OPERATORS
-from circuitsim.netlist.ramps import Affine, Ramps, scaled, total
 from circuitsim.netlist.symbolic_run import MARK, SymbolicRun
+
+if TYPE_CHECKING:
+    from circuitsim.netlist.controlled_laws import PendingLaw
+    from circuitsim.netlist.protocols import Elaboration
+
+VOLTS = 1024.0
+"""Volts of a ramp's node for each unit of the ramp: in other programs the drop of its diode counts for so much less."""
+
+OHMS = 1e6
+"""The resistor that a ramp's diode drives."""
+
+
+class Affine(NamedTuple):
+    """constant + Σ coefficients[k] · control k; control −1 − n is ramp n."""
+
+    constant: float
+    coefficients: dict[int, float]
+
+
+class Ramps:
+    """The ramps of one expression.
+
+    Attributes
+    ----------
+    values : list of Affine
+        u of each ramp max(0, u).
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Affine] = []
+        self._numbers: dict[tuple[float, frozenset[tuple[int, float]]], int] = {}
+
+    def ramp(self, value: Affine) -> Affine:
+        """max(0, value); the same one for the same value.
+
+        Raises
+        ------
+        ValueError
+            Too many ramps in one expression.
+        """
+        key = value.constant, frozenset(value.coefficients.items())
+        if key not in self._numbers:
+            if len(self.values) == limits.RAMPS:
+                raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
+            self.values.append(value)
+            self._numbers[key] = -len(self.values)
+        return Affine(0.0, {self._numbers[key]: 1.0})
+
+    # ------------------------------------------------------------------ functions
+    def larger(self, a: Any, b: Any) -> Affine:
+        """max(a, b)."""
+        return total(a, self.ramp(total(b, scaled(a, -1.0))))
+
+    def smaller(self, a: Any, b: Any) -> Affine:
+        """min(a, b)."""
+        return total(a, scaled(self.ramp(total(a, scaled(b, -1.0))), -1.0))
+
+    def extreme(self, best: Callable[..., float], of_two: Callable[[Any, Any], Any], *values: Any) -> Any:
+        """max or min of any number of values; that of the numbers comes first."""
+        numbers = [value for value in values if not isinstance(value, Affine)]
+        found = ([best(numbers)] if numbers else []) + [value for value in values if isinstance(value, Affine)]
+        result = found[0]
+        for value in found[1:]:
+            result = of_two(result, value)
+        return result
+
+    def magnitude(self, x: Affine) -> Affine:
+        """|x| = 2 max(0, x) − x."""
+        return total(scaled(self.ramp(x), 2.0), scaled(x, -1.0))
+
+    def part(self, x: Affine, most: float) -> Affine:
+        """``x`` held between 0 and ``most``, both exact."""
+        return total(most, scaled(self.ramp(total(most, scaled(self.ramp(x), -1.0))), -1.0))
+
+    def clamp(self, x: Any, low: Any, high: Any) -> Affine:
+        """``x`` held between two bounds, in either order."""
+        if isinstance(x, Affine) and not isinstance(low, Affine) and not isinstance(high, Affine):
+            low, high = min(low, high), max(low, high)
+            return total(low, self.part(total(x, -low), high - low))
+        return self.larger(self.smaller(low, high), self.smaller(self.larger(low, high), x))
+
+    def polygon(self, x: Any, *points: Any) -> Any:
+        """The polygon through pairs of abscissa and value; constant outside."""
+        places, values = points[0::2], points[1::2]
+        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
+            raise ValueError("the points of a table must be numbers")
+        if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+            raise ValueError("table needs pairs with growing first numbers")
+        if len(places) == 1:
+            return values[0]
+        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
+        if len(places) == 2 and slopes[0]:  # in units of the value, so that both values are exact
+            rise = abs(values[1] - values[0])
+            part = self.part(scaled(total(x, -places[0]), abs(slopes[0])), rise)
+            return total(values[0], scaled(part, math.copysign(1.0, slopes[0])))
+        along = self.part(total(x, -places[0]), places[-1] - places[0])
+        found = total(values[0], scaled(along, slopes[0]))
+        for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
+            bend = self.ramp(total(along, places[0] - place))
+            for key, share in bend.coefficients.items():  # in place: a table may be long
+                found.coefficients[key] = found.coefficients.get(key, 0.0) + share * (behind - before)
+        return found
+
+    def extended(self, x: Any, *points: Any) -> Any:
+        """The polygon through pairs of abscissa and value, its outer segments extended."""
+        places, values = points[0::2], points[1::2]
+        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
+            raise ValueError("the points of pwl must be numbers")
+        if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+            raise ValueError("pwl needs pairs with growing first numbers")
+        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
+        found = total(values[0], scaled(total(x, -places[0]), slopes[0]))
+        for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
+            found = total(found, scaled(self.ramp(total(x, -place)), behind - before))
+        return found
+
+    def function(self, name: str) -> tuple[Callable[..., Any], int, int] | None:
+        """A piecewise-linear function, its fewest and most arguments; None for all others."""
+        known: dict[str, tuple[Callable[..., Any], int, int]] = {
+            "max": (partial(self.extreme, max, self.larger), 1, limits.RAMPS),
+            "min": (partial(self.extreme, min, self.smaller), 1, limits.RAMPS),
+            "abs": (self.magnitude, 1, 1),
+            "uramp": (self.ramp, 1, 1),
+            "limit": (self.clamp, 3, 3),
+            "table": (self.polygon, 3, 2 * limits.RAMPS + 1),
+            "pwl": (self.extended, 5, 2 * limits.RAMPS + 1),
+        }
+        return known.get(name)
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """``value`` times a number."""
+    if not isinstance(value, Affine):
+        return value * factor
+    return Affine(value.constant * factor, {k: c * factor for k, c in value.coefficients.items()})
+
+
+def total(left: Any, right: Any) -> Affine:
+    """The sum of two values of which one at least is affine (or will be added to one)."""
+    a = left if isinstance(left, Affine) else Affine(left, {})
+    b = right if isinstance(right, Affine) else Affine(right, {})
+    together = dict(a.coefficients)
+    for k, c in b.coefficients.items():
+        together[k] = together.get(k, 0.0) + c
+    return Affine(a.constant + b.constant, together)
+
+
+# ---------------------------------------------------------------------- elements
+def built(elaborator: Elaboration) -> None:
+    """Append the elements of all ramps, and put their nodes into the laws that read them."""
+    out = elaborator.out
+    with_ramps = sorted(k for k, pending in out.pending.items() if pending.ramps)
+    taken = {name.lower() for name in out.names} if with_ramps else set()
+    for position in with_ramps:
+        pending = out.pending[position]
+        nodes: list[int] = []
+        for law, names in pending.ramps:
+            nodes.append(_ramp(elaborator, pending, _placed(law, nodes, VOLTS), names, len(nodes) + 1, taken))
+        out.pending[position] = pending._replace(law=_placed(pending.law, nodes, 1.0), ramps=())
+
+
+def _placed(law: Law, nodes: list[int], factor: float) -> Law:
+    """``factor`` times the law, with the nodes of ramps in place of their numbers."""
+    voltages = [
+        VoltageControl(c * factor, plus, minus)
+        if plus >= 0
+        else VoltageControl(c * factor / VOLTS, nodes[-1 - plus], 0)
+        for c, plus, minus in law.voltages
+    ]
+    currents = tuple(control._replace(coefficient=control.coefficient * factor) for control in law.currents)
+    return law._replace(constant=law.constant * factor, voltages=tuple(voltages), currents=currents)
+
+
+def _ramp(
+    elaborator: Elaboration, owner: PendingLaw, law: Law, names: tuple[str, ...], number: int, taken: set[str]
+) -> int:
+    """Source, diode and resistor of one ramp; the node whose voltage it is."""
+    out = elaborator.out
+    stem = f"{owner.own}."
+    while any(f"{stem}{letter}{number}".lower() in taken for letter in "bdr") or any(
+        f"{stem}{letter}{number}".lower() in out.nodes for letter in "uy"
+    ):
+        stem += "."
+    inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
+    source = len(out.kind)
+    if not out.files or out.files[-1] != owner.card.source.name:
+        out.starts.append(source)
+        out.files.append(owner.card.source.name)
+    for letter, code, ends, value in (
+        ("B", AFFINE_VOLTAGE, (inside, 0), float("nan")),
+        ("D", DIODE, (inside, output), float("nan")),
+        ("R", RESISTOR, (output, 0), OHMS),
+    ):
+        out.kind.append(code)
+        out.first.append(ends[0])
+        out.second.append(ends[1])
+        out.value.append(value)
+        out.lines.append(owner.card.line)
+        out.names.append(f"{stem}{letter}{number}")
+        taken.add(f"{stem}{letter}{number}".lower())
+    law = law._replace(quantity=Quantity.VOLTAGE)
+    out.pending[source] = owner._replace(
+        law=law, names=names, own=f"{stem}B{number}", code=AFFINE_VOLTAGE, value=float("nan"), ramps=()
+    )
+    return output
+
+
+MEET = 1e-12
+"""Share of its terms by which two values may differ at the threshold: rounding of the numbers in a deck."""
+
+
+class Steps(NamedTuple):
+    """Numbers that conditions choose: ``yes`` where ``test`` > 0, else ``no``; each a number or further steps."""
+
+    test: Affine
+    yes: Steps | float
+    no: Steps | float
+    size: int
+
+
+class Choices:
+    """The choices of one expression.
+
+    Parameters
+    ----------
+    ramps : Ramps
+        Of the expression; choices add to them.
+    controls : list of Reference
+        Voltages and currents by number.
+    """
+
+    def __init__(self, ramps: Ramps, controls: list[Reference]) -> None:
+        self.ramps, self.controls = ramps, controls
+
+    def chosen(self, steps: Any, value: Callable[[float], Any]) -> Any:
+        """``value(number)`` for the number that holds.
+
+        Raises
+        ------
+        ValueError
+            It jumps, or there are too many conditions.
+        """
+        if not isinstance(steps, Steps):
+            return value(steps)
+        yes, no = self.chosen(steps.yes, value), self.chosen(steps.no, value)
+        if isinstance(yes, Affine) or isinstance(no, Affine):
+            return self.joined(steps.test, self.affine(yes), self.affine(no))
+        if yes == no:
+            return yes
+        size = 1 + sum(one.size for one in (yes, no) if isinstance(one, Steps))
+        if size > limits.CONDITIONS:
+            raise ValueError(f"more than {limits.CONDITIONS} conditions in one expression")
+        return Steps(steps.test, yes, no, size)
+
+    def affine(self, value: Any) -> Affine:
+        """A value as an affine one; steps jump, so that they are none."""
+        if isinstance(value, Steps):
+            return self.joined(value.test, self.affine(value.yes), self.affine(value.no))
+        return value if isinstance(value, Affine) else Affine(value, {})
+
+    def joined(self, test: Affine, yes: Affine, no: Affine) -> Affine:
+        """``yes`` where ``test`` > 0, else ``no``."""
+        if not _clear(yes):  # the constant one is exact where it holds
+            test, yes, no = scaled(test, -1.0), no, yes
+        difference = _cleared(total(yes, scaled(no, -1.0)), yes, no)
+        jump = self.along(difference, test, 0.0)
+        slope = max(map(abs, difference.coefficients.values()), default=0.0) / max(map(abs, test.coefficients.values()))
+        size = abs(yes.constant) + abs(no.constant) + slope * abs(test.constant)
+        if not isinstance(jump, float) or abs(jump) > MEET * size:
+            raise ValueError(self.place(test, yes, no))
+        change = self.along(difference, test, self.ramps.ramp(test)) if difference.coefficients else 0.0
+        return total(total(no, change), -jump if difference.coefficients else 0.0)
+
+    def along(self, value: Affine, test: Affine, instead: Affine | float, before: int | None = None) -> Any:
+        """``value`` with ``instead`` in place of ``test``; None where it is no function of ``test`` alone.
+
+        Arguments of ramps may read the ramps ``before`` them.
+        """
+        pivot = max(test.coefficients, key=lambda key: abs(test.coefficients[key]))
+        share = value.coefficients.get(pivot, 0.0) / test.coefficients[pivot]
+        rest = _cleared(total(value, scaled(test, -share)), value, scaled(test, share))
+        found: Any = (
+            total(rest.constant, scaled(instead, share))
+            if isinstance(instead, Affine)
+            else (rest.constant + share * instead)
+        )
+        for key, coefficient in rest.coefficients.items():
+            ramp = -1 - key
+            if ramp < 0 or (before is not None and ramp >= before):
+                return None
+            inside = self.along(self.ramps.values[ramp], test, instead, ramp)
+            if inside is None:
+                return None
+            if isinstance(inside, Affine):
+                found = total(found, scaled(self.ramps.ramp(inside), coefficient))
+            else:
+                found += coefficient * max(inside, 0.0)
+        return found
+
+    def place(self, test: Affine, yes: Affine, no: Affine) -> str:
+        """Where a choice jumps, and from what to what."""
+        terms = sorted(_clear(test).items())
+        if any(key < 0 for key, _ in terms):
+            where = "where its condition changes"
+        elif len(terms) == 1:
+            where = f"at {self.controls[terms[0][0]].text} = {0.0 - test.constant / terms[0][1]:.6g}"
+        else:
+            both = " + ".join(f"{c:.6g}*{self.controls[key].text}" for key, c in terms)
+            where = f"where {both.replace('+ -', '- ')} = {0.0 - test.constant:.6g}"
+        ends = sorted((self.along(one, test, 0.0) for one in (yes, no)), key=lambda end: (end is None, end))
+        if None in ends:
+            return f"the value jumps {where}"
+        return f"the value jumps by {ends[1] - ends[0]:.6g} {where} (between {ends[0]:.6g} and {ends[1]:.6g})"
+
+
+def _clear(value: Affine) -> dict[int, float]:
+    return {key: c for key, c in value.coefficients.items() if c}
+
+
+def _cleared(value: Affine, *parts: Affine) -> Affine:
+    """Without the coefficients that only rounding left of those of its parts."""
+    kept = {
+        key: c
+        for key, c in value.coefficients.items()
+        if abs(c) > MEET * max(abs(part.coefficients.get(key, 0.0)) for part in parts)
+    }
+    return Affine(value.constant, kept)
 
 
 class Reference(NamedTuple):

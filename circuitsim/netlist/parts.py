@@ -1,24 +1,321 @@
-"""Element cards: R, D, V, I, L, C and the sub-circuit call X, into the columns of a scope."""
+"""Element cards: R, D, V, I, L, C and the sub-circuit call X, into the columns of a scope.
+
+Of R, L and C: a value, a model, or both, and the numbers beside them. Of V and I: the value at DC, and the time
+function.
+"""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections.abc import Callable
+from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist import attributes, refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.passive import passive
 from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.ranges import checked, positive
-from circuitsim.netlist.scope import Call, Count, ModelUse, Scope, Special, Value, Wave
-from circuitsim.netlist.sources import OF_PWL, phasor, source_value
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, fields, tokens
+from circuitsim.netlist.scope import Call, Count, Details, ModelUse, Phasor, Scope, Special, Value, Wave
+from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.waveform import (
+    ALIASES,
+    EXTERNAL,
+    FUNCTIONS,
+    MAY_BE_EMPTY,
+    MOST,
+    RANDOM,
+    Waveform,
+    checked_waveform,
+)
 from circuitsim.units import scale_of, short
+
+SIZES = frozenset(("l", "w"))
+"""Numbers without effect where no model has a sheet resistance."""
+
+
+class Stated(NamedTuple):
+    """What the card of a resistor, inductor or capacitor states.
+
+    Attributes
+    ----------
+    offset : int
+        Of the value in the card.
+    value : Value or None
+        None: its model states it.
+    details : Details or None
+        Where the value is not all.
+    """
+
+    offset: int
+    value: Value | None
+    details: Details | None
+
+
+def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> Stated:
+    """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and what stands beside it.
+
+    Raises
+    ------
+    CardError, ExpressionError
+    """
+    row = ELEMENTS[code]
+    all_words, pairs = sorted_.take(), sorted_.named()
+    if len(all_words) == 1 and not pairs and all_words[0].kind == EXPRESSION:
+        only = all_words[0]
+        formula = constant(value_of(only, card, scope))
+        parts.warn_letters(card, name, only, formula, code)
+        return Stated(only.offset, formula, None)
+    keyed = [value for key, value in pairs if key.text.lower() in row.keywords]
+    named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
+    words = [w for w in all_words if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]
+    token, model = value_and_model(card, name, words, keyed, sorted_, code)
+    numbers = {
+        key.text.lower(): Count(card, value.offset, constant(value_of(value, card, scope)))
+        for key, value in pairs
+        if key.text.lower() not in row.keywords
+    }
+    idle = SIZES if code == RESISTOR else SIZES | {"tce"}
+    for word in [w for w in numbers if model is None and w in idle]:
+        parts.no_effect(word, card, numbers.pop(word).offset, name.text)
+    value = constant(value_of(token, card, scope)) if token is not None else None
+    if token is not None and value is not None:
+        parts.warn_letters(card, name, token, value, code)
+    use = ModelUse(card, model.offset, name.text, model.text) if model is not None else None
+    offset = token.offset if token is not None else (model.offset if model is not None else 0)
+    if use is None and not numbers:
+        return Stated(offset, value, None)
+    details = Details(row.letter, numbers, use, model is not None and model is token)
+    return Stated(offset, value, details)
+
+
+def value_and_model(
+    card: Card, name: Token, words: list[Token], keyed: list[Token], sorted_: Words, code: int
+) -> tuple[Token | None, Token | None]:
+    """The tokens of value and model; one bare name is both, for a parameter may be called so.
+
+    Raises
+    ------
+    CardError
+        Neither, or too many words.
+    """
+    row = ELEMENTS[code]
+    values = [*words, *keyed]
+    if not values:
+        raise CardError(
+            "syntax",
+            f"{short(name.text)} needs its {row.parameter} in {row.unit}",
+            max(sorted_.end - 1, 0),
+            f"{row.letter}name first second value",
+        )
+    models = [w for w in words if w.kind == WORD and (w.text[0].isalpha() or w.text[0] == "_")]
+    if len(values) == 1:
+        return values[0], values[0] if models and values[0].text.isidentifier() else None
+    if len(values) == 2 and models:
+        model = models[-1]
+        return next(v for v in values if v is not model), model
+    extra = max(values, key=lambda token: token.offset)
+    hint = "write a decimal point" if card.text[extra.offset - 1] == "," else ""
+    raise CardError(
+        "syntax",
+        f"{short(name.text)}: {short(extra.text)!r} is one value too many",
+        extra.offset,
+        hint or "an expression goes in braces: {…}",
+    )
+
+
+POINTS = "file"
+OF_PWL = ("r", "td", POINTS)
+"""Of PWL: where it repeats from, its delay, and the file of its points."""
+
+KEYWORDS = RANDOM | frozenset(
+    ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
+)
+"""Words of a source's card that are no names of parameters."""
+
+_ONCE = ("dc", "ac", "distof1", "distof2")
+"""Words that a card states once."""
+
+FOREVER = ["repeat", "forever"]
+"""Between PWL and its points in LTspice, which end with ENDREPEAT: they repeat from the time 0."""
+
+SourceValue = tuple[int, Value | Wave, Wave | None]
+
+
+def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) -> SourceValue:
+    """The DC value of a V or I card with its offset, and the time function.
+
+    Raises
+    ------
+    CardError, ExpressionError
+        A word that does not belong there, a function without a value at DC.
+    """
+    offset = max(sorted_.end - 1, 0)
+    value: Value | Wave | None = None
+    again = {}
+    words = sorted_.take()
+    named = next((k for k, word in enumerate(words[:-1]) if word.text.lower() == POINTS), None)
+    points = None if named is None else words[named + 1]
+    if named is not None:
+        del words[named : named + 2]
+    pairs = sorted_.named()
+    for key, token in pairs:
+        if key.text.lower() == POINTS:
+            points = token
+        elif key.text.lower() in OF_PWL:
+            again[key.text.lower()] = constant(value_of(token, card, scope))
+        else:
+            offset, value = token.offset, _number(parts, scope, card, name, token)
+    offset, value, wave = _words(parts, scope, card, name, words, (offset, value))
+    for key, _ in pairs:
+        if key.text.lower() in again and (wave is None or wave.name != "pwl"):
+            message = f"{short(name.text)}: {short(key.text)}= belongs to PWL"
+            raise CardError("syntax", message, key.offset, "leave it out, or write PWL(…)")
+    if points is not None:
+        wave = _from_file(parts, card, name, points, wave)
+    if wave is not None:
+        wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
+    if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
+        message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
+        parts.reporter.gather("no-effect", message, card, wave.offset, name.text)
+        value = 0.0
+    if value is None and wave is not None:
+        known = tuple(v for v in wave.numbers if isinstance(v, float))
+        if wave.name in EXTERNAL or len(known) == len(wave.numbers):
+            checked_waveform(Waveform(wave.name, known), wave.offset)
+        return wave.offset, wave, wave
+    if value is None:
+        parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
+        value = 0.0
+    varies = wave is not None and wave.name not in EXTERNAL and wave.numbers
+    return offset, value, wave if varies else None
+
+
+def _from_file(parts: Parts, card: Card, name: Token, points: Token, wave: Wave | None) -> Wave:
+    """PWL with the points of a file."""
+    if wave is None or wave.name != "pwl" or wave.numbers:
+        raise CardError(
+            "syntax",
+            f"{short(name.text)}: file= belongs to PWL without other points",
+            points.offset,
+            "PWL file=points.txt",
+        )
+    return wave._replace(numbers=list(parts.points(card, points)))
+
+
+def _words(
+    parts: Parts, scope: Scope, card: Card, name: Token, words: list[Token], stated: tuple[int, Value | Wave | None]
+) -> tuple[int, Value | Wave | None, Wave | None]:
+    """The DC value and the time function among the words of a card."""
+    offset, value = stated
+    wave = None
+    k, seen = 0, set()
+    while k < len(words):
+        token = words[k]
+        word = token.text.lower() if token.kind == WORD else ""
+        word = ALIASES.get(word, word)
+        k += 1
+        sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
+        if sort in seen or (sort == "DC" and value is not None):
+            message = (
+                f"{short(name.text)}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
+            )
+            raise CardError("syntax", message, token.offset, "leave one of them out")
+        seen |= {sort} - {""}
+        if word == "dc":
+            if k < len(words) and valued(words[k]):
+                offset, value = words[k].offset, _number(parts, scope, card, name, words[k])
+                k += 1
+        elif word in ("ac", "distof1", "distof2"):
+            k += len(list(takewhile(valued, words[k : k + 2])))
+            parts.no_effect(word, card, token.offset, name.text, "amplitude" if word == "ac" else "no-effect")
+        elif word in ("load", "noiseless"):
+            parts.no_effect(word, card, token.offset, name.text)
+        elif word in FUNCTIONS or word in EXTERNAL:
+            forever = word == "pwl" and [w.text.lower() for w in words[k : k + 2]] == FOREVER
+            k += 2 * forever
+            stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
+            most = MOST.get(word, stop)
+            if stop - k > most:
+                message = f"{short(name.text)}: {word.upper()} has at most {most} numbers"
+                raise CardError("syntax", message, words[k + most].offset, "leave the others out")
+            wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
+            if word == "pwl":
+                wave = _relative(parts, card, name, words[k:stop:2], wave)
+            k = stop
+            if forever:
+                wave = wave._replace(repeat=0.0)
+                k += k < len(words) and words[k].text.lower() == "endrepeat"
+        elif word in RANDOM:
+            raise CardError(
+                "unsupported",
+                f"{short(name.text)}: random waveforms ({word.upper()}) are not simulated",
+                token.offset,
+                "write its DC value; over time a PWL of values drawn beforehand",
+            )
+        elif value is None and k == 1:
+            offset, value = token.offset, _number(parts, scope, card, name, token)
+        else:
+            raise CardError(
+                "syntax",
+                f"{short(name.text)}: {short(token.text)!r} does not belong here",
+                token.offset,
+                "a source reads: DC value AC magnitude phase FUNCTION(…)",
+            )
+    return offset, value, wave
+
+
+def _relative(parts: Parts, card: Card, name: Token, times: list[Token], wave: Wave) -> Wave:
+    """Programs differ on ``+1u`` among the times of PWL: counted from 0, as in ngspice, where the times then grow, else
+    from the time before, as in LTspice."""
+    signed = [token.text[:1] == "+" for token in times]
+    if not any(signed):
+        return wave
+    numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the time before"
+    stated = [time for time in numbers[::2] if isinstance(time, float)]
+    if len(stated) == len(signed) and any(b <= a for a, b in pairwise(stated)):
+        counted, last = "the time before, as in LTspice", 0.0
+        for k, (time, after) in enumerate(zip(stated, signed)):
+            numbers[2 * k] = last = time + (last if after else 0.0)
+    first = times[signed.index(True)]
+    parts.reporter.warning(
+        "pwl",
+        f"{short(name.text)}: the time {short(first.text)} is counted from {counted}",
+        card,
+        first.offset,
+        "write the time without a sign",
+        [name.text],
+    )
+    return wave._replace(numbers=numbers)
+
+
+def valued(token: Token) -> bool:
+    """Whether ``token`` is a number, an expression or the bare name of a parameter, not a keyword."""
+    if token.kind != WORD:
+        return token.kind == EXPRESSION
+    number = token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+    return number or (token.text.isidentifier() and token.text.lower() not in KEYWORDS)
+
+
+def _number(parts: Parts, scope: Scope, card: Card, name: Token, token: Token) -> Value:
+    """A value on a source card."""
+    value = constant(value_of(token, card, scope))
+    parts.warn_letters(card, name, token, value, VOLTAGE)
+    return value
+
+
+def phasor(scope: Scope, card: Card, words: list[Token]) -> Phasor | None:
+    """Magnitude and phase of ``AC [magnitude [phase]]`` among the words of a card: 1 and 0 where they are left out."""
+    place = next((k for k, token in enumerate(words) if token.kind == WORD and token.text.lower() == "ac"), None)
+    if place is None:
+        return None
+    given = [constant(value_of(t, card, scope)) for t in takewhile(valued, words[place + 1 : place + 3])]
+    return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
+
 
 NO_EFFECT = frozenset(("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max"))
 """Instance parameters without effect on the operating point of an ideal circuit."""

@@ -1,7 +1,7 @@
 """Programs of expressions on numbers and on symbolic values, which stand for unknown voltages and currents.
 
 What symbolic values are, and which operations they have, a subclass states: affine values
-(`circuitsim.netlist.affine`), tapes (`circuitsim.netlist.own_voltage`). Where a condition is symbolic both ways are
+(`circuitsim.netlist.affine`), tapes (`circuitsim.netlist.controlled_laws`). Where a condition is symbolic both ways are
 evaluated.
 """
 

@@ -1,23 +1,144 @@
-"""`Circuit` to SPICE text that ngspice runs and that reads back to the same circuit."""
+"""`Circuit` to SPICE text that ngspice runs and that reads back to the same circuit: elements, roles, and what acts
+over time.
+
+Devices that ngspice has no model of are written as what it has: resistors, steep diodes and sources, or a formula.
+"""
 
 from __future__ import annotations
 
+import cmath
+import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from circuitsim.circuit import GROUND, Circuit
-from circuitsim.circuit.elements import DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, ELEMENTS, INDUCTOR, NULLOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.laws import Law, Quantity
+from circuitsim.errors import TopologyError, UsageError
 from circuitsim.models import ELEMENTARY, Device
 from circuitsim.models.formula_law import OfFormula
-from circuitsim.netlist import controlled_writer, portable
+from circuitsim.models.smooth import WithoutModel
 from circuitsim.netlist.amplifier import DEFINITION
+from circuitsim.netlist.deck import (
+    STARTUP,
+    Analysis,
+    DcRange,
+    DcSweep,
+    Deck,
+    FourierCard,
+    InitialValues,
+    MeasurementRequest,
+    Output,
+    SensitivityRequest,
+    SmallSignal,
+    Spacing,
+    Step,
+    TableRange,
+    Target,
+    Temperature,
+    TransferRequest,
+    Transient,
+)
 from circuitsim.netlist.definitions import IDEAL_MODEL
+from circuitsim.netlist.expression import CALL
+from circuitsim.netlist.functional import FollowingSources
+from circuitsim.netlist.roles import Adjustable, Roles, make_roles
+from circuitsim.netlist.waveform import STEADY, Waveform
 from circuitsim.units import exact, short
 
-if TYPE_CHECKING:
-    from circuitsim.netlist.roles import Roles
-    from circuitsim.netlist.timed import Timed
+FINITE = 1e9
+"""Gain with which an ideal op-amp is written: ngspice has none."""
+
+
+def letter(circuit: Circuit, k: int) -> str:
+    """The letter with which controlled element ``k`` is written: that of its name, if it can be."""
+    law = circuit.laws[k]
+    if circuit.columns()[0][k] == NULLOR:
+        return "E"
+    voltage = law.quantity is Quantity.VOLTAGE
+    own = circuit.names[k][:1].upper()
+    by_voltage = not law.currents
+    by_current = not law.voltages and all(circuit.columns()[0][c.element] != RESISTOR for c in law.currents)
+    possible = "B" + ("E" if voltage else "G") * by_voltage
+    possible += ("H" if voltage else "F") * (by_current and not by_voltage)
+    return own if own in possible else possible[-1]
+
+
+def controlled_lines(circuit: Circuit, k: int, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+    """The card of controlled element ``k``, with a comment where ngspice has no such element."""
+    kind, first, second, values = circuit.columns()
+    law, name = circuit.laws[k], names[k]
+    head = f"{name} {nodes[first[k]]} {nodes[second[k]]}"
+    if kind[k] == NULLOR:
+        _, plus, minus = law.voltages[0]
+        comment = f"* {name} is an ideal op-amp: in circuitsim {head} OPAMP {nodes[plus]} {nodes[minus]}"
+        return [comment, f"{head} {nodes[plus]} {nodes[minus]} {exact(FINITE)}"]
+    gain = 1.0 if values[k] != values[k] else values[k]
+    which = name[:1].upper()
+    if which == "B":
+        word = "V" if law.quantity is Quantity.VOLTAGE else "I"
+        return [f"{head} {word}={_expression(circuit, law, gain, names, nodes)}"]
+    controls = [f"{nodes[p]} {nodes[m]}" for _, p, m in law.voltages] + [names[c.element] for c in law.currents]
+    shares = [c.coefficient for c in law.voltages] + [c.coefficient for c in law.currents]
+    if len(controls) == 1 and law.constant == 0.0 and values[k] == values[k] and shares == [1.0]:
+        return [f"{head} {controls[0]} {exact(gain)}"]
+    terms = [exact(x) for x in (law.constant, *(gain * share for share in shares))]
+    return [f"{head} POLY({len(controls)}) {' '.join(controls)} {' '.join(terms)}"]
+
+
+def _expression(circuit: Circuit, law: Law, gain: float, names: Sequence[str], nodes: Sequence[str]) -> str:
+    """The law as an expression; currents of resistors as their voltages."""
+    kind, first, second, values = circuit.columns()
+    terms = [exact(law.constant)]
+    for c, plus, minus in law.voltages:
+        terms.append(f"({exact(gain * c)})*v({nodes[plus]},{nodes[minus]})")
+    for c, k in law.currents:
+        if kind[k] == RESISTOR and values[k] > 0.0:
+            terms.append(f"({exact(gain * c / values[k])})*v({nodes[first[k]]},{nodes[second[k]]})")
+        else:
+            terms.append(f"({exact(gain * c)})*i({names[k]})")
+    return " + ".join(terms)
+
+
+def portable_lines(device: Device, name: str, first: str, second: str, elements: Names, nodes: Names) -> list[str]:
+    """The cards of a device between two nodes.
+
+    Parameters
+    ----------
+    name : str
+        Of the device, as written.
+    elements, nodes : Names
+        The names in use, of elements and of nodes.
+    """
+    if isinstance(device, WithoutModel):
+        return _formula(device, name, first, second, elements, nodes)
+    inside = dict(zip(device.model.terminals, (first, second)))
+    cards = []
+    for part in device.expand():
+        for node in (part.first, part.second):
+            if node not in inside:
+                inside[node] = nodes.legal(node, f"{name}.{node}")
+        letter = "V" if part.letter == "R" and part.value == 0.0 else part.letter  # ngspice would take 1 mΩ
+        own = elements.legal(part.name, f"{letter}{name}.{part.name}")
+        value = IDEAL_MODEL if part.value is None else exact(part.value)
+        cards.append(f"{own} {inside[part.first]} {inside[part.second]} {value}")
+    return cards
+
+
+def _formula(device: WithoutModel, name: str, first: str, second: str, elements: Names, nodes: Names) -> list[str]:
+    """A source whose current is a formula of its own voltage, behind the resistance in series."""
+    cards, series = [], device.row()[0]
+    if series > 0.0:
+        inner = nodes.legal(name, f"{name}.junction")
+        cards.append(f"{elements.legal(name, f'R{name}.series')} {first} {inner} {exact(series)}")
+        first = inner
+    volts = f"(v({first},{second}))"
+    if "0" in (first, second):
+        volts = f"(v({first}))" if second == "0" else f"(-v({second}))"
+    own = elements.legal(name, f"B{name}")
+    return [*cards, f"{own} {first} {second} I={device.junction_text(volts)}"]
+
 
 # What ngspice 39 takes in a name, found by trying each sign; @ and $ are left out, they mean something elsewhere.
 _LEGAL = re.compile(r"[A-Za-z0-9_.:\[\]<>#%!~/|^+*?-]+")
@@ -118,7 +239,7 @@ def element_names(circuit: Circuit) -> tuple[list[str], list[str], list[tuple[st
         for code, value in zip(circuit.columns()[0], circuit.columns()[3])
     ]
     for k in circuit.laws:
-        written[k] = controlled_writer.letter(circuit, k)
+        written[k] = letter(circuit, k)
     for k in circuit.dynamics.formulas if circuit.dynamics is not None else ():
         written[k] = str(circuit.names[k])[:1].upper()  # its card is written as it was
     legal = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in zip(circuit.names, written)]
@@ -140,8 +261,6 @@ def with_letter(name: str, letter: str) -> str:
 def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = None, ngspice: bool = False) -> str:
     """The deck; see `circuitsim.netlist.dumps`. ``timed`` says what acts over time and frequency."""
     if timed is None:
-        from circuitsim.netlist.timed import of_circuit
-
         timed = of_circuit(circuit)
     nodes, changed = node_names(circuit)
     written, names, renamed = element_names(circuit)
@@ -149,8 +268,6 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     lines += [f"* node {printable(old)} is written {new}" for old, new in changed]
     lines += [f"* {printable(old)} is written {new}" for old, new in renamed if not plainly(old, new)]
     if roles is not None:
-        from circuitsim.netlist.role_directives import directives
-
         lines += directives(roles, circuit, names if timed is None else timed.names(names), nodes)
     cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
     cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
@@ -163,7 +280,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     )
     for k, value in enumerate(values):
         if k in circuit.laws:
-            lines += controlled_writer.lines(circuit, k, names, nodes)
+            lines += controlled_lines(circuit, k, names, nodes)
             continue
         own = None if timed is None else timed.card(k, names, nodes)
         if own is not None:
@@ -173,7 +290,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
         card, last = cards.get(written[k], ""), exact(value)
         if device is not None and device.model.dialect and ngspice:
             ends = nodes[first[k]], nodes[second[k]]
-            lines += portable.lines(device, names[k], *ends, own_names, own_nodes)
+            lines += portable_lines(device, names[k], *ends, own_names, own_nodes)
             ideal = True
             continue
         if device is not None:
@@ -196,3 +313,331 @@ def plainly(old: str, new: str) -> bool:
 def printable(name: str) -> str:
     """``name`` for a comment."""
     return short("".join(c if c.isprintable() else "?" for c in name).replace(";", ","), 80)
+
+
+WIDTH = 100
+"""Most letters of a line."""
+
+
+def directives(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+    """The lines that give ``roles`` again in a deck whose elements and nodes have other names.
+
+    The lines as they were, where they still mean the same; spelled out name by name elsewhere.
+
+    Parameters
+    ----------
+    roles : Roles
+        Of ``circuit``.
+    names, nodes : sequence of str
+        What the deck calls the elements and nodes of ``circuit``.
+    """
+    kind, first, second, value = circuit.columns()
+    # A resistor may lie on its bound within rounding; only the matches of the patterns are used here.
+    columns = kind, first, second, value
+    written = Circuit.from_columns("", columns, list(names), list(nodes), devices=circuit.devices)
+    renamed = _renamed(roles, circuit, names, nodes)
+    try:
+        same = make_roles(written, base=roles)[:3] == renamed[:3]
+    except UsageError:
+        same = False
+    return [f"*! {line}" for line in (roles.lines if same else _spelled(renamed))]
+
+
+def _renamed(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> Roles:
+    return Roles(
+        tuple(names[circuit.element_index(name)] for name in roles.inputs),
+        tuple((nodes[circuit.node_index(p)], nodes[circuit.node_index(q)]) for p, q in roles.outputs),
+        tuple(Adjustable(_called(a.name, circuit, names), *a[1:]) for a in roles.trainable),
+    )
+
+
+def _called(name: str, circuit: Circuit, names: Sequence[str]) -> str:
+    """What the deck calls an element, or a number of one."""
+    if name in circuit:
+        return names[circuit.element_index(name)]
+    element, _, number = name.rpartition(".")
+    return f"{names[circuit.element_index(element)]}.{number}"
+
+
+def _spelled(roles: Roles) -> list[str]:
+    """Roles name by name."""
+    lines = _wrapped("input", roles.inputs)
+    lines += _wrapped("output", roles.output_names)
+    groups: dict[tuple[float, float], list[str]] = {}
+    for name, low, high in roles.trainable:
+        groups.setdefault((low, high), []).append(name)
+    for (low, high), members in groups.items():
+        options = [f"{word}={exact(bound)}" for word, bound in (("min", low), ("max", high)) if math.isfinite(bound)]
+        lines += [" ".join([line, *options]) for line in _wrapped("trainable", members)]
+    return lines
+
+
+def _wrapped(word: str, names: Sequence[str]) -> list[str]:
+    lines: list[str] = []
+    for name in names:
+        if lines and len(lines[-1]) + len(name) < WIDTH:
+            lines[-1] += f" {name}"
+        else:
+            lines.append(f"{word} {name}")
+    return lines
+
+
+class Timed(NamedTuple):
+    """A circuit whose values, or whose switches, may be others than in its deck.
+
+    Attributes
+    ----------
+    deck : Deck or None
+        None: what the circuit brings along, without analyses.
+    circuit : Circuit
+    switches : dict of int to dict of str to float
+        ``vt``, ``vh``, ``ron``, ``roff`` by position.
+    ngspice : bool
+        What ngspice does not read is refused.
+    lenient : bool
+        An analysis that a flat deck does not have becomes a comment.
+    """
+
+    deck: Deck | None
+    circuit: Circuit
+    switches: dict[int, dict[str, float]]
+    ngspice: bool = False
+    lenient: bool = False
+
+    @property
+    def following(self) -> FollowingSources:
+        """What acts over time and frequency."""
+        found: FollowingSources = self.circuit.dynamics if self.deck is None else self.deck.following
+        return found
+
+    @property
+    def analyses(self) -> tuple[Analysis, ...]:
+        """Those of the deck."""
+        return () if self.deck is None else self.deck.analyses
+
+    def idle(self) -> dict[str, str]:
+        """What models of diodes state for analyses over time, by their names in lower case."""
+        return {} if self.deck is None else self.deck.idle_parameters()
+
+    def turned_on(self, k: int) -> bool:
+        """Whether an element is a constant source that ``startup`` turns on."""
+        following = self.following
+        moving = k in following.waves or k in following.formulas or k in self.circuit.laws
+        constant = self.circuit.columns()[0][k] in (VOLTAGE, CURRENT) and not moving
+        return constant and any(isinstance(card, Transient) and card.startup for card in self.analyses)
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """The elements' names in the text: those of switches have their own letter."""
+        found = list(names)
+        for k, law in self.following.switches.items():
+            found[k] = with_letter(str(self.circuit.names[k]), "W" if isinstance(law.control, str) else "S")
+        return found
+
+    def card(self, k: int, names: Sequence[str], nodes: Sequence[str]) -> str | None:
+        """The card of an element that acts over time; None where it is like any other."""
+        following = self.following
+        kind, first, second, value = self.circuit.columns()
+        ends = f"{nodes[first[k]]} {nodes[second[k]]}"
+        if k in following.switches:
+            law, own = following.switches[k], self.names(names)[k]
+            if isinstance(law.control, str):
+                control = self.names(names)[self.circuit.element_index(law.control)]
+            else:
+                control = " ".join(nodes[node] for node in law.control)
+            return f"{own} {ends} {control} switch{k}{' ON' * law.closed}"
+        if self.turned_on(k):
+            return f"{names[k]} {ends} PWL(0 0 {exact(STARTUP)} {exact(value[k])})"
+        if k in self.circuit.laws or kind[k] not in (VOLTAGE, CURRENT):
+            pass
+        elif k in following.formulas:
+            return self.formula(k, names, nodes)
+        elif k in following.waves or k in following.phasors:
+            words = [names[k], ends]
+            wave = following.waves.get(k)
+            if wave is None or value[k] != wave.at(0.0, STEADY):
+                words.append(exact(value[k]) if wave is None else f"DC {exact(value[k] / wave.factor)}")
+            if k in following.phasors:
+                size, angle = cmath.polar(following.phasors[k] / (1.0 if wave is None else wave.factor))
+                words.append(f"AC {exact(size)} {math.degrees(angle):.15g}")
+            return " ".join(words if wave is None else [*words, _function(wave, kind[k] == CURRENT)])
+        if kind[k] in (CAPACITOR, INDUCTOR) and k in following.initials:
+            return f"{names[k]} {ends} {exact(value[k])} ic={exact(following.initials[k])}"
+        return None
+
+    def formula(self, k: int, names: Sequence[str], nodes: Sequence[str]) -> str:
+        """The card of a source given by a formula that is no law: as it was written, where it means the same.
+
+        Raises
+        ------
+        UsageError
+            It stands in a sub-circuit, or reads parameters, functions of the deck, or what has another name here.
+        """
+        found, circuit = self.following.formulas[k], self.circuit
+        code, (_, first, second, _) = found.code, circuit.columns()
+        card = " ".join(code.card.text.split())
+        used = {first[k], second[k]}
+        same = card.split()[0].lower() == circuit.names[k].lower() == names[k].lower() and not code.names
+        for signal in code.signals:
+            if signal.kind == "v":
+                used |= {circuit.node_index(found.nodes(node)) for node in (signal.first, signal.second or "0")}
+            elif signal.kind != "time":
+                j = circuit.element_index(found.elements(signal.first))
+                same = same and names[j].lower() == circuit.names[j].lower()
+        same = same and all(nodes[node].lower() == circuit.node_names[node].lower() for node in used)
+        own = [argument[0] for instruction, argument, _ in code.program if instruction == CALL]
+        if not same or any(code.scope.find_function(name) is not None for name in own):
+            raise UsageError(
+                f"{circuit.names[k]} is a formula that is not affine, in a sub-circuit or with parameters or functions "
+                "of the deck: a flat deck cannot hold it; write its numbers into the formula, at the top level"
+            )
+        return card
+
+    def closing(self, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+        """Models of switches, couplings and analyses."""
+        lines = []
+        for k, law in self.following.switches.items():
+            numbers = self.switches[k]
+            letter, (at, wide) = ("CSW", ("it", "ih")) if isinstance(law.control, str) else ("SW", ("vt", "vh"))
+            lines.append(
+                f".model switch{k} {letter}({at}={exact(numbers['vt'])} {wide}={exact(numbers['vh'])} "
+                f"ron={exact(numbers['ron'])} roff={exact(numbers['roff'])})"
+            )
+        index = self.circuit.element_index
+        for number, ((first, second), factor) in enumerate(self.following.couplings.items(), start=1):
+            lines.append(f"Kpair{number} {names[index(first)]} {names[index(second)]} {exact(factor)}")
+        for card in self.analyses:
+            if isinstance(card, InitialValues):
+                held = [f"v({nodes[self.circuit.node_index(node)]})={exact(v)}" for node, v in card.voltages.items()]
+                held += [f"i({names[index(coil)]})={exact(i)}" for coil, i in card.currents.items()]
+                lines.append(f".ic {' '.join(held)}")
+            else:
+                try:
+                    lines.append(self.analysis(card, names, nodes))
+                except UsageError as error:
+                    if not self.lenient:
+                        raise
+                    lines.append(f"* {error}")
+        return lines or [".op"]
+
+    def analysis(self, card: Analysis, names: Sequence[str], nodes: Sequence[str]) -> str:
+        """The card of an analysis, a measurement or an output.
+
+        Raises
+        ------
+        UsageError
+            It varies what a flat deck does not have.
+        """
+        called = _Renamed(self.circuit, names, nodes)
+        if isinstance(card, Transient):
+            stated = card.step, card.stop, card.start, *([card.longest] if card.longest else [])
+            return f".tran {' '.join(exact(time) for time in stated)}{' uic' * card.uic}"
+        if isinstance(card, (MeasurementRequest, FourierCard)):
+            return f".{'meas tran' if isinstance(card, MeasurementRequest) else card.card} {called.text(card.text)}"
+        if isinstance(card, SmallSignal):
+            if self.ngspice and card.spacing is Spacing.LIST:
+                raise UsageError(".ac list is not read by ngspice: write dec, oct or lin, or convert without --ngspice")
+            points = [] if card.spacing is Spacing.LIST else [str(card.points)]
+            return " ".join([".ac", card.spacing.value, *points, *map(exact, card.frequencies)])
+        if isinstance(card, Output):
+            return " ".join(filter(None, (f".{card.card}", card.analysis, *map(called.text, card.requests))))
+        if isinstance(card, TransferRequest):
+            return f".tf {called.text(card.output)} {called.element(card.source)}"
+        if isinstance(card, SensitivityRequest):
+            return f".sens {' '.join(map(called.text, card.outputs))}"
+        if isinstance(card, DcSweep):
+            return " ".join([".dc", *(self.varied(one, ".dc", called) for one in card.sweeps)])
+        if isinstance(card, Step):
+            return f".step {self.varied(card.sweep, '.step', called)}"
+        if isinstance(card, Temperature):
+            if len(card.values) > 1:
+                raise UsageError(".temp of several temperatures: a flat deck has its values at one; leave one of them")
+            return f"* at {card.values[0]:g} °C"
+        return ".op"
+
+    def varied(self, one: DcRange | TableRange, word: str, called: _Renamed) -> str:
+        """The values of an element on a ``.dc`` or ``.step`` card."""
+        plain = isinstance(one, DcRange) and one.target is Target.ELEMENT and not one.elements
+        if not plain or one.name not in self.circuit or (self.ngspice and word == ".step"):
+            what = "and ngspice has no .step" if plain else "which a flat deck does not have: it has numbers"
+            raise UsageError(f"{word} {one.name} cannot be written, {what}; run it here, or leave the card out")
+        assert isinstance(one, DcRange)
+        k = self.circuit.element_index(one.name)
+        wave = self.following.waves.get(k)  # whose m= is on the written card, too
+        factor = self.following.factors.get(k, 1.0) / (1.0 if wave is None else wave.factor)
+        if one.step != 0.0:
+            return f"{called.element(one.name)} {' '.join(exact(factor * x) for x in (one.start, one.stop, one.step))}"
+        if self.ngspice:
+            raise UsageError(f"{word} {one.name} has no equal steps, as ngspice needs them; convert without --ngspice")
+        return f"{called.element(one.name)} list {' '.join(exact(factor * x) for x in one.values)}"
+
+
+class _Renamed:
+    """Names of a written deck in texts that name quantities."""
+
+    def __init__(self, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> None:
+        self.circuit, self.names, self.nodes = circuit, names, nodes
+
+    def element(self, name: str) -> str:
+        """An element's name."""
+        return self.names[self.circuit.element_index(name)] if name in self.circuit else name
+
+    def node(self, name: str) -> str:
+        """A node's name."""
+        try:
+            return self.nodes[self.circuit.node_index(name)]
+        except TopologyError:
+            return name
+
+    def text(self, text: str) -> str:
+        """A text with v(a,b), i(R1) and p(R1)."""
+        return _QUANTITY.sub(self._quantity, text)
+
+    def _quantity(self, found: re.Match[str]) -> str:
+        parts = [part.strip() for part in found[2].split(",")]
+        if found[1].lower() == "v":
+            parts = [self.node(part.replace(":", ".")) for part in parts]
+        else:
+            parts = [self.element(part.replace(":", ".")) for part in parts]
+        return f"{found[1]}({','.join(parts)})"
+
+
+_QUANTITY = re.compile(r"\b([vip])\(([^()]*)\)", re.IGNORECASE)
+
+
+def _function(wave: Waveform, current: bool) -> str:
+    """A time function."""
+    inner = " ".join(exact(number) for number in wave.numbers)
+    more = "" if wave.repeat is None else f" r={exact(wave.repeat)}"
+    more += f" td={exact(wave.delay)}" if wave.delay else ""
+    more += f" m={exact(wave.factor)}" if current and wave.factor != 1.0 else ""
+    return f"{wave.name.upper()}({inner}){more}"
+
+
+def timed_text(timed: Timed, roles: Roles | None = None) -> str:
+    """The deck as a flat SPICE deck with all that acts over time, and its analyses.
+
+    Parameters
+    ----------
+    timed : Timed
+    roles : Roles, optional
+        Written as comment directives.
+    """
+    return text_of(timed.circuit, roles, timed, timed.ngspice)
+
+
+def of_circuit(circuit: Circuit) -> Timed | None:
+    """What a circuit states beside values, and of a deck its analyses; None where that is nothing.
+
+    Raises
+    ------
+    UsageError
+        A waveform that no card states.
+    """
+    dynamics, deck = circuit.dynamics, circuit if isinstance(circuit, Deck) else None
+    if dynamics is None and (deck is None or not deck.analyses):
+        return None
+    switches = {} if dynamics is None else {k: one.numbers for k, one in dynamics.switches.items()}
+    for k, wave in {} if dynamics is None else dynamics.waves.items():
+        if not isinstance(wave, Waveform):
+            raise UsageError(f"{circuit.names[k]}: {type(wave).__name__} of Python is not written as a card")
+    return Timed(deck, circuit, switches)

@@ -14,8 +14,8 @@ from circuitsim import UsageError, dumps, loads, solve, sweep, transient
 from circuitsim.errors import CircuitError, NetlistError
 from circuitsim.netlist import load
 from circuitsim.netlist.requests import ranges_of
-from circuitsim.netlist.timed import Timed, timed_text
 from circuitsim.netlist.waveform import Grid
+from circuitsim.netlist.writer import Timed, timed_text
 
 ROOT = Path(__file__).parents[2]
 DECKS = [*sorted((ROOT / "netlists").glob("*.cir")), *sorted((ROOT / "tests/decks").glob("*/*.cir"))]

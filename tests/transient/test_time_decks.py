@@ -12,7 +12,7 @@ import pytest
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
-from circuitsim.netlist.timed import Timed, timed_text
+from circuitsim.netlist.writer import Timed, timed_text
 from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
 from circuitsim.time_domain.deck import requested
 from circuitsim.units import parse
