@@ -11,38 +11,33 @@ from circuitsim.time_domain.roots import POINTS, TO_NODES
 
 ORDER = 44
 """Coefficients of a series; the first `POINTS` locate roots."""
-SIDE = 8
-"""Parts whose series are computed side by side."""
 WORK = 3 * (ORDER + 1) + 5
 """Rows of memory of `decay`."""
 ROUNDING = 1e-17
 """Share of the largest of the first coefficients below which the last ones are left out."""
-HALF = POINTS // 2
-AT_NODES = np.vstack([TO_NODES[:HALF].T, np.zeros(HALF)])
-"""Polynomials (POINTS, and one of zeros) at the nodes below the middle."""
+AT_NODES = np.ascontiguousarray(TO_NODES.T)
 
 
-def decay(decays, m, first, n, half, w, y, series, room):
+def decay(decays, m, half, w, y, piece):
     """Fill in the series of y − y₀ of ẏ = −λ y + b w on a window of 2 ``half``, from w₀ and the series of w − w₀.
 
     With y′ in place of y the rule 2 k c_k = c′_{k−1} − c′_{k+1} couples neighbours only: c_k = α_k c_{k−1} + β_k from
-    the last one down, all divisors positive; the beginning gives c_0.
+    the last one down, all divisors positive; the beginning gives c_0. All parts side by side: each coefficient waits
+    for the one before.
 
     Parameters
     ----------
     decays : Decays
-    m, first, n : int
-        The mode, the first part and the number of parts, side by side: each coefficient waits for the one before.
+    m : int
+        The mode.
     half : float
         s.
     w, y : (N,), (c,) float arrays
         At the window's beginning; of w the states of the sources.
-    series : (s + c, ORDER) float array
-        Of w − w₀, then of y − y₀.
-    room : (WORK, s + c) float array
-        Memory.
+    piece : Piece
+        With the series of w − w₀.
     """
-    s, n_rows = decays.drive.shape[2], ORDER + 1
+    n, s, n_rows, series, room = decays.many[m], decays.drive.shape[2], ORDER + 1, piece.series, piece.room
     push, alpha, beta = room[:n_rows], room[n_rows : 2 * n_rows], room[2 * n_rows : 3 * n_rows]
     a, one, rest, whole, other = room[-5], room[-4], room[-3], room[-2], room[-1]
     for q in range(n):
@@ -51,14 +46,14 @@ def decay(decays, m, first, n, half, w, y, series, room):
             push[k, q] = 0.0
     for i in range(s):
         for q in range(n):
-            a[q] = half * decays.drive[m, first + q, i]
+            a[q] = half * decays.drive[m, q, i]
             push[0, q] += a[q] * w[i]
         for k in range(POINTS):
             for q in range(n):
                 push[k, q] += a[q] * series[i, k]
     for q in range(n):
-        a[q] = decays.rate[m, first + q] * half
-        push[0, q] -= a[q] * y[first + q]
+        a[q] = decays.rate[m, q] * half
+        push[0, q] -= a[q] * y[q]
         # Beyond the last coefficient those of e^{−λ t} go on: −I_k(a) / I_{k−1}(a), however fast it is.
         alpha[ORDER, q] = -a[q] / (ORDER + math.sqrt(ORDER * ORDER + a[q] * a[q]))
     for k in range(ORDER - 1, 0, -1):
@@ -85,7 +80,8 @@ def decay(decays, m, first, n, half, w, y, series, room):
             beta[k, q] += alpha[k, q] * beta[k - 1, q]
     for q in range(n):
         for k in range(ORDER):
-            series[s + first + q, k] = beta[k, q]
+            series[s + q, k] = beta[k, q]
+        summed(piece, s + q)
 
 
 def summed(piece, j):
@@ -104,19 +100,15 @@ def summed(piece, j):
 
 
 def to_nodes(count, piece):
-    """Fill in the values at the nodes. These lie in pairs, where even polynomials are equal and odd ones opposite."""
-    even, odd = np.empty(HALF), np.empty(HALF)
+    """Fill in the values at the nodes."""
     for j in range(count):
-        c = piece.series[j]
-        for p in range(HALF):
-            even[p], odd[p] = c[0], 0.0
-        for k in range(1, min(int(piece.many[j]), POINTS), 2):
-            weight, other = c[k], c[k + 1] if k + 1 < POINTS else 0.0
-            for p in range(HALF):
-                odd[p] += AT_NODES[k, p] * weight
-                even[p] += AT_NODES[k + 1, p] * other
-        for p in range(HALF):
-            piece.nodes[j, p], piece.nodes[j, POINTS - 1 - p] = even[p] + odd[p], even[p] - odd[p]
+        found = piece.nodes[j]
+        for p in range(POINTS):
+            found[p] = piece.series[j, 0]
+        for k in range(1, min(int(piece.many[j]), POINTS)):
+            weight = piece.series[j, k]
+            for p in range(POINTS):
+                found[p] += AT_NODES[k, p] * weight
 
 
 def values_at(piece, count, share, out):
@@ -124,9 +116,7 @@ def values_at(piece, count, share, out):
     x, one, two, series, many = 2.0 * (2.0 * share - 1.0), np.zeros(count), np.zeros(count), piece.series, 1.0
     for j in range(count):
         many = max(many, piece.many[j])
-    for k in range(ORDER - 1, 0, -1):
-        if k >= many:
-            continue
+    for k in range(int(many) - 1, 0, -1):
         # All series side by side: each step of one waits for the step before.
         for j in range(count):
             two[j] = series[j, k] + x * one[j] - two[j]

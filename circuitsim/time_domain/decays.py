@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, values_at
+from circuitsim.time_domain.decay_series import ORDER, WORK, decay, summed, values_at
 from circuitsim.time_domain.exponentials import exponential
 from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first
 from circuitsim.time_domain.roots import POINTS, SHARES, TO_COEFFICIENTS
 
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
-TIMES = 8
-"""Times whose values are put away together: those of a branch lie side by side."""
+MOST = 1e30
+"""Largest excess of last coefficients over what is allowed."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 
 
@@ -108,7 +108,7 @@ class Piece(NamedTuple):
 def room_of(decays):
     """Room for a window."""
     n, d = decays.voltage.shape[1], decays.slack.shape[2]
-    one, peak = np.zeros((4, n)), np.zeros(decays.start.shape[2])
+    one = np.zeros((4, n))
     return Piece(
         np.zeros((n, ORDER)),
         np.zeros((n, POINTS)),
@@ -116,7 +116,7 @@ def room_of(decays):
         one[1],
         one[2],
         one[3],
-        peak,
+        np.zeros(decays.start.shape[2]),
         np.zeros(d, np.bool_),
         np.zeros((WORK, n)),
         np.zeros((3, decays.states.shape[2])),
@@ -126,7 +126,7 @@ def room_of(decays):
 
 def source_window(known, inside, fixed, halvings, length):
     """The number of a window of the sources, ``known`` by the number of halvings. One that is not is filled in, where
-    there is room: the series (s, s, POINTS) of w − w₀ over w₀."""
+    there is room, which is zero: the series (s, s, POINTS) of w − w₀ over w₀."""
     count, s = 0, inside.shape[1]
     if known[halvings] >= 0:
         return known[halvings]
@@ -139,9 +139,6 @@ def source_window(known, inside, fixed, halvings, length):
         for i in range(s):
             change[i, i] -= 1.0
             for j in range(s):
-                if p == 0:
-                    for k in range(POINTS):
-                        inside[count, i, j, k] = 0.0
                 if change[i, j] != 0.0:
                     for k in range(POINTS):
                         inside[count, i, j, k] += OF_NODES[p, k] * change[i, j]
@@ -163,69 +160,71 @@ def source_series(inside, z, piece):
         summed(piece, i)
 
 
-def part_series(decays, m, first, s, z, y, half, piece):
-    """Fill in the series of the changes of at most `SIDE` decaying parts; returns the number of the next one."""
-    end = min(first + SIDE, decays.many[m])
-    decay(decays, m, first, end - first, half, z, y, piece.series, piece.room)
-    for c in range(first, end):
-        summed(piece, s + c)
-    return end
-
-
 def sources_resolved(s, z, z_size, piece):
     """Whether the sources' states are resolved: their last coefficients and their beginning; sizes are filled in."""
     for i in range(s):
-        gap, sign = 0.0, 1.0
-        for k in range(POINTS):
-            gap += sign * piece.series[i, k]
-            sign = -sign
+        gap = 0.0
+        for k in range(0, POINTS, 2):
+            gap += piece.series[i, k] - piece.series[i, k + 1]
         piece.peak[i] = max(z_size[i], abs(z[i]), abs(z[i] + piece.last[i]))
         if max(piece.tail[i], LEFT * abs(gap)) > RESOLVED * piece.peak[i]:
             return False
     return True
 
 
-def states_resolved(decays, m, s, z, z_size, piece):
-    """Whether the last coefficients of all states are resolved.
-
-    Their sizes on the window, those of the run or of their values at its ends, are filled in.
-    """
-    good, rows = True, decays.states[m]
-    tail, end, terms = piece.of_states[0], piece.of_states[1], piece.of_states[2]
+def states_resolved(decays, m, s, z, z_size, half, piece):
+    """As `halvings`, of all states; their sizes on the window, those of the run or of their values at its ends, are
+    filled in."""
+    rows, tail, end, allowed = decays.states[m], piece.of_states[0], piece.of_states[1], piece.of_states[2]
     for i in range(end.size):
-        tail[i], end[i], terms[i] = 0.0, z[s + i], 0.0
+        tail[i], end[i], allowed[i] = 0.0, z[s + i], 0.0
     for j in range(s + decays.many[m]):
         for i in range(end.size):
             tail[i] += abs(rows[j, i]) * piece.tail[j]
             end[i] += rows[j, i] * piece.last[j]
-            terms[i] += abs(rows[j, i]) * piece.rest[j]
+            allowed[i] += abs(rows[j, i]) * piece.rest[j]
     for i in range(end.size):
         piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end[i]))
-        allowed = max(RESOLVED * piece.peak[s + i], STATE * terms[i])
-        if tail[i] > allowed:
-            good = False
-    return good
+        allowed[i] = max(RESOLVED * piece.peak[s + i], STATE * allowed[i])
+    return halvings(decays, m, rows, s, half, piece, tail, allowed)
 
 
-def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
-    """The waveforms on a window: series of those of events that may have a zero; returns how many times the window is
-    to be halved until they are resolved, as far as that shows; 0: they are.
+def halvings(decays, m, rows, s, half, piece, tail, allowed):
+    """How many times a window is to be halved, about, until waveforms, rows over w and y, are resolved: 0 where their
+    last coefficients are no more than is allowed."""
+    good, most = True, 0.0
+    for i in range(tail.size):
+        good &= tail[i] <= allowed[i]
+    if good:
+        return 0
+    for c in range(decays.many[m]):
+        excess = 1.0
+        for i in range(tail.size):
+            if tail[i] > allowed[i] > 0.0:
+                excess = max(excess, abs(rows[s + c, i]) * piece.tail[s + c] / allowed[i])
+        most = max(most, decays.rate[m, c] * half * math.log(min(excess, MOST)))
+    # Those of e^{−a (1 + x)} go with e^{−n² / 2 a} where a is large: twice as much is enough for all.
+    return 1 + int(math.log2(1.0 + 4.0 * most / POINTS**2))
 
-    ``parts`` are those at its beginning (`circuitsim.time_domain.part_states.Carried`).
+
+def slack_resolved(decays, modes, m, s, z, parts, z_size, half, piece, slack_size):
+    """As `halvings`, of all waveforms of events.
+
+    Their values at the beginning, their first coefficients, sums of the last ones and what is allowed of these are
+    filled in (4, d), their sizes, and which have no zero on the window.
     """
-    s, many, y, error = inside.shape[0], decays.many[m], parts.y, parts.error
-    source_series(inside, z, piece)
-    if not sources_resolved(s, z, z_size, piece):
-        return False
-    c = 0
-    while c < many:
-        c = part_series(decays, m, c, s, z, y, half, piece)
-    if not states_resolved(decays, m, s, z, z_size, piece):
-        return False
-    rows, over = decays.slack[m], modes.slack[m]
-    value, fixed, tail = piece.of_slack[0], piece.of_slack[1], piece.of_slack[2]
-    slack_sums(decays, modes, m, s, z, y, piece)
-    for d in range(slack_size.size):
+    many, y, rows, over = decays.many[m], parts.y, decays.slack[m], modes.slack[m]
+    value, fixed, tail, allowed = piece.of_slack[0], piece.of_slack[1], piece.of_slack[2], piece.of_slack[3]
+    at_first(decays.slack_whole[m], rows, over, many, s, z, y, value)
+    for d in range(value.size):
+        fixed[d], tail[d], allowed[d] = value[d], 0.0, 0.0
+    for j in range(s + many):
+        for d in range(value.size):
+            fixed[d] += rows[j, d] * piece.series[j, 0]
+            tail[d] += abs(rows[j, d]) * piece.tail[j]
+            allowed[d] += abs(rows[j, d]) * piece.rest[j]
+    for d in range(value.size):
+        piece.clear[d], allowed[d] = fixed[d] > allowed[d], tail[d]  # more than the sum of all other coefficients
         if piece.clear[d] and tail[d] <= RESOLVED * abs(value[d]):
             continue  # the sizes below are no less than the value
         size, wrong = 0.0, 0.0
@@ -236,7 +235,7 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
             for c in range(many):
                 weight = abs(rows[s + c, d])
                 size += weight * max(abs(y[c]), abs(y[c] + piece.last[s + c]))
-                wrong += weight * error[c] / STATE
+                wrong += weight * parts.error[c] / STATE
         else:
             for i in range(s + modes.size[m]):
                 weight = abs(over[i, d])
@@ -245,36 +244,35 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
                     wrong += weight * z_size[i]
                 else:
                     wrong += weight * parts.x_error[modes.place[m, i - s]] / STATE
-        allowed = max(RESOLVED * size, UNSEEN * wrong)
-        if tail[d] > allowed:
-            return False
-        slack_size[d] = wrong
-        if not piece.clear[d]:
-            for k in range(POINTS):
-                slack[d, k] = 0.0
-            for j in range(s + many):
-                if rows[j, d] != 0.0:
-                    for k in range(min(int(piece.many[j]), POINTS)):
-                        slack[d, k] += rows[j, d] * piece.series[j, k]
-            slack[d, 0] = fixed[d]
-    return True
+        allowed[d], slack_size[d] = max(RESOLVED * size, UNSEEN * wrong), wrong
+    return halvings(decays, m, rows, s, half, piece, tail, allowed)
 
 
-def slack_sums(decays, modes, m, s, z, y, piece):
-    """Fill in, of all waveforms of events, the values at the beginning, the first coefficients and sums of the last and
-    of all other ones (4, d), and which have no zero on the window."""
-    rows, value, fixed = decays.slack[m], piece.of_slack[0], piece.of_slack[1]
-    tail, rest = piece.of_slack[2], piece.of_slack[3]
-    at_first(decays.slack_whole[m], rows, modes.slack[m], decays.many[m], s, z, y, value)
-    for d in range(value.size):
-        fixed[d], tail[d], rest[d] = value[d], 0.0, 0.0
-    for j in range(s + decays.many[m]):
-        for d in range(value.size):
-            fixed[d] += rows[j, d] * piece.series[j, 0]
-            tail[d] += abs(rows[j, d]) * piece.tail[j]
-            rest[d] += abs(rows[j, d]) * piece.rest[j]
-    for d in range(value.size):
-        piece.clear[d] = fixed[d] > rest[d]
+def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack, slack_size):
+    """The waveforms on a window: series of those of events that may have a zero; returns how many times the window is
+    to be halved until they are resolved, as far as that shows; 0: they are.
+
+    ``parts`` are those at its beginning (`circuitsim.time_domain.part_states.Carried`).
+    """
+    s, rows = inside.shape[0], decays.slack[m]
+    source_series(inside, z, piece)
+    if not sources_resolved(s, z, z_size, piece):
+        return 1
+    decay(decays, m, half, z, parts.y, piece)
+    more = states_resolved(decays, m, s, z, z_size, half, piece)
+    if more == 0:
+        more = slack_resolved(decays, modes, m, s, z, parts, z_size, half, piece, slack_size)
+    for d in range(slack_size.size):
+        if more > 0 or piece.clear[d]:
+            continue
+        for k in range(POINTS):
+            slack[d, k] = 0.0
+        for j in range(s + decays.many[m]):
+            if rows[j, d] != 0.0:
+                for k in range(min(int(piece.many[j]), POINTS)):
+                    slack[d, k] += rows[j, d] * piece.series[j, k]
+        slack[d, 0] = piece.of_slack[1, d]
+    return more
 
 
 def decay_state(decays, m, s, z, y, piece, share, later):
@@ -296,29 +294,24 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
     halvings) by segment."""
     mode, start, state, parts, halvings = track
     piece, s, before, length = room_of(decays), inside.shape[1], -1, 1.0
-    y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.zeros((2 * TIMES, v.shape[0]))
+    y, begin, now = np.empty(piece.tail.size), np.zeros((2, v.shape[0])), np.empty((2, v.shape[0]))
+    drop, flow = now[0], now[1]
     for k in range(times.size):
         at = where[k]
         m, z = mode[at], state[at]
         if at != before:
             before, length = at, math.ldexp(1.0, int(exponent - halvings[at]))
             source_series(inside[windows[halvings[at]]], z, piece)
-            c = 0
-            while c < decays.many[m]:
-                c = part_series(decays, m, c, s, z, parts[at], 0.5 * length, piece)
+            decay(decays, m, 0.5 * length, z, parts[at], piece)
             at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], decays.many[m], s, z, parts[at], begin[0])
             at_first(decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1])
         count = s + decays.many[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
-        p = k % TIMES
-        drop, flow = now[p], now[TIMES + p]
-        for b in range(v.shape[0]):
+        for b in range(drop.size):
             drop[b], flow[b] = begin[0, b], begin[1, b]
         for j in range(count):
-            for b in range(v.shape[0]):
+            for b in range(drop.size):
                 drop[b] += decays.voltage[m, j, b] * y[j]
                 flow[b] += decays.current[m, j, b] * y[j]
-        if p + 1 == TIMES or k + 1 == times.size:
-            for b in range(v.shape[0]):
-                for q in range(p + 1):
-                    v[b, k - p + q], i[b, k - p + q] = now[q, b], now[TIMES + q, b]
+        for b in range(drop.size):
+            v[b, k], i[b, k] = drop[b], flow[b]

@@ -304,21 +304,9 @@ class _Shape(NamedTuple):
         found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
         for own in found[: len(zeros)]:
             own[...] = 0.0
-        rate, start, lift, weight, drive, states, voltage, current, slack = found[7 : len(zeros)]
-        return self._modes(many, found[:7], found[len(zeros) :]), Decays(
-            np.zeros(many, np.int64),
-            rate,
-            start,
-            lift,
-            weight,
-            drive,
-            states,
-            voltage,
-            current,
-            slack,
-            np.zeros((2, m), bool),
-            np.zeros((many, d if c else 0), bool),
-        )
+        whole_ones = np.zeros((2, m), bool), np.zeros((many, d if c else 0), bool)
+        decays = Decays._make([np.zeros(many, np.int64), *found[7 : len(zeros)], *whole_ones])
+        return self._modes(many, found[:7], found[len(zeros) :]), decays
 
     def _of_parts(self, q: int, m: int, s: int, d: int, k: int) -> list[tuple[int, ...]]:
         """Shapes of `Decays.rate` to `Decays.slack`."""

@@ -40,6 +40,9 @@ FALLS = 1e-6
 """Slope, in sizes a window, below which a waveform stays at zero."""
 AT_ONCE = 100
 """Events without a step forward in time after which the run is given up."""
+FURTHER = 3.0
+"""How far to look for the next event, in mean distances of events, and no less than the last one is ago. A window that
+is much longer costs halvings of its series; a shorter one is followed by another."""
 LEAST_WEIGHT = 1e-6
 """Share of an inductor's current in a diode's from which the former is changed for the latter: less may be rounding."""
 
@@ -141,7 +144,11 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
     number, mark, m = walk.number, walk.mark, walk.mark[NOW]
     bound = schedule.times[mark[CORNER]] if mark[CORNER] < schedule.times.size else stop
     left = bound - number[TIME]
-    code, power = resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, left)
+    ahead = left
+    if decays is not None and mark[EVENTS] > 0 and number[TIME] > track.time[0]:
+        mean, last = (number[TIME] - track.time[0]) / mark[EVENTS], number[TIME] - track.time[mark[EVENTS] - 1]
+        ahead = min(left, max(FURTHER * mean, last))
+    code, power = resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, ahead)
     if code != GOING:
         return code
     length = math.ldexp(1.0, power)
@@ -224,12 +231,15 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
             return WINDOW, power
         if decays is not None:
             half = math.ldexp(0.5, power)
-            resolved = decay_stretch(
+            more = decay_stretch(
                 inside[w], decays, modes, m, walk.z, parts, z_size, half, piece, space.slack, space.slack_size
             )
-        else:
-            size = walk.size
-            resolved = stretch(inside[w], modes, m, walk.z, z_size, size, space.states, space.slack, space.slack_size)
+            if more == 0:
+                return GOING, power
+            power -= more
+            continue
+        size = walk.size
+        resolved = stretch(inside[w], modes, m, walk.z, z_size, size, space.states, space.slack, space.slack_size)
         if resolved and power + 1 == bad:
             return GOING, power
         if resolved:

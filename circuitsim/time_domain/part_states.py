@@ -69,26 +69,18 @@ def nothing_carried(parts: int, elements: int, storing: int, resistors: np.ndarr
 
 
 def at_first(whole, rows, over, many, s, z, y, found):
-    """Fill in waveforms (r,) at the beginning of a window: `first_value` of all columns."""
-    wholes = 0
+    """Fill in waveforms (r,) at the beginning of a window: `first_value` of all columns; where all are ``whole``,
+    ``over`` may be empty."""
     for r in range(found.size):
         found[r] = 0.0
-        wholes += whole[r]
-    if wholes == found.size:
-        for j in range(s + many):
-            state = z[j] if j < s else y[j - s]
-            for r in range(found.size):
-                found[r] += rows[j, r] * state
-        return
-    for j in range(z.size):
+    for j in range(s + many):
+        state = z[j] if j < s else y[j - s]
+        for r in range(found.size):
+            found[r] += rows[j, r] * state if whole[r] else 0.0
+    for j in range(over.shape[0]):
         if z[j] != 0.0:
             for r in range(found.size):
-                found[r] += over[j, r] * z[j]
-    for r in range(found.size):
-        if whole[r]:
-            found[r] = 0.0
-            for j in range(s + many):
-                found[r] += rows[j, r] * (z[j] if j < s else y[j - s])
+                found[r] += 0.0 if whole[r] else over[j, r] * z[j]
 
 
 def first_value(whole, rows, over, r, many, s, z, y):

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from circuitsim._graphs import unite
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import ideal_windings, mutual_inductances
@@ -166,7 +167,7 @@ class Problem:
         if mutual is not None:
             inductance = inductance + mutual[np.ix_(inductors, inductors)]
         return Elements(
-            circuit.names,
+            np.array(circuit.names),
             circuit.node_names,
             own.first,
             own.second,
@@ -234,7 +235,11 @@ class Problem:
 
     def twigs(self) -> int:
         """Number of branches in a normal tree."""
-        return int(normal_tree(self.parts, self.parts.role).twigs.size)
+        parts = self.parts
+        if parts.turns.size:
+            return int(normal_tree(parts, parts.role).twigs.size)
+        leader = list(range(parts.n_nodes))
+        return sum(unite(leader, a, b) for a, b in zip(parts.first.tolist(), parts.second.tolist()))
 
     def fixed(self) -> Fixed:
         """What the compiled loop needs beside modes."""

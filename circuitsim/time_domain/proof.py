@@ -128,7 +128,8 @@ class Elements(NamedTuple):
 
     Attributes
     ----------
-    names, nodes : sequence of str
+    names : (m,) str array
+    nodes : sequence of str
     first, second : (m,) int arrays
         Terminals.
     resistors, inductors, capacitors, diodes, sources : int arrays
@@ -144,7 +145,7 @@ class Elements(NamedTuple):
         within the rounding of the times.
     """
 
-    names: Sequence[str]
+    names: np.ndarray
     nodes: Sequence[str]
     first: np.ndarray
     second: np.ndarray
@@ -193,13 +194,14 @@ def intervals(starts: np.ndarray, stop: float) -> np.ndarray:
     segments: as many long as short ones, and as many more where most of the time is spent."""
     ends = np.append(starts[1:], stop)
     length = ends - starts
-    usable = np.flatnonzero(length > RESOLUTION * np.spacing(ends))
+    long_enough = length > RESOLUTION * np.spacing(ends)
+    usable = np.flatnonzero(long_enough)
     if not usable.size:
         return np.zeros(0)
     draw = np.random.default_rng(usable.size)
     chosen = draw.choice(usable, min(INTERVALS, usable.size), replace=False)
     long = np.searchsorted(starts, stop * draw.random(INTERVALS // 3), side="right") - 1
-    chosen = np.concatenate([chosen, long[np.isin(long, usable)]])
+    chosen = np.concatenate([chosen, long[long_enough[long]]])
     begin = starts[chosen] + (1.0 - QUARTER) * draw.random(chosen.size) * length[chosen]
     return np.ravel(begin[:, None] + QUARTER * length[chosen, None] * SHARES)
 
@@ -214,8 +216,9 @@ class _Judge:
     potential : (nodes, t) float array
     volts, amperes : (nodes, t) float arrays
         Largest voltage and current of the elements at each node.
-    volts_seen, amperes_seen : (nodes,) float arrays
-        The largest of them at output times and in the intervals; pulses that are over before one are not in them.
+    sizes : tuple of (array, array)
+        Each of them and the largest of the run (nodes,) at output times and in the intervals; pulses that are over
+        before one are not in it.
     """
 
     def __init__(self, of: Elements, waves: Waves) -> None:
@@ -223,22 +226,22 @@ class _Judge:
         self.worst = dict.fromkeys(TransientCertificate._fields[:-2], 0.0)
         self.places: dict[str, Place] = {}
         self.potential = self._potentials()
-        self.volts, carried, r = np.abs(self.potential), np.abs(waves.current), of.resistors
-        self._into(self.volts, np.abs(waves.voltage))
+        self.volts, self.amperes, r = np.abs(self.potential), np.zeros(self.potential.shape), of.resistors
+        self._into(self.volts, self.ends, waves.voltage)
+        self._into(self.amperes, self.ends, waves.current)
         # A current is no less than the rounding of voltages in its resistor.
-        carried[r] = np.maximum(carried[r], ROUNDING * self._at(self.volts, r) / waves.ohms)
-        self.amperes = np.zeros(self.volts.shape)
-        self._into(self.amperes, carried)
-        self.volts_seen, self.amperes_seen = (own.max(axis=1, initial=0.0) for own in (self.volts, self.amperes))
+        self._into(self.amperes, [self.ends[k] for k in r.tolist()], ROUNDING * self._at(self.volts, r) / waves.ohms)
+        volts_seen, amperes_seen = (own.max(axis=1, initial=0.0) for own in (self.volts, self.amperes))
         if r.size:
             # Where currents alone are given, voltages may all be zero: these count by the smallest resistance.
-            by_current = waves.ohms[:, : waves.outputs].min() * self.amperes_seen
-            self.volts_seen = np.maximum(self.volts_seen, by_current)
-        for own, seen in ((self.volts, self.volts_seen), (self.amperes, self.amperes_seen)):
+            by_current = waves.ohms[:, : waves.outputs].min() * amperes_seen
+            volts_seen = np.maximum(volts_seen, by_current)
+        self.sizes = (self.volts, volts_seen), (self.amperes, amperes_seen)
+        for own, seen in self.sizes:
             inside = waves.inside(own)
             inside[...] = inside.max(axis=2, keepdims=True)
             np.maximum(own, RESIDUE * own.max(axis=0), out=own)
-            np.maximum(own, RESIDUE * seen[:, None], out=own)
+            np.maximum(own, np.maximum(RESIDUE * seen, SMALLEST)[:, None], out=own)
 
     def _potentials(self) -> np.ndarray:
         """Potentials of all nodes along paths from ground; of floating parts from one of their nodes."""
@@ -259,33 +262,31 @@ class _Judge:
                         (np.subtract if self.ends[k][0] == u else np.add)(found[u], voltage[k], out=found[v])
         return found
 
-    def _into(self, at_node: np.ndarray, own: np.ndarray) -> None:
-        """Take the largest values of the elements that end at each node."""
-        for (a, b), value in zip(self.ends, own):
-            np.maximum(at_node[a], value, out=at_node[a])
-            np.maximum(at_node[b], value, out=at_node[b])
+    def _into(self, at_node: np.ndarray, ends: Sequence[tuple[int, int]], own: np.ndarray) -> None:
+        """Take the largest absolute values of the elements that end at each node."""
+        for (a, b), value in zip(ends, own):
+            size = np.abs(value)
+            np.maximum(at_node[a], size, out=at_node[a])
+            np.maximum(at_node[b], size, out=at_node[b])
 
     def _at(self, at_node: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """The larger of the values (nodes, …) at both nodes of elements."""
-        found: np.ndarray = np.maximum(at_node[self.of.first[chosen]], at_node[self.of.second[chosen]])
-        return found
-
-    def _named(self, chosen: np.ndarray) -> list[str]:
-        return [self.of.names[k] for k in chosen.tolist()]
+        found: np.ndarray = at_node[self.of.first[chosen]]
+        return np.maximum(found, at_node[self.of.second[chosen]], out=found)
 
     def take(
-        self, law: str, off: np.ndarray, scale: np.ndarray | float, times: np.ndarray, names: Sequence[str]
+        self, law: str, off: np.ndarray, scale: np.ndarray | float, times: np.ndarray, names: Sequence[str] | np.ndarray
     ) -> None:
-        """Take violations (k, t) of elements with these names, relative to a scale."""
+        """Take violations (k, t) of elements with these names, which become what they are relative to a scale."""
         if not off.size:
             return
-        size = off / np.maximum(scale, SMALLEST)
+        size = np.divide(off, scale, out=off)
         at = int(np.argmax(size))  # where one is no number, there
         most, so_far = float(size.flat[at]), self.worst[law]
         if not most <= so_far:
             element, time = divmod(at, times.size)
             self.worst[law] = most if most > so_far else math.inf
-            self.places[law] = Place(names[element], float(times[time]))
+            self.places[law] = Place(str(names[element]), float(times[time]))
 
     def hold_kirchhoff(self) -> None:
         """Hold Kirchhoff's laws."""
@@ -296,20 +297,21 @@ class _Judge:
             net[b] -= current
             np.maximum(met[a], amperes[b], out=met[a])
             np.maximum(met[b], amperes[a], out=met[b])
-        self.take("kcl", np.abs(net), met, waves.times, of.nodes)
-        around = waves.voltage - potential[of.first]
-        around += potential[of.second]
-        self.take("kvl", np.abs(around), self.volts.max(axis=0), waves.times, of.names)
+        self.take("kcl", np.abs(net, out=net), met, waves.times, of.nodes)
+        around = potential[of.second]
+        around -= potential[of.first]
+        around += waves.voltage
+        self.take("kvl", np.abs(around, out=around), self.volts.max(axis=0), waves.times, of.names)
 
     def hold_elements(self, tolerance: float) -> None:
         """Hold resistors and switches at all times, sources, inductors and capacitors in the intervals."""
         of, waves = self.of, self.waves
         v, i, r, late = waves.voltage, waves.current, of.resistors, waves.times[waves.outputs :]
-        self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, self._named(r))
-        self.take("switches", waves.beyond, 1.0, waves.times, of.switches)
+        self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, of.names[r])
+        self.take("switches", waves.beyond.copy(), 1.0, waves.times, of.switches)
         level, size, moved = of.levels(late)
         own = np.where(of.is_voltage[:, None], v[of.sources, waves.outputs :], i[of.sources, waves.outputs :])
-        self.take("sources", np.abs(own - level) - moved, size, late, self._named(of.sources))
+        self.take("sources", np.abs(own - level) - moved, np.maximum(size, SMALLEST), late, of.names[of.sources])
         times = waves.inside(waves.times[None])[0]
         length = times[:, -1] - times[:, 0]
         # Each time is rounded: what a waveform changes by in that enters its integral.
@@ -322,18 +324,14 @@ class _Judge:
             missing = np.abs(store @ (kept[..., -1] - kept[..., 0]) - length * (pushed @ WEIGHTS))
             values, scale = (waves.inside(self._at(own, chosen))[..., 0] for own in (size, scale))
             allowed = length * share * scale + tolerance * ROUNDING * (np.abs(store) @ values)
-            self.take("reactances", tolerance * missing, allowed, times[:, 0], self._named(chosen))
+            self.take("reactances", tolerance * missing, np.maximum(allowed, SMALLEST), times[:, 0], of.names[chosen])
 
     def hold_signs(self) -> None:
-        """Hold diodes to their signs."""
-        waves, d, names = self.waves, self.of.diodes, self._named(self.of.diodes)
-        over, back = (
-            own[d] / np.maximum(self._at(size, d), np.maximum(SIGNS * self._at(seen, d), SMALLEST)[:, None])
-            for own, size, seen in (
-                (waves.voltage, self.volts, self.volts_seen),
-                (waves.current, self.amperes, self.amperes_seen),
-            )
-        )
+        """Hold diodes to their signs, relative to sizes that are no less than a share of the run's from here on."""
+        waves, d, names = self.waves, self.of.diodes, self.of.names[self.of.diodes]
+        for own, seen in self.sizes:
+            np.maximum(own, SIGNS * seen[:, None], out=own)
+        over, back = waves.voltage[d] / self._at(self.volts, d), waves.current[d] / self._at(self.amperes, d)
         self.take("diodes", np.maximum(over, -back), 1.0, waves.times, names)
         self.take("complementarity", np.minimum(np.abs(over), np.abs(back)), 1.0, waves.times, names)
 

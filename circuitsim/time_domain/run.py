@@ -237,8 +237,7 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
         The certificate fails.
     """
     problem, segments, energies = run.problem, run.segments(), run.energies()
-    judged = np.concatenate([times, intervals(segments.start, run.stop)])
-    own = _waves(problem, segments, judged, times.size)
+    own = _waves(problem, segments, np.concatenate([times, intervals(segments.start, run.stop)]), times.size)
     found, places = certify(problem.elements(), own, energies.imbalance, tolerance)
     if not found.certified:
         raise ConvergenceError(

@@ -11,7 +11,7 @@ from random_waveforms import draw_switched
 
 from circuitsim import Circuit
 from circuitsim.time_domain import Sine, transient
-from circuitsim.time_domain.decay_series import ORDER, SIDE, WORK, decay, summed, to_nodes, values_at
+from circuitsim.time_domain.decay_series import ORDER, WORK, decay, summed, to_nodes, values_at
 from circuitsim.time_domain.decays import source_window
 from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.mode_parts import Parting, of_capacitors
@@ -132,11 +132,22 @@ def test_a_series_against_the_closed_form(rate: float) -> None:
 def series_of(rate: np.ndarray, drive: np.ndarray, source: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Series of parts (n, ORDER) on a window of 2 s, driven by one source that begins at 0, with these values at the
     nodes."""
-    parts = SimpleNamespace(rate=rate[None], drive=drive[None, :, None])
-    series = np.zeros((1 + rate.size, ORDER))
-    series[0, :POINTS] = TO_COEFFICIENTS @ source
-    decay(parts, 0, 0, rate.size, 1.0, np.zeros(1), start, series, np.full((WORK, SIDE), np.nan))
-    return series[1:]
+    parts = SimpleNamespace(many=[rate.size], rate=rate[None], drive=drive[None, :, None])
+    piece = piece_of(np.zeros((1 + rate.size, ORDER)))
+    piece.series[0, :POINTS] = TO_COEFFICIENTS @ source
+    decay(parts, 0, 1.0, np.zeros(1), start, piece)
+    return np.asarray(piece.series[1:])
+
+
+def piece_of(series: np.ndarray) -> SimpleNamespace:
+    """A window with these series."""
+    rows = ("many", "tail", "rest", "last")
+    return SimpleNamespace(
+        series=series,
+        nodes=np.full((len(series), POINTS), np.nan),
+        room=np.full((WORK, len(series)), np.nan),
+        **{name: np.full(len(series), np.nan) for name in rows},
+    )
 
 
 def test_a_fast_part_that_follows_its_source() -> None:
@@ -176,11 +187,7 @@ def test_values_of_series(length: int) -> None:
     series = np.zeros((3, ORDER))
     series[:, :length] = rng.standard_normal((3, length))
     series[0, length:] = 1e-20
-    piece = SimpleNamespace(
-        series=series,
-        nodes=np.full((3, POINTS), np.nan),
-        **{name: np.full(3, np.nan) for name in ("many", "tail", "rest", "last")},
-    )
+    piece = piece_of(series)
     for j in range(3):
         summed(piece, j)
         assert length - 1 <= piece.many[j] <= max(length, 1)
@@ -201,7 +208,7 @@ def test_windows_of_the_sources() -> None:
     system = np.zeros((4, 4))
     system[1:3, 1:3], system[3, 3] = [[-30.0, 300.0], [-300.0, -30.0]], -1e3
     fixed = SimpleNamespace(system=system, radius=1e3)
-    known, inside = np.full(LENGTHS, -1), np.full((2, 4, 4, POINTS), np.nan)
+    known, inside = np.full(LENGTHS, -1), np.zeros((2, 4, 4, POINTS))
     assert [source_window(known, inside, fixed, k, length) for k, length in ((5, 4e-3), (7, 1e-3))] == [0, 1]
     for window, length in ((0, 4e-3), (1, 1e-3)):
         times = 0.5 * length * (1.0 + NODES)
