@@ -1,28 +1,268 @@
-"""Monte Carlo: statistics of a circuit whose values spread, every sample a certified operating point."""
+"""Monte Carlo: statistics of a circuit whose values spread, every sample a certified operating point.
+
+Deviations are drawn in blocks that depend on the seed and the block's number alone, so that any machine finds the same
+samples.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.probes import parse_probes
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
+from circuitsim.analysis.small_circuit import SmallCircuitSolver
+from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.errors import NoSteadyStateError, UsageError
+from circuitsim.engine.small.active_set import MAX_ITERATIONS
+from circuitsim.engine.small.kernels import small_kernel
+from circuitsim.engine.small.outcome import Outcome
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
 from circuitsim.executors import executor_of, in_order
-from circuitsim.journal import Journal
+from circuitsim.journal import Journal, digest
 from circuitsim.netlist.deck import Deck
-from circuitsim.tolerance.draws import BLOCK, deviations
+from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.tolerance.result import MonteCarlo, Summary
-from circuitsim.tolerance.samples import Job, Marked
 from circuitsim.tolerance.specification import Specification, parse_specification
 from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
 from circuitsim.tolerance.statistics import BlockMoments, block_moments
+
+BLOCK = 1024
+"""Samples of a block."""
+
+
+def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -> np.ndarray:
+    """Deviations (count, v) of block ``block``.
+
+    Parameters
+    ----------
+    spread : Spread
+    seed, block : int
+        What the random numbers depend on.
+    count : int
+        Samples: `BLOCK`, but for the last block.
+    latin : bool
+        Latin hypercube: within the block each variable takes each of ``count`` equally probable strata once (McKay,
+        Beckman & Conover 1979).
+    """
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, block])))
+    variables = len(spread.variables)
+    result = rng.random((count, variables))
+    if latin:
+        strata = np.broadcast_to(np.arange(count)[:, None], (count, variables))
+        result += rng.permuted(strata, axis=0)
+        result /= count
+    for rule in Distribution:
+        at = np.flatnonzero([one is rule for one in spread.distribution])
+        if at.size == variables:
+            return _shaped(result, rule) * spread.amount
+        if at.size:
+            result[:, at] = _shaped(result[:, at], rule)
+    return result * spread.amount
+
+
+def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
+    """Uniform numbers in [0, 1) to deviations as shares of the tolerance."""
+    if rule is Distribution.UNIFORM:
+        return 2.0 * u - 1.0
+    if rule is Distribution.ENDS:
+        return np.where(u < 0.5, -1.0, 1.0)
+    from scipy.special import ndtr, ndtri
+
+    if rule is Distribution.TRUNCATED:
+        low = float(ndtr(-SIGMAS))
+        return ndtri(low + (1.0 - 2.0 * low) * u) / SIGMAS
+    return ndtri(np.maximum(u, 2.0**-54)) / SIGMAS
+
+
+NUMBERS_AT_ONCE = 1 << 20
+"""Most numbers of the results that are held at once for reading."""
+
+CIRCUITS = 4
+"""Circuits that a process keeps prepared."""
+
+
+class Job(NamedTuple):
+    """What every sample has in common; travels to other processes.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    names : tuple of str
+        The numbers that change.
+    columns : str
+        Quantities to read.
+    tolerance : float
+        Of the certificates.
+    """
+
+    circuit: Circuit
+    names: tuple[str, ...]
+    columns: str
+    tolerance: float
+
+
+class Solved(NamedTuple):
+    """Quantities (n, q) of each sample, nan where there is no steady state, and the worst violation of any."""
+
+    values: np.ndarray
+    worst: float
+    failures: int
+
+
+class Worker:
+    """A circuit ready for samples.
+
+    Every sample starts with the conducting diodes of the nominal operating point, so that results depend on its values
+    alone.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.circuit = job, job.circuit
+        self.ready = prepared(job.circuit, tolerance=job.tolerance)
+        self.nominal: OperatingPoint = self.ready.solve()
+        self.probes = parse_probes(job.columns, job.circuit)
+        self.reader = Reader(self.probes, job.circuit)
+        elements = [name for name in job.names if name in job.circuit]
+        self.places = np.array([job.circuit.element_index(name) for name in elements], dtype=np.int64)
+        simple = all(isinstance(probe, Probe) and probe.kind in "vip" for probe in self.probes)
+        small = self.ready.small if isinstance(self.ready, Prepared) else None
+        simple = simple and len(elements) == len(job.names)
+        self.small = small if isinstance(small, SmallCircuitSolver) and simple else None
+        self._forms = _forms(self.probes, job.circuit) if self.small is not None else None
+
+    def solve(self, values: np.ndarray) -> Solved:
+        """The quantities of samples with these values (n, p) of the changing numbers."""
+        if self.small is None:
+            return self._one_by_one(values)
+        rows = max(1, NUMBERS_AT_ONCE // self.small.size)
+        parts = [self._by_kernel(values[k : k + rows]) for k in range(0, len(values), rows)]
+        return Solved(
+            np.concatenate([part.values for part in parts]),
+            max(part.worst for part in parts),
+            sum(part.failures for part in parts),
+        )
+
+    def _by_kernel(self, values: np.ndarray) -> Solved:
+        small = self.small
+        assert small is not None and self._forms is not None
+        m, n = small.value.size, len(values)
+        out = np.empty((n, small.size))
+        out[:, :m] = small.value
+        out[:, self.places] = values
+        guess, (packed, numbers) = self.nominal.currents, small.memory()
+        kernel = small_kernel("solve_once", n * small._nodes)
+        status, worst = np.empty(n, np.int64), np.empty(n)
+        for s in range(n):
+            status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, out[s])
+        good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
+        with np.errstate(invalid="ignore", over="ignore"):  # of samples that are not certified
+            found = self._forms.read(out[:, small.voltages], out[:, small.currents])
+        failures, largest = 0, float(worst[good].max(initial=0.0))
+        for s in np.flatnonzero(~good).tolist():
+            point = self._point(out[s, :m])
+            failures += point is None
+            found[s] = np.nan if point is None else self.reader.read(point)
+            largest = max(largest, 0.0 if point is None else point.certificate.worst)
+        return Solved(found, largest, failures)
+
+    def _point(self, values: np.ndarray | dict[str, float]) -> OperatingPoint | None:
+        """The operating point of one sample, None where there is none."""
+        try:
+            return self.ready.solve(values, self.nominal)
+        except NoSteadyStateError:
+            return None
+        except ConvergenceError as error:
+            raise ConvergenceError(f"a sample has no certified operating point: {error}") from None
+        except TopologyError as error:
+            raise UsageError(f"a sample is out of range: {error}; a truncated distribution keeps the limits") from None
+
+    def _one_by_one(self, values: np.ndarray) -> Solved:
+        found, worst, failures = np.full((len(values), len(self.probes)), np.nan), 0.0, 0
+        for s, row in enumerate(values.tolist()):
+            point = self._point(dict(zip(self.job.names, row)))
+            if point is None:
+                failures += 1
+            else:
+                found[s] = self.reader.read(point)
+                worst = max(worst, point.certificate.worst)
+        return Solved(found, worst, failures)
+
+
+class _Forms(NamedTuple):
+    """Where the quantities of many samples stand."""
+
+    plus: np.ndarray
+    minus: np.ndarray
+    carrier: np.ndarray
+    kind: np.ndarray
+
+    def read(self, v: np.ndarray, i: np.ndarray) -> np.ndarray:
+        """Quantities (n, q) from potentials (n, n_nodes) and currents (n, m)."""
+        found = np.empty((len(v), self.kind.size))
+        for q, kind in enumerate(self.kind.tolist()):
+            if kind == 1:
+                found[:, q] = i[:, self.carrier[q]]
+                continue
+            found[:, q] = v[:, self.plus[q]]
+            if self.minus[q] >= 0:
+                found[:, q] -= v[:, self.minus[q]]
+            if kind == 2:
+                found[:, q] *= i[:, self.carrier[q]]
+        return found + 0.0
+
+
+def _forms(probes: Sequence[Probe | Formula], circuit: Circuit) -> _Forms:
+    plus, minus, carrier, kind = [], [], [], []
+    _, first, second, _, _ = circuit.arrays()
+    for probe in probes:
+        assert isinstance(probe, Probe)
+        kind.append("vip".index(probe.kind))
+        if probe.kind == "v":
+            plus.append(circuit.node_index(probe.first))
+            minus.append(-1 if probe.second is None else circuit.node_index(probe.second))
+            carrier.append(-1)
+        else:
+            k = circuit.element_index(probe.first)
+            plus.append(int(first[k]))
+            minus.append(int(second[k]))
+            carrier.append(k)
+    return _Forms(*(np.array(column, dtype=np.int64) for column in (plus, minus, carrier, kind)))
+
+
+_workers: OrderedDict[bytes, Worker] = OrderedDict()
+_lock = Lock()
+
+
+class Marked(NamedTuple):
+    """A job with the digest of its content, so that a process prepares a circuit once."""
+
+    digest: bytes
+    job: Job
+
+    @classmethod
+    def of(cls, job: Job) -> Marked:
+        """The job with its digest."""
+        return cls(digest(job), job)
+
+    def worker(self) -> Worker:
+        """The prepared circuit, made anew where this process has none."""
+        with _lock:
+            found = _workers.get(self.digest)
+            if found is None:
+                found = _workers[self.digest] = Worker(self.job)
+                while len(_workers) > CIRCUITS:
+                    _workers.popitem(last=False)
+            return found
+
 
 TASKS = 256
 """Least number of tasks, if there are as many blocks."""
@@ -216,6 +456,3 @@ def run_task(task: _Task) -> list[_Block]:
         y = solved.values[there]
         found.append(_Block(y, block_moments(y, x[there]), solved.failures, solved.worst))
     return found
-
-
-__all__ = ["MonteCarlo", "montecarlo"]

@@ -10,7 +10,7 @@ import numpy as np
 import circuitsim
 from circuitsim import Circuit
 from circuitsim.tolerance import parse_tolerance
-from circuitsim.tolerance.samples import Job, Worker
+from circuitsim.tolerance.montecarlo import Job, Worker
 from circuitsim.tolerance.spread import spread_of
 
 

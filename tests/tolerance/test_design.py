@@ -12,8 +12,7 @@ import pytest
 import circuitsim
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.tolerance.design import parse_target
-from circuitsim.tolerance.e_series import mantissas, neighbours
+from circuitsim.tolerance.design import mantissas, neighbours, parse_target
 
 PAD = "pad\nV1 s 0 2\nRS s in 50\nR1 in 0 100\nR2 in out 100\nR3 out 0 100\nRL out 0 50\n"
 LADDER = "ladder\nV1 top 0 10\nR1 top a 1k\nR2 a b 1k\nR3 b 0 1k\n"

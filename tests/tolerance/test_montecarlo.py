@@ -13,7 +13,7 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.tolerance.draws import BLOCK, deviations
+from circuitsim.tolerance.montecarlo import BLOCK, deviations
 from circuitsim.tolerance.specification import parse_specification
 from circuitsim.tolerance.spread import parse_tolerance, spread_of
 from circuitsim.units import parse
