@@ -24,7 +24,7 @@ from circuitsim.program.structure import Structure
 from circuitsim.solvers.protocol import Factored, LinearSolver
 
 GROUP = 8
-"""Right-hand sides of one pass of a substitution (`circuitsim.solvers.laplacian.substitute`)."""
+"""Right-hand sides of one pass of a substitution (`circuitsim.solvers.laplacian.solve`)."""
 
 ENTRIES = 1_000_000
 """Entries of one block of responses: so many nodes times columns. Blocks of 3,000,000 take 1.3 times as long: each of

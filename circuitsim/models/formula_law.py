@@ -126,9 +126,9 @@ class FormulaVoltage(OfFormula):
 
     def prove(self) -> Proof:
         """That the voltage rises."""
-        from circuitsim.models.formula_proof import VOLTAGE, proven
+        from circuitsim.models.formula_proof import VOLTAGE_WORDS, proven
 
-        return proven(self.tape, VOLTAGE)
+        return proven(self.tape, VOLTAGE_WORDS)
 
     def limits(self) -> Limits:
         """None: the formula has a value for every current."""

@@ -3,7 +3,8 @@
 Each update puts x_k at p_k = (Σ_j g_kj x_j + currents into k) / Σ_j g_kj, clipped to what the diodes at k allow. The
 energy never rises. The fixed point is the minimum where every diode has one end at a fixed potential (layered
 networks); elsewhere the descent can *freeze*: two free nodes joined by a conducting diode hold each other in place
-while only a joint move would lower the energy. The certificate tells the two apart.
+while only a joint move would lower the energy. The certificate tells the two apart. `sweep` is the readable twin of the
+compiled `descend`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._jit import jit
 from circuitsim.program import QuadraticProgram
 from circuitsim.program.incidence import by_node
 from circuitsim.solvers.solution import Solution
@@ -68,7 +70,6 @@ class CoordinateDescent(NamedTuple):
 
     def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
         """Descend from the feasible point ``start`` (n + 1,) until nothing moves."""
-        from circuitsim.solvers.descent_kernel import descend
 
         x = start.copy()
         done = int(descend(*incidence(program), x, self.moves, self.sweeps))
@@ -116,3 +117,44 @@ def sweep(table: Incidence, x: np.ndarray) -> float:
             largest = max(largest, abs(target - x[k]))
             x[k] = target
     return largest
+
+
+@jit()
+def descend(ptr, neighbour, g, drive, low_ptr, low, low_bound, high_ptr, high, high_bound, current, x, moves, sweeps):
+    """Sweep over all nodes until the largest move is at most ``moves`` of the largest potential.
+
+    Parameters are those of `Incidence`, then x (n + 1,), changed in place, and
+    the stopping rule. Returns the number of sweeps, or ``sweeps + 1`` if nodes still moved after the last.
+    """
+    n = current.size
+    for done in range(1, sweeps + 1):
+        largest = 0.0
+        size = 0.0
+        for k in range(n):
+            total = 0.0
+            inflow = current[k]
+            for j in range(ptr[k], ptr[k + 1]):
+                total += g[j]
+                inflow += g[j] * x[neighbour[j]] + drive[j]
+            lower = -np.inf
+            for j in range(low_ptr[k], low_ptr[k + 1]):
+                lower = max(lower, x[low[j]] - low_bound[j])
+            upper = np.inf
+            for j in range(high_ptr[k], high_ptr[k + 1]):
+                upper = min(upper, x[high[j]] + high_bound[j])
+            if total > 0.0:
+                target = inflow / total
+            elif inflow > 0.0:
+                target = upper
+            elif inflow < 0.0:
+                target = lower
+            else:
+                target = x[k]
+            target = min(max(target, lower), upper)
+            if np.isfinite(target):
+                largest = max(largest, abs(target - x[k]))
+                size = max(size, abs(target))
+                x[k] = target
+        if largest <= moves * size:
+            return done
+    return sweeps + 1

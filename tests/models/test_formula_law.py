@@ -16,8 +16,8 @@ from bisection import device_voltage
 import circuitsim
 from circuitsim import netlist
 from circuitsim.errors import NetlistError, UnboundedError
-from circuitsim.models.formula_intervals import enclose
 from circuitsim.models.formula_law import FormulaLaw
+from circuitsim.models.formula_proof import enclose
 
 Law = Callable[[float], float]
 

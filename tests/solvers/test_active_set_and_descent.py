@@ -14,7 +14,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
 from circuitsim.solvers import coordinate_descent, dense, laplacian
-from circuitsim.solvers.descent_kernel import descend
+from circuitsim.solvers.coordinate_descent import descend
 from circuitsim.solvers.reference import Reference
 
 

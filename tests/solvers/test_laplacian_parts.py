@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from circuitsim import _jit
-from circuitsim.solvers.laplacian import graph, order, panels, predict, structure, tile
+from circuitsim.solvers.laplacian import graph, panels, predict, symbolic, tile
 from circuitsim.solvers.minimum_degree import minimum_degree
 
 
@@ -67,9 +67,9 @@ def test_minimum_degree_leaves_dense_nodes_to_the_end():
 )
 def test_orders_are_permutations_and_repeatable(case):
     adjacency = graph.adjacency(*case)
-    found = order.fill_reducing(*adjacency)
+    found = symbolic.fill_reducing(*adjacency)
     assert np.array_equal(np.sort(found), np.arange(case[0]))
-    assert np.array_equal(found, order.fill_reducing(*adjacency))
+    assert np.array_equal(found, symbolic.fill_reducing(*adjacency))
 
 
 @pytest.mark.parametrize("widest", [1, 3, 64])
@@ -112,7 +112,7 @@ def test_lists_are_sorted_together():
     ptr = np.concatenate([[0], np.cumsum(sizes)])
     values = np.concatenate([rng.choice(50, size, replace=False) for size in sizes]).astype(np.int32)
     expected = np.concatenate([np.sort(part) for part in np.split(values, ptr[1:-1])])
-    structure._sort_lists(50, ptr, values)
+    symbolic._sort_lists(50, ptr, values)
     assert np.array_equal(values, expected)
 
 
@@ -154,11 +154,11 @@ def test_scrambled_numbers_cost_little_fill():
     n, a, b = mesh(60, 60)
     scrambled = np.random.default_rng(8).permutation(n)
     ptr, idx = graph.adjacency(n, scrambled[a], scrambled[b])
-    assert graph.mean_reach(ptr, idx) > order.FAR > graph.mean_reach(*graph.adjacency(n, a, b))
+    assert graph.mean_reach(ptr, idx) > symbolic.FAR > graph.mean_reach(*graph.adjacency(n, a, b))
     near = graph.breadth_first(ptr, idx)
     assert np.array_equal(np.sort(near), np.arange(n))
     place = np.argsort(near)
-    assert graph.mean_reach(*graph.relabel(ptr, idx, near, place)) < order.FAR
+    assert graph.mean_reach(*graph.relabel(ptr, idx, near, place)) < symbolic.FAR
     assert predict(n, scrambled[a], scrambled[b]).flops < 1.15 * predict(n, a, b).flops
     parts = graph.adjacency(5, np.array([0, 3]), np.array([4, 1]))
     assert sorted(graph.breadth_first(*parts)) == [0, 1, 2, 3, 4]

@@ -1,4 +1,9 @@
-"""Numeric factorisation: weights to shares and pivots, in full or only where weights changed."""
+"""Numeric factorisation: weights to shares and pivots, in full or only where weights changed.
+
+A panel is stored by columns, ``height`` values apart. Row i of column k below the diagonal is the weight between the
+i-th and the k-th node of the panel before elimination, the share l_ik = w_ik / p_k after it. The last row is ground.
+There is no subtraction anywhere, so every number is accurate to a few roundings of itself, whatever the weights.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,182 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuitsim.solvers.laplacian import panel
+from circuitsim._jit import jit
 from circuitsim.solvers.laplacian.symbolic import Symbolic
-from circuitsim.solvers.laplacian.tile import OVERREAD
+from circuitsim.solvers.laplacian.tile import ACROSS, LANES, OVERREAD, column_sum, product
+
+#: Columns eliminated one by one before the rest of the panel is updated with them.
+BLOCK = 8
+#: Columns of later panels that are updated together, unless one panel has more.
+TOGETHER = 64
+
+
+@jit(fastmath={"contract", "reassoc"})
+def total(values, begin, end):
+    """Sum of non-negative numbers; the order is the compiler's (vector lanes), which costs no accuracy."""
+    s = 0.0
+    for i in range(begin, end):
+        s += values[i]
+    return s
+
+
+@jit()
+def pack_weights(values, offset, height, depth, row, across, pivots, first, packed):
+    """The right operand of an update, as `product` wants it: weights l_jk p_k for rows j of ``row:row + across``."""
+    put = 0
+    for j in range(0, across, ACROSS):
+        base = offset + row + j
+        for k in range(first, first + depth):
+            p = pivots[k]
+            if j + ACROSS <= across:
+                packed[put] = values[base] * p
+                packed[put + 1] = values[base + 1] * p
+                packed[put + 2] = values[base + 2] * p
+                packed[put + 3] = values[base + 3] * p
+            else:
+                for t in range(ACROSS):
+                    packed[put + t] = values[base + t] * p if j + t < across else 0.0
+            put += ACROSS
+            base += height
+
+
+@jit()
+def _eliminate_block(values, offset, height, begin, end, pivots, first, packed, work):
+    """Eliminate columns begin..end of a panel, each updated with those before it; scratch as in `factor_panel`."""
+    for k in range(begin, end):
+        column, before = offset + k * height, offset + begin * height
+        for j in range(begin, k):
+            packed[j - begin] = values[offset + j * height + k] * pivots[first + j]
+        if k > begin:
+            for i in range(k + 1, height, LANES):
+                column_sum(values, before + i, height, k - begin, packed, 0, work, i)
+            for i in range(k + 1, height):
+                values[column + i] += work[i]
+        p = total(values, column + k + 1, column + height)
+        pivots[first + k] = p
+        if p == 0.0:  # not tied to anything left: all shares are zero already
+            continue
+        for i in range(column + k + 1, column + height):
+            values[i] /= p
+
+
+@jit()
+def factor_panel(values, offset, height, width, pivots, first, packed, work):
+    """Eliminate the columns of a panel in place; writes ``pivots[first:first + width]``.
+
+    Parameters
+    ----------
+    packed, work : ndarray
+        Scratch, at least ``(width + ACROSS) * (BLOCK + ACROSS)`` and ``(height + OVERREAD) * (BLOCK + ACROSS)`` long.
+    """
+    for begin in range(0, width, BLOCK):
+        end = min(begin + BLOCK, width)
+        if begin > 0:
+            tall = height - begin
+            room = tall + OVERREAD
+            pack_weights(values, offset, height, begin, begin, end - begin, pivots, first, packed)
+            product(values, offset + begin, height, begin, tall, packed, end - begin, work, room)
+            for j in range(end - begin):
+                target, added = offset + (begin + j) * height + begin, j * room
+                for i in range(j + 1, tall):
+                    values[target + i] += work[added + i]
+        _eliminate_block(values, offset, height, begin, end, pivots, first, packed, work)
+
+
+@jit()
+def add_update(values, base, height, held, begin, end, across, work, added, room):
+    """Add an update to the panel at ``base``, in the rows ``held[begin:end]`` and the first ``across`` of them as
+    columns; its columns are ``room`` apart in ``work`` from ``added`` on."""
+    tall, start = end - begin, held[begin]
+    if held[end - 1] - start == tall - 1:
+        for j in range(across):
+            column = base + (start + j) * height + start
+            for i in range(j + 1, tall):
+                values[column + i] += work[added + i]
+            added += room
+    else:
+        for j in range(across):
+            column = base + held[begin + j] * height
+            for i in range(j + 1, tall):
+                values[column + held[begin + i]] += work[added + i]
+            added += room
+
+
+@jit()
+def _scratch(first, row_ptr, update_ptr, lo):
+    """Arrays ``packed`` and ``work`` with room for every panel and update."""
+    tallest, widest, most = 1, 1, BLOCK
+    for s in range(first.size - 1):
+        height = row_ptr[s + 1] - row_ptr[s]
+        tallest = max(tallest, height)
+        widest = max(widest, first[s + 1] - first[s])
+        for u in range(update_ptr[s], update_ptr[s + 1]):
+            end = lo[u + 1] if u + 1 < update_ptr[s + 1] else height - 1
+            most = max(most, TOGETHER, end - lo[u])
+    packed = np.empty((widest + ACROSS) * (most + ACROSS), np.float64)
+    return packed, np.empty((tallest + OVERREAD) * (most + ACROSS), np.float64)
+
+
+@jit()
+def factor_active(active, arrays, weight, values, pivots):
+    """Factor the active panels, in order; the others are taken as they are.
+
+    A panel that is factored, or taken, updates at once what is active among the panels above it: while its numbers are
+    in the cache, with one product for several of them. An active panel's ancestors are active.
+    """
+    first, row_ptr, offset, update_ptr, target, lo, held_ptr, held, edge_ptr, edges, place = arrays
+    panels = first.size - 1
+    packed, work = _scratch(first, row_ptr, update_ptr, lo)
+    for t in range(panels):
+        if active[t]:
+            for i in range(offset[t], offset[t + 1]):
+                values[i] = 0.0
+            for q in range(edge_ptr[t], edge_ptr[t + 1]):
+                values[place[q]] += weight[edges[q]]
+    for s in range(panels):
+        height, depth = row_ptr[s + 1] - row_ptr[s], first[s + 1] - first[s]
+        if active[s]:
+            factor_panel(values, offset[s], height, depth, pivots, first[s], packed, work)
+        u, last = update_ptr[s], update_ptr[s + 1]
+        while u < last and not active[target[u]]:
+            u += 1
+        while u < last:
+            row, next_row, v = lo[u], lo[u], u
+            while v < last:
+                end = lo[v + 1] if v + 1 < last else height - 1
+                if v > u and end - row > TOGETHER:
+                    break
+                next_row = end
+                v += 1
+            tall, across = height - row, next_row - row
+            room = tall + OVERREAD
+            pack_weights(values, offset[s], height, depth, row, across, pivots, first[s], packed)
+            product(values, offset[s] + row, height, depth, tall, packed, across, work, room)
+            while u < v:
+                t, skipped = target[u], lo[u] - row
+                end = lo[u + 1] if u + 1 < v else next_row
+                add_update(
+                    values,
+                    offset[t],
+                    row_ptr[t + 1] - row_ptr[t],
+                    held,
+                    held_ptr[u],
+                    held_ptr[u + 1],
+                    end - lo[u],
+                    work,
+                    skipped * room + skipped,
+                    room,
+                )
+                u += 1
+
+
+@jit()
+def mark_ancestors(above, active):
+    """Extend a set of panels by all their ancestors (parents come after children)."""
+    for t in range(active.size):
+        if active[t] and above[t] >= 0:
+            active[above[t]] = True
+
 
 #: Weight of an ideal short, for weights scaled to about one. Products of a weight and a share (≤ 1) never exceed the
 #: largest weight, so nothing overflows; the weakest share, 1e-30 / 1e120 times a weight 1e-30, is far from underflow.
@@ -60,7 +238,7 @@ def _upwards(symbolic: Symbolic, changed: np.ndarray) -> np.ndarray:
     active = np.zeros(symbolic.panels, np.bool_)
     touched = symbolic.panel_of_edge[changed]
     active[touched[touched >= 0]] = True
-    panel.mark_ancestors(symbolic.above, active)
+    mark_ancestors(symbolic.above, active)
     return active
 
 
@@ -109,7 +287,7 @@ def factor(symbolic: Symbolic, weights: np.ndarray, previous: Factor | None = No
             raise ValueError("previous factor's memory was recycled for a later one")
         active = _upwards(symbolic, np.flatnonzero(weights != previous.weights))
     values, pivots = _memory(symbolic, previous, recycle)
-    panel.factor_active(active, symbolic.arrays, weights, values, pivots)
+    factor_active(active, symbolic.arrays, weights, values, pivots)
     for array in (weights, values, pivots):
         array.setflags(write=False)
     return Factor(symbolic, weights, values, pivots)

@@ -1,13 +1,431 @@
-"""Symbolic analysis: everything about a factorisation that does not depend on the weights."""
+"""Symbolic analysis: everything about a factorisation that does not depend on the weights.
+
+A fill-reducing order; elimination tree, postorder, column counts and supernodes of a symmetric graph, without forming
+the factor; row structure of the supernodes, the list of updates between them, and where each edge's weight goes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from circuitsim.solvers.laplacian import graph, structure, tree
-from circuitsim.solvers.laplacian.order import fill_reducing
+from circuitsim._jit import jit
+from circuitsim.kernels import register_module
+from circuitsim.solvers import minimum_degree
+from circuitsim.solvers.laplacian import graph
+from circuitsim.solvers.laplacian.graph import breadth_first, mean_reach, relabel
+
+FAR = 0.2
+"""Where neighbours' numbers differ by more than this share of all, nodes are renumbered first: numbers that mean
+nothing cost cache misses (a factor of four at half a million nodes) and some fill."""
+
+
+def fill_reducing(ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
+    """Elimination order of a symmetric graph by approximate minimum degree.
+
+    Parameters
+    ----------
+    ptr, idx : ndarray
+        Sorted adjacency (`graph.adjacency`).
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        ``order[k]`` is the node eliminated k-th.
+    """
+    order = _compiled()
+    if mean_reach(ptr, idx) <= FAR:
+        return order(ptr, idx)
+    near = breadth_first(ptr, idx)
+    place = np.empty_like(near)
+    place[near] = np.arange(near.size)
+    return near[order(*relabel(ptr, idx, near, place))]
+
+
+@cache
+def _compiled() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    register_module(minimum_degree)
+    compiled: Callable[[np.ndarray, np.ndarray], np.ndarray] = jit()(minimum_degree.minimum_degree)
+    return compiled
+
+
+@jit()
+def _sort_lists(n, ptr, values):
+    """Sort each list of numbers below n, all together: hand them out again in ascending order of the number."""
+    place = np.zeros(n + 1, np.int64)
+    for v in values:
+        place[v + 1] += 1
+    for v in range(n):
+        place[v + 1] += place[v]
+    owner = np.empty(values.size, np.int32)
+    for s in range(ptr.size - 1):
+        for p in range(ptr[s], ptr[s + 1]):
+            owner[place[values[p]]] = s
+            place[values[p]] += 1
+    free = ptr.copy()
+    q = 0
+    for v in range(n):
+        while q < place[v]:  # by now the end of v's owners
+            values[free[owner[q]]] = v
+            free[owner[q]] += 1
+            q += 1
+
+
+@jit()
+def supernode_rows(ptr, idx, parent, count, first):
+    """Rows below each (uncut) supernode, sorted.
+
+    Returns
+    -------
+    row_ptr : ndarray of int64, shape (supernodes + 1,)
+    rows : ndarray of int32
+    """
+    n = parent.size
+    m = first.size - 1
+    row_ptr = np.zeros(m + 1, np.int64)
+    owner = np.empty(n, np.int32)
+    for s in range(m):
+        owner[first[s] : first[s + 1]] = s
+        row_ptr[s + 1] = row_ptr[s] + count[first[s + 1] - 1] - 1
+    rows = np.empty(row_ptr[m], np.int32)
+    child = np.full(m, -1, np.int32)
+    sibling = np.full(m, -1, np.int32)
+    seen = np.full(n, -1, np.int32)
+    for s in range(m):
+        end = first[s + 1]
+        put = row_ptr[s]
+        for p in range(ptr[first[s]], ptr[end]):
+            i = idx[p]
+            if i >= end and seen[i] != s:
+                seen[i] = s
+                rows[put] = i
+                put += 1
+        c = child[s]
+        while c >= 0:
+            for p in range(row_ptr[c], row_ptr[c + 1]):
+                i = rows[p]
+                if i >= end and seen[i] != s:
+                    seen[i] = s
+                    rows[put] = i
+                    put += 1
+            c = sibling[c]
+        if parent[end - 1] >= 0:
+            above = owner[parent[end - 1]]
+            sibling[s] = child[above]
+            child[above] = s
+    _sort_lists(n, row_ptr, rows)
+    return row_ptr, rows
+
+
+@jit()
+def panel_rows(row_ptr, rows, first, cut, owner):
+    """Full row lists of the panels (cut supernodes): own columns, the rest of the supernode, rows below, ground."""
+    n = cut[cut.size - 1]
+    m = cut.size - 1
+    ptr = np.zeros(m + 1, np.int64)
+    for t in range(m):
+        s = owner[t]
+        ptr[t + 1] = ptr[t] + first[s + 1] - cut[t] + row_ptr[s + 1] - row_ptr[s] + 1
+    out = np.empty(ptr[m], np.int32)
+    for t in range(m):
+        s = owner[t]
+        q = ptr[t]
+        for i in range(cut[t], first[s + 1]):
+            out[q] = i
+            q += 1
+        for p in range(row_ptr[s], row_ptr[s + 1]):
+            out[q] = rows[p]
+            q += 1
+        out[q] = n
+    return ptr, out
+
+
+@jit()
+def updates(cut, ptr, rows):
+    """Which panels each panel updates, and where its rows are in them.
+
+    Returns
+    -------
+    begin, target, lo : ndarray of int64, int32, int64
+        Panel s updates ``target[begin[s]:begin[s + 1]]``, ascending. Its rows from ``lo`` (local) to the next one's
+        are columns of that target; rows from ``lo`` to the end, ground included, are updated.
+    held_ptr, held : ndarray of int64, int32
+        ``held[held_ptr[u]:held_ptr[u + 1]]``: these rows' places among the rows of the target of update u.
+    owner, above : ndarray of int32
+        The panel of each column; the first panel that each panel updates, -1 where there is none.
+    """
+    n = cut[cut.size - 1]
+    m = cut.size - 1
+    owner = np.empty(n, np.int32)
+    above = np.full(m, -1, np.int32)
+    for t in range(m):
+        owner[cut[t] : cut[t + 1]] = t
+    begin = np.zeros(m + 1, np.int64)
+    target, lo = np.empty(0, np.int32), np.empty(0, np.int64)
+    for sweep in range(2):
+        put = 0
+        for s in range(m):
+            p = ptr[s] + cut[s + 1] - cut[s]
+            end = ptr[s + 1] - 1
+            if p < end:
+                above[s] = owner[rows[p]]
+            while p < end:
+                t = owner[rows[p]]
+                if sweep == 1:
+                    target[put] = t
+                    lo[put] = p - ptr[s]
+                put += 1
+                while p < end and rows[p] < cut[t + 1]:
+                    p += 1
+            begin[s + 1] = put
+        if sweep == 0:
+            target, lo = np.empty(put, np.int32), np.empty(put, np.int64)
+    held_ptr, held = _held_rows(ptr, rows, begin, target, lo)
+    return begin, target, lo, held_ptr, held, owner, above
+
+
+@jit()
+def _held_rows(ptr, rows, begin, target, lo):
+    """Places of each update's rows among the rows of its target (see `updates`)."""
+    m = ptr.size - 1
+    pairs = target.size
+    source, held_ptr = np.empty(pairs, np.int32), np.zeros(pairs + 1, np.int64)
+    first, of_target = np.zeros(m + 1, np.int64), np.empty(pairs, np.int32)
+    for s in range(m):
+        for u in range(begin[s], begin[s + 1]):
+            source[u] = s
+            held_ptr[u + 1] = held_ptr[u] + ptr[s + 1] - ptr[s] - lo[u]
+            first[target[u] + 1] += 1
+    for t in range(m):
+        first[t + 1] += first[t]
+    free = first[:m].copy()
+    for u in range(pairs):
+        of_target[free[target[u]]] = u
+        free[target[u]] += 1
+    held = np.empty(held_ptr[pairs], np.int32)
+    local = np.empty(rows[rows.size - 1] + 1 if rows.size else 0, np.int32)  # ground is the last row
+    for t in range(m):
+        if first[t] == first[t + 1]:
+            continue
+        for p in range(ptr[t], ptr[t + 1]):
+            local[rows[p]] = p - ptr[t]
+        for k in range(first[t], first[t + 1]):
+            u = of_target[k]
+            row = ptr[source[u]] + lo[u] - held_ptr[u]
+            for q in range(held_ptr[u], held_ptr[u + 1]):
+                held[q] = local[rows[row + q]]
+    return held_ptr, held
+
+
+@jit()
+def place_edges(a, b, position, cut, ptr, rows, offset, owner):
+    """Edges grouped by the panel that holds them, and each one's place in the value array.
+
+    Returns
+    -------
+    edge_ptr, edges : ndarray
+        Edges of panel t, ascending: ``edges[edge_ptr[t]:edge_ptr[t + 1]]``. Loops are in no panel.
+    place : ndarray of int64
+        Index into the values for ``edges``.
+    """
+    n = position.size
+    m = cut.size - 1
+    edge_ptr = np.zeros(m + 1, np.int64)
+    home = np.full(a.size, -1, np.int32)
+    for e in range(a.size):
+        if a[e] != b[e]:
+            i = position[a[e]] if a[e] < n else n
+            j = position[b[e]] if b[e] < n else n
+            home[e] = owner[min(i, j)]
+            edge_ptr[home[e] + 1] += 1
+    for t in range(m):
+        edge_ptr[t + 1] += edge_ptr[t]
+    edges = np.empty(edge_ptr[m], np.int64)
+    free = edge_ptr[:m].copy()
+    for e in range(a.size):
+        if home[e] >= 0:
+            edges[free[home[e]]] = e
+            free[home[e]] += 1
+    place = np.empty(edge_ptr[m], np.int64)
+    local = np.empty(n + 1, np.int64)
+    for t in range(m):
+        if edge_ptr[t] == edge_ptr[t + 1]:
+            continue
+        height = ptr[t + 1] - ptr[t]
+        for p in range(ptr[t], ptr[t + 1]):
+            local[rows[p]] = p - ptr[t]
+        for q in range(edge_ptr[t], edge_ptr[t + 1]):
+            e = edges[q]
+            i = position[a[e]] if a[e] < n else n
+            j = position[b[e]] if b[e] < n else n
+            place[q] = offset[t] + (min(i, j) - cut[t]) * height + local[max(i, j)]
+    return edge_ptr, edges, place
+
+
+@jit()
+def elimination_tree(ptr, idx):
+    """Parent of each node: the first node after it that its elimination touches; -1 at a root (Liu 1986)."""
+    n = ptr.size - 1
+    parent = np.full(n, -1, np.int32)
+    shortcut = np.full(n, -1, np.int32)
+    for i in range(n):
+        for p in range(ptr[i], ptr[i + 1]):
+            k = idx[p]
+            while k != -1 and k < i:
+                up = shortcut[k]
+                shortcut[k] = i
+                if up == -1:
+                    parent[k] = i
+                k = up
+    return parent
+
+
+@jit()
+def postorder(parent):
+    """Order in which every subtree is contiguous and children come before parents; ``post[k]`` is visited k-th."""
+    n = parent.size
+    child = np.full(n + 1, -1, np.int32)
+    sibling = np.full(n, -1, np.int32)
+    for i in range(n - 1, -1, -1):
+        above = parent[i] if parent[i] >= 0 else n
+        sibling[i] = child[above]
+        child[above] = i
+    post = np.empty(n, np.int64)
+    k = 0
+    i = child[n]
+    while i >= 0:
+        while child[i] >= 0:
+            i = child[i]
+        post[k] = i
+        k += 1
+        while i >= 0 and sibling[i] < 0:  # last of its family: the parent is next
+            i = parent[i]
+            if i >= 0:
+                post[k] = i
+                k += 1
+        if i >= 0:
+            i = sibling[i]
+    return post
+
+
+def renumbered(parent: np.ndarray, post: np.ndarray) -> np.ndarray:
+    """The same tree with node ``post[k]`` as k."""
+    place = np.empty(parent.size + 1, np.int32)
+    place[post] = np.arange(parent.size)
+    place[-1] = -1
+    found: np.ndarray = place[parent[post]]
+    return found
+
+
+@jit()
+def column_counts(ptr, idx, parent):
+    """Entries of each column of the factor, diagonal included, for a postordered graph (Gilbert, Ng & Peyton 1994)."""
+    n = parent.size
+    count = np.ones(n, np.int64)
+    first = np.arange(n)
+    top = np.full(n, -1, np.int64)  # largest first-descendant among the leaves of row i seen so far
+    leaf = np.full(n, -1, np.int64)
+    shortcut = np.arange(n)
+    for j in range(n):
+        if parent[j] >= 0:
+            first[parent[j]] = min(first[parent[j]], first[j])
+            count[parent[j]] = 0  # only a leaf of the tree starts at one
+    for j in range(n):
+        if parent[j] >= 0:
+            count[parent[j]] -= 1
+        for p in range(ptr[j], ptr[j + 1]):
+            i = idx[p]
+            if i <= j or first[j] <= top[i]:
+                continue
+            top[i] = first[j]
+            count[j] += 1
+            if leaf[i] >= 0:
+                q = leaf[i]
+                while q != shortcut[q]:
+                    q = shortcut[q]
+                s = leaf[i]
+                while s != q:
+                    above = shortcut[s]
+                    shortcut[s] = q
+                    s = above
+                count[q] -= 1
+            leaf[i] = j
+        if parent[j] >= 0:
+            shortcut[j] = parent[j]
+    for j in range(n):
+        if parent[j] >= 0:
+            count[parent[j]] += count[j]
+    return count
+
+
+@jit()
+def _worth_merging(columns, zeros, total):
+    """The relaxed-amalgamation rule: the wider the result, the smaller the share of stored zeros it may have."""
+    if columns <= 4:
+        return True
+    share = zeros / total
+    return share < 0.05 or (columns <= 48 and share < 0.1) or (columns <= 8 and share < 0.5)
+
+
+@jit()
+def supernodes(parent, count):
+    """First columns of the relaxed supernodes of a postordered graph, with n appended.
+
+    Columns share a supernode where the structure of one is that of the next plus itself; then a supernode is merged
+    with the one right before it, where that is its child and few explicit zeros arise.
+    """
+    n = parent.size
+    first = np.empty(n + 1, np.int64)
+    zeros = np.empty(n + 1, np.int64)
+    groups = 0
+    j = 0
+    while j < n:
+        begin = j
+        while j + 1 < n and parent[j] == j + 1 and count[j + 1] == count[j] - 1:
+            j += 1
+        j += 1
+        first[groups] = begin
+        zeros[groups] = 0
+        groups += 1
+        below = count[j - 1] - 1
+        while groups > 1:
+            start = first[groups - 1]
+            before = first[groups - 2]
+            if parent[start - 1] < 0 or parent[start - 1] >= j:
+                break
+            extra = (start - before) * (j - start + below - (count[start - 1] - 1))
+            stored = zeros[groups - 2] + zeros[groups - 1] + extra
+            width = j - before
+            if not _worth_merging(width, stored, width * (width + 1) // 2 + width * below):
+                break
+            zeros[groups - 2] = stored
+            groups -= 1
+    first[groups] = n
+    return first[: groups + 1].copy()
+
+
+@jit()
+def split_wide(first, widest):
+    """Cut supernodes wider than ``widest`` into near-equal pieces."""
+    pieces = 0
+    for s in range(first.size - 1):
+        pieces += (first[s + 1] - first[s] + widest - 1) // widest
+    cut = np.empty(pieces + 1, np.int64)
+    owner = np.empty(pieces, np.int64)
+    put = 0
+    for s in range(first.size - 1):
+        width = first[s + 1] - first[s]
+        parts = (width + widest - 1) // widest
+        for t in range(parts):
+            cut[put] = first[s] + t * width // parts
+            owner[put] = s
+            put += 1
+    cut[pieces] = first[first.size - 1]
+    return cut, owner
+
 
 #: Widest panel: small enough that its diagonal block stays in the first-level cache.
 WIDEST = 64
@@ -137,13 +555,13 @@ def predict(n: int, a: np.ndarray, b: np.ndarray) -> Pattern:
     position = np.empty(n, np.int64)
     position[order] = np.arange(n)
     new_ptr, new_idx = graph.relabel(ptr, idx, order, position)
-    parent = tree.elimination_tree(new_ptr, new_idx)
-    post = tree.postorder(parent)
+    parent = elimination_tree(new_ptr, new_idx)
+    post = postorder(parent)
     order = order[post]
     position[order] = np.arange(n)
     ptr, idx = graph.relabel(ptr, idx, order, position)
-    parent = tree.renumbered(parent, post)
-    count = tree.column_counts(ptr, idx, parent)
+    parent = renumbered(parent, post)
+    count = column_counts(ptr, idx, parent)
     width = count.astype(np.float64)
     return Pattern(n, a, b, order, position, parent, count, int(count.sum()), float(width @ width), ptr, idx)
 
@@ -155,15 +573,13 @@ def analyse(n: int, a: np.ndarray, b: np.ndarray) -> Symbolic:
 
 def panels(pattern: Pattern, widest: int = WIDEST) -> Symbolic:
     """Supernodes, their rows and all maps the numeric factorisation needs."""
-    uncut = tree.supernodes(pattern.parent, pattern.count)
-    below_ptr, below = structure.supernode_rows(pattern.ptr, pattern.idx, pattern.parent, pattern.count, uncut)
-    first, owner = tree.split_wide(uncut, widest)
-    row_ptr, rows = structure.panel_rows(below_ptr, below, uncut, first, owner)
+    uncut = supernodes(pattern.parent, pattern.count)
+    below_ptr, below = supernode_rows(pattern.ptr, pattern.idx, pattern.parent, pattern.count, uncut)
+    first, owner = split_wide(uncut, widest)
+    row_ptr, rows = panel_rows(below_ptr, below, uncut, first, owner)
     offset = np.concatenate(([0], np.cumsum(np.diff(first) * np.diff(row_ptr))))
-    begin, target, lo, held_ptr, held, home, above = structure.updates(first, row_ptr, rows)
-    edge_ptr, edges, place = structure.place_edges(
-        pattern.a, pattern.b, pattern.position, first, row_ptr, rows, offset, home
-    )
+    begin, target, lo, held_ptr, held, home, above = updates(first, row_ptr, rows)
+    edge_ptr, edges, place = place_edges(pattern.a, pattern.b, pattern.position, first, row_ptr, rows, offset, home)
     panel_of_edge = np.full(pattern.a.size, -1, np.int64)
     panel_of_edge[edges] = np.repeat(np.arange(first.size - 1), np.diff(edge_ptr))
     return Symbolic(
