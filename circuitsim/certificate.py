@@ -15,8 +15,8 @@ import numpy as np
 
 from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.table import read_only
 from circuitsim.formats import html
 from circuitsim.kernels import kernel
 

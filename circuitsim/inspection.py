@@ -13,8 +13,7 @@ from circuitsim.controlled.stand_in import stand_in
 from circuitsim.errors import Location, NoSteadyStateError, Problem
 from circuitsim.kernels import COMPILED, keep_memory
 from circuitsim.program import Structure, analyse, check_bounded, feasible_program, quadratic_program
-from circuitsim.program.components import component_labels
-from circuitsim.program.strong import strong_labels
+from circuitsim.program.components import component_labels, strong_labels
 
 SHOWN = 8
 """Names listed in one message."""

@@ -16,8 +16,8 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.table import checked_value
 from circuitsim.controlled.block_plan import swept
 from circuitsim.controlled.blocks import Block, port_values
 from circuitsim.controlled.equations import Equations, right_side

@@ -89,7 +89,7 @@ class Curve(Result):
         return {**self.points.to_dict(), "between": list(self.between), "breakpoints": bends}
 
     def _figure(self) -> Figure:
-        from circuitsim.plotting.curve import plot_curve
+        from circuitsim.plotting.curves import plot_curve
 
         return plot_curve(self)
 

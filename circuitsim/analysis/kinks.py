@@ -7,9 +7,8 @@ import numpy as np
 from circuitsim.certificate import RESOLUTION
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.program.blocks import block_labels
-from circuitsim.program.flow import spanning_forest
-from circuitsim.program.path_maxima import path_maxima
+from circuitsim.program.components import block_labels
+from circuitsim.program.flow import path_maxima, spanning_forest
 
 
 def diode_margins(arrays: CircuitArrays, voltages: np.ndarray, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:

@@ -16,8 +16,8 @@ from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.solution_warnings import nonunique_currents
 from circuitsim.certificate import CLEAR, Certificate
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.table import read_only
 from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.least_norm import carry_away
@@ -28,7 +28,7 @@ from circuitsim.engine.small.samples import CLEAN
 from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, part
 from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem
-from circuitsim.program.circulation import unchangeable
+from circuitsim.program.components import unchangeable
 
 COARSE = 1e-3
 """A voltage below this share of the potentials at its ends is taken as a sum of drops instead."""

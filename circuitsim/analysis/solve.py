@@ -17,11 +17,11 @@ from circuitsim.analysis.solution_warnings import solution_warnings
 from circuitsim.certificate import TOLERANCE, Certificate, certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
-from circuitsim.circuit.columns import checked_value
 from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import DIODE, RESISTOR
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.source import circuit_of
+from circuitsim.circuit.table import checked_value
 from circuitsim.engine.network import Resistances, Wiring
 from circuitsim.engine.steady_state import SteadyState, steady_state
 from circuitsim.errors import ConvergenceError, TopologyError

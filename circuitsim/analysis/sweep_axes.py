@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, Circuit
-from circuitsim.circuit.columns import checked_value
+from circuitsim.circuit.table import checked_value
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import PARAMETER, TEMPERATURE, TIME

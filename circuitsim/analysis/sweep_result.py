@@ -122,7 +122,7 @@ class Sweep(Result):
         return {"points": Table(tuple(self.header), units, (*self.axes.values(), status, *self.columns.values()))}
 
     def _figure(self) -> Figure:
-        from circuitsim.plotting.sweep import plot_sweep
+        from circuitsim.plotting.curves import plot_sweep
 
         return plot_sweep(self)
 

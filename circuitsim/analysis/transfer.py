@@ -102,7 +102,7 @@ class Transfer(Result):
 
     def _figure(self) -> Figure:
         from circuitsim.analysis.probes import UNITS, Reader
-        from circuitsim.plotting.curve import plot_slopes
+        from circuitsim.plotting.curves import plot_slopes
 
         circuit = self.point.circuit
         k = circuit.element_index(self.source)

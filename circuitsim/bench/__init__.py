@@ -10,8 +10,7 @@ from circuitsim.bench.competitors import (
     missing,
 )
 from circuitsim.bench.report import machine, times
-from circuitsim.bench.runner import new_values
-from circuitsim.bench.verify import verified_error
+from circuitsim.bench.runner import new_values, verified_error
 
 __all__ = [
     "CVXPY_BACKENDS",

@@ -10,14 +10,6 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.circuit.columns import (
-    CircuitArrays,
-    Element,
-    check_values,
-    checked_columns,
-    checked_value,
-    spice_number,
-)
 from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
 from circuitsim.circuit.elements import (
     BY_CURRENT_F,
@@ -30,8 +22,19 @@ from circuitsim.circuit.elements import (
     device_code,
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
-from circuitsim.circuit.names import GROUND, Letters, NodeNames, NumberedNames
-from circuitsim.circuit.table import ElementTable
+from circuitsim.circuit.table import (
+    GROUND,
+    CircuitArrays,
+    Element,
+    ElementTable,
+    Letters,
+    NodeNames,
+    NumberedNames,
+    check_values,
+    checked_columns,
+    checked_value,
+    spice_number,
+)
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture

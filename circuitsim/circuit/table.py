@@ -1,22 +1,221 @@
-"""The table of a circuit: elements and nodes as compact columns, which grow and are read.
+"""The table of a circuit: elements and nodes as compact columns, which grow and are read, and their names.
 
 Columns are machine arrays, so that a circuit of millions of elements costs tens of bytes an element, and numpy is only
-needed once somebody computes.
+needed once somebody computes. Names are made on demand for circuits from arrays, and looked up in either case.
 """
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.circuit.columns import CircuitArrays, Element
-from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS
+from circuitsim.circuit.elements import AMPLIFIER, DIODE, ELEMENTS
 from circuitsim.circuit.laws import Law
-from circuitsim.circuit.names import GROUND, GROUND_NAMES, index_of, unknown_name
 from circuitsim.errors import TopologyError
-from circuitsim.models import Device, ElementModel
+from circuitsim.models import ELEMENTARY, Device, ElementModel
+from circuitsim.units import NumberError, parse
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class CircuitArrays(NamedTuple):
+    """The circuit as read-only arrays, one entry an element (n_elements,) in the order they were added.
+
+    Attributes
+    ----------
+    kind : int8 array
+        Row of the element table (`circuitsim.circuit.elements`).
+    first, second : int64 arrays
+        Node indices of the terminals; 0 is ground.
+    value : float64 array
+        Ω, V, A, H, F or a gain; nan for diodes and devices.
+    n_nodes : int
+        Number of nodes, ground included.
+    """
+
+    kind: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    value: np.ndarray
+    n_nodes: int
+
+
+def read_only(column: np.ndarray) -> np.ndarray:
+    """The column, or a view, as circuits have theirs: one kind of array, one compilation of each kernel."""
+    if not column.flags.writeable:
+        return column
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
+class Element(NamedTuple):
+    """One element, for people: name, kind (``"resistor"`` …), node names and value (None for a diode or a device)."""
+
+    name: str
+    kind: str
+    first: str
+    second: str
+    value: float | None
+
+
+def spice_number(name: str, what: str, value: float | str) -> float:
+    """A number, or the value of a SPICE number: ``"4.7k"``.
+
+    Raises
+    ------
+    TopologyError
+        Text that is no number.
+    """
+    if not isinstance(value, str):
+        return float(value)
+    try:
+        return parse(value)
+    except NumberError as error:
+        raise TopologyError(f"{name}: {what}: {error}; write for instance 4.7k, 10MEG or 100n") from None
+
+
+def checked_value(code: int, name: str, value: float | str | None) -> float:
+    """``value`` as a float in the range the element table allows; nan for an element without a value.
+
+    Raises
+    ------
+    TopologyError
+        Missing, unexpected, not finite or out of range.
+    """
+    row = ELEMENTS[code]
+    if not row.parameter:
+        if value is not None and value == value:  # nan: none
+            raise TopologyError(f"{name}: {row.name} takes no value")
+        return math.nan
+    if value is None:
+        raise TopologyError(f"{name}: {row.name} needs its {row.parameter}{' in ' * bool(row.unit)}{row.unit}")
+    number = spice_number(name, row.parameter, value)
+    if not math.isfinite(number):
+        raise TopologyError(f"{name}: the {row.parameter} must be finite, not {number}")
+    if number < row.minimum:
+        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
+        raise TopologyError(f"{name}: the {row.parameter} {wrong} ({f'{number:g} {row.unit}'.strip()})")
+    return number
+
+
+def checked_columns(
+    kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int
+) -> CircuitArrays:
+    """The columns with the types of `CircuitArrays`, their kinds and nodes in range; values of diodes are nan.
+
+    Raises
+    ------
+    TopologyError
+        Columns of unequal length, or a kind or node that does not exist.
+    """
+    import numpy as np
+
+    kind = np.asarray(kind, dtype=np.int8)
+    first, second = (np.ascontiguousarray(column, dtype=np.int64) for column in (first, second))
+    value = np.where(kind == DIODE, np.nan, np.asarray(value, dtype=np.float64))
+    if any(column.shape != kind.shape for column in (first, second, value)) or kind.ndim != 1:
+        raise TopologyError("the columns kind, first, second and value must be vectors of one length")
+    if kind.size and (kind.min() < 0 or kind.max() >= ELEMENTARY):
+        raise TopologyError(f"element kinds must lie in 0…{ELEMENTARY - 1}")
+    if kind.size and (min(first.min(), second.min()) < 0 or max(first.max(), second.max()) >= n_nodes):
+        raise TopologyError(f"node indices must lie in 0…{n_nodes - 1}")
+    return CircuitArrays(kind, first, second, value, n_nodes)
+
+
+def check_values(kind: np.ndarray, value: np.ndarray, names: Sequence[str], rows: np.ndarray | None = None) -> None:
+    """`checked_value` for all elements but diodes, or for some ``rows`` of the columns.
+
+    Raises
+    ------
+    TopologyError
+        The first value that is not finite or out of range.
+    """
+    import numpy as np
+
+    rows = np.arange(kind.size) if rows is None else rows
+    least = np.array([row.minimum for row in ELEMENTS])[kind[rows]]
+    wrong = (kind[rows] != DIODE) & ~(np.isfinite(value[rows]) & (value[rows] >= least))
+    for k in rows[wrong][:1].tolist():
+        checked_value(int(kind[k]), names[k], float(value[k]))
+
+
+GROUND = 0
+"""Index of the ground node, in every circuit (whether or not an element touches it)."""
+
+GROUND_NAMES = frozenset({"0", "gnd"})
+
+
+def index_of(names: Iterable[str], others: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Positions by name in lower case; ``others`` are positions of further names."""
+    found = {str(name).lower(): k for k, name in enumerate(names)}
+    found.update(others or {})
+    return found
+
+
+class NumberedNames(Sequence[str]):
+    """Names made on demand (``R1``, ``R2`` …), so that circuits from arrays need not store millions of strings."""
+
+    def __init__(self, prefixes: Sequence[str] | str, count: int, start: int) -> None:
+        self._prefixes, self._count, self._start = prefixes, count, start
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, slice):
+            return [self[k] for k in range(*item.indices(self._count))]
+        k = range(self._count)[item]
+        prefix = self._prefixes if isinstance(self._prefixes, str) else self._prefixes[k]
+        return f"{prefix}{k + self._start}"
+
+    def __iter__(self) -> Iterator[str]:
+        # A name costs a quarter of the time of a name at an index.
+        prefixes = repeat(self._prefixes, self._count) if isinstance(self._prefixes, str) else self._prefixes
+        return (f"{prefix}{k}" for k, prefix in enumerate(prefixes, self._start))
+
+
+class Letters(Sequence[str]):
+    """The letter of each element, looked up in its kind column."""
+
+    def __init__(self, letters: Sequence[str], kind: np.ndarray) -> None:
+        self._letters, self._kind = letters, kind
+
+    def __len__(self) -> int:
+        return len(self._kind)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._letters[self._kind[item]]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._letters.__getitem__, self._kind.tolist())
+
+
+class NodeNames(NumberedNames):
+    """Node names ``0``, ``n1``, ``n2`` …"""
+
+    def __init__(self, count: int) -> None:
+        super().__init__("n", count, 0)
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, slice):
+            return [self[k] for k in range(*item.indices(len(self)))]
+        return "0" if range(len(self))[item] == GROUND else super().__getitem__(item)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(["0"][: len(self)], islice(super().__iter__(), 1, None))
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
+    """A message for a name that does not exist, with the nearest ones that do."""
+    import difflib
+
+    near = difflib.get_close_matches(name.lower(), list(islice(known, 5000)), n=3)
+    return f"no {what} is called {name!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
 
 
 class ElementTable:

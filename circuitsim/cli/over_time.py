@@ -126,7 +126,7 @@ def show(
     title = found.circuit.title
 
     def figure() -> Figure:
-        from circuitsim.plotting.transient import plot_waveforms
+        from circuitsim.plotting.curves import plot_waveforms
 
         return plot_waveforms(title, waves, found.conduction())
 

@@ -90,7 +90,7 @@ class Ties:
     def unique(self, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
         """Elements whose currents (m,) no circulation through loops of diodes without a drop, shorts and sources of
         voltage can change."""
-        from circuitsim.program.circulation import unchangeable
+        from circuitsim.program.components import unchangeable
 
         diode = self.eq.diode[~self._controls & (drops[self.eq.diode] == 0.0)]
         edges = np.concatenate([self._held, diode])

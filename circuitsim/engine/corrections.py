@@ -18,8 +18,7 @@ from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network, forest_of
 from circuitsim.engine.spanning import Tree
 from circuitsim.engine.tree import CLOSES, RESOLUTION
-from circuitsim.program.blocks import block_labels
-from circuitsim.program.incidence import by_node
+from circuitsim.program.components import block_labels, by_node
 from circuitsim.solvers.protocol import ACCURACY
 
 LOCAL = 1e-12

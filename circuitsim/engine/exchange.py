@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.pivots import NOISE, exchange_trees
-from circuitsim.program.incidence import by_node
+from circuitsim.program.components import by_node
 
 
 def exchange_all(

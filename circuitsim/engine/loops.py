@@ -22,9 +22,7 @@ from circuitsim.engine.small.active_set import NOISE
 from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.tree import RESOLUTION
 from circuitsim.kernels import COMPILED
-from circuitsim.program.blocks import block_labels
-from circuitsim.program.circulation import unchangeable
-from circuitsim.program.components import component_labels
+from circuitsim.program.components import block_labels, component_labels, unchangeable
 from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers.linear import NodalPattern
 

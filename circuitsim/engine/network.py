@@ -13,8 +13,7 @@ from circuitsim.engine.spanning import Tree, grow
 from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
-from circuitsim.program.blocks import block_labels
-from circuitsim.program.components import component_labels
+from circuitsim.program.components import block_labels, component_labels
 from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import Factored, LinearSolver
 

@@ -14,7 +14,7 @@ from typing import Any
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, ELEMENTS, device_code
-from circuitsim.circuit.names import index_of
+from circuitsim.circuit.table import index_of
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled_laws, switches

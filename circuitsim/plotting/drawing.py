@@ -1,7 +1,8 @@
 """A circuit as lines, outlines and texts in inches, which every form of picture is painted from.
 
-Parallel elements lie side by side, labels have places in an order of preference, and thin dashed curves lead from the
-controlling nodes and branches to a controlled source.
+Symbols lie along x from −half to +half, the first terminal on the left. Parallel elements lie side by side, labels have
+places in an order of preference, and thin dashed curves lead from the controlling nodes and branches to a controlled
+source.
 """
 
 from __future__ import annotations
@@ -13,16 +14,72 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
-from circuitsim.circuit.elements import AMPLIFIER, VOLTAGE
+from circuitsim.circuit.elements import AMPLIFIER, RESISTOR, VOLTAGE
 from circuitsim.circuit.source import circuit_of
+from circuitsim.models import shapes
 from circuitsim.plotting.labels import Place, Placer, Text
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
-from circuitsim.plotting.symbols import ARROW, GROUND_LINES, TRIANGLE, SymbolArrays, symbol
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
+
+
+class SymbolArrays(NamedTuple):
+    """One element's drawing.
+
+    Attributes
+    ----------
+    half : float
+        Where the wires end: ±half.
+    lines : list of (k, 2) arrays
+        Polylines in ink.
+    body : (k, 2) array or None
+        A closed outline to fill.
+    graded : (k, 2) array or None
+        A polyline coloured from the first terminal's potential to the second's.
+    """
+
+    half: float
+    lines: list[np.ndarray]
+    body: np.ndarray | None = None
+    graded: np.ndarray | None = None
+
+
+def _points(*pairs: tuple[float, float]) -> np.ndarray:
+    return np.array(pairs, dtype=float)
+
+
+def _drawn(shape: shapes.Symbol) -> SymbolArrays:
+    """The symbol of a model as arrays."""
+    body, graded = (None if line is None else np.array(line) for line in (shape.body, shape.graded))
+    return SymbolArrays(shape.half, [np.array(line) for line in shape.lines], body, graded)
+
+
+TRIANGLE = np.array(shapes.TRIANGLE)
+"""A diode's body."""
+
+_SYMBOLS = [_drawn(row.symbol) for row in ELEMENTS]
+
+_SHORT = SymbolArrays(0.2, [], graded=_points((-0.2, 0), (0.2, 0)))
+
+GROUND_LINES = [
+    _points((0, 0), (0, -0.1)),
+    _points((-0.13, -0.1), (0.13, -0.1)),
+    _points((-0.08, -0.15), (0.08, -0.15)),
+    _points((-0.03, -0.2), (0.03, -0.2)),
+]
+"""The ground symbol, hanging from the origin."""
+
+ARROW = _points((-0.055, 0.05), (0.055, 0), (-0.055, -0.05))
+"""A filled arrow-head that points along x."""
+
+
+def symbol(kind: int, value: float) -> SymbolArrays:
+    """The symbol of an element; a resistor of zero ohm is a wire."""
+    return _SHORT if kind == RESISTOR and value == 0.0 else _SYMBOLS[kind]
+
 
 BOW = 0.14
 """How far a curve leaves the straight line, as a share of its length."""

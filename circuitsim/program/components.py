@@ -1,4 +1,9 @@
-"""Connected components of an edge list, labelled by their smallest node; the same labels at every size."""
+"""Connectivity of networks: connected components, blocks (the edges that share a cycle), strongly connected components
+of directed graphs, and which currents nothing can go round and change.
+
+Source-free blocks carry no current. Components are labelled by their smallest node; the same labels at every size.
+Lists of the edges at each node come from a counting sort, interpreted for small graphs and compiled for large ones.
+"""
 
 from __future__ import annotations
 
@@ -39,3 +44,189 @@ def _join(a, b, parent):
     # Parents are smaller than their children: one pass upwards finds all roots.
     for u in range(parent.size):
         parent[u] = parent[parent[u]]
+
+
+def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of ``ends`` grouped by node.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    ends : (m,) int array
+        A node for every position.
+
+    Returns
+    -------
+    ptr : (n + 1,) int64 array
+    position : (m,) int64 array
+        Node k stands at the positions ``position[ptr[k]:ptr[k + 1]]``, ascending.
+    """
+    ptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ends, minlength=n), out=ptr[1:])
+    if max(n, ends.size) <= COMPILED:
+        return ptr, np.argsort(ends, kind="stable")
+    position = np.empty(ends.size, dtype=np.int64)
+    kernel(_place, max(n, ends.size))(ends, ptr[:-1].copy(), position)
+    return ptr, position
+
+
+def _place(ends, free, position):
+    for k in range(ends.size):
+        position[free[ends[k]]] = k
+        free[ends[k]] += 1
+
+
+def strong_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """Label of the strongly connected component of each of ``n`` nodes under the arcs tail → head.
+
+    Parameters
+    ----------
+    n : int
+    tail, head : (m,) int arrays
+
+    Returns
+    -------
+    (n,) int64 array
+        Two nodes have the same label iff arcs lead from each to the other.
+    """
+    ptr, position = by_node(n, tail)
+    label = np.full(n, -1, dtype=np.int64)
+    work = [np.full(n, -1, dtype=np.int64) for _ in range(5)]
+    kernel(_tarjan, max(n, tail.size), bitwise_stable=True)(ptr, head[position], label, *work)
+    return label
+
+
+def _tarjan(ptr, target, label, found, low, came_from, next_at, stack):
+    """Depth-first search (Tarjan 1972) without recursion."""
+    clock, height, parts = 0, 0, 0
+    for root in range(found.size):
+        if found[root] >= 0:
+            continue
+        u = root
+        while u >= 0:
+            if found[u] < 0:
+                found[u] = low[u] = clock
+                clock += 1
+                next_at[u] = ptr[u]
+                stack[height] = u
+                height += 1
+            if next_at[u] < ptr[u + 1]:
+                v = target[next_at[u]]
+                next_at[u] += 1
+                if found[v] < 0:
+                    came_from[v] = u
+                    u = v
+                elif label[v] < 0:
+                    low[u] = min(low[u], found[v])
+                continue
+            if low[u] == found[u]:
+                while True:
+                    height -= 1
+                    label[stack[height]] = parts
+                    if stack[height] == u:
+                        break
+                parts += 1
+            p = came_from[u]
+            if p >= 0:
+                low[p] = min(low[p], low[u])
+            u = p
+
+
+def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Label of the block (biconnected component) of each edge of a multigraph; −1 for self-loops.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    a, b : (m,) int arrays
+        Ends of the edges.
+
+    Returns
+    -------
+    (m,) int64 array
+        Two edges have the same label iff some simple cycle holds both; a bridge has a label of its own.
+    """
+    ptr, position = by_node(n, np.concatenate([a, b]))
+    label = np.full(a.size, -1, dtype=np.int64)
+    work = [np.full(n, -1, dtype=np.int64) for _ in range(4)]
+    stack = np.empty(a.size, dtype=np.int64)
+    kernel(_hopcroft_tarjan, max(n, a.size), bitwise_stable=True)(
+        ptr, position % max(a.size, 1), a, b, label, *work, stack
+    )
+    return label
+
+
+def _hopcroft_tarjan(ptr, edge_at, a, b, label, found, low, entered_by, next_at, stack):
+    """Depth-first search (Hopcroft & Tarjan 1973) without recursion: an edge stack is cut wherever a block ends."""
+    clock, height, blocks = 0, 0, 0
+    for root in range(found.size):
+        if found[root] >= 0:
+            continue
+        found[root] = low[root] = clock
+        clock += 1
+        next_at[root] = ptr[root]
+        u = root
+        while u >= 0:
+            if next_at[u] < ptr[u + 1]:
+                e = edge_at[next_at[u]]
+                next_at[u] += 1
+                v = b[e] if a[e] == u else a[e]
+                if e == entered_by[u] or v == u:
+                    continue
+                if found[v] < 0:
+                    stack[height] = e
+                    height += 1
+                    found[v] = low[v] = clock
+                    clock += 1
+                    entered_by[v] = e
+                    next_at[v] = ptr[v]
+                    u = v
+                elif found[v] < found[u]:
+                    stack[height] = e
+                    height += 1
+                    low[u] = min(low[u], found[v])
+            else:
+                e = entered_by[u]
+                if e < 0:
+                    u = -1
+                    continue
+                p = b[e] if a[e] == u else a[e]
+                low[p] = min(low[p], low[u])
+                if low[u] >= found[p]:
+                    while True:
+                        height -= 1
+                        label[stack[height]] = blocks
+                        if stack[height] == e:
+                            break
+                    blocks += 1
+                u = p
+
+
+def unchangeable(n: int, first: np.ndarray, second: np.ndarray, both_ways: np.ndarray) -> np.ndarray:
+    """Edges whose currents no circulation can change.
+
+    Within a strongly connected part of the directions in which currents may change every edge but a bridge lies on a
+    cycle.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    first, second : (m,) int arrays
+        Ends of the edges, whose currents may grow from first to second.
+    both_ways : (m,) bool array
+        The edges whose currents may fall too; a diode's only where it carries some.
+
+    Returns
+    -------
+    (m,) bool array
+    """
+    falling = np.flatnonzero(both_ways)
+    strong = strong_labels(n, np.concatenate([first, second[falling]]), np.concatenate([second, first[falling]]))
+    inside = np.flatnonzero(strong[first] == strong[second])
+    label = block_labels(n, first[inside], second[inside])
+    unique = np.ones(first.size, dtype=bool)
+    unique[inside] = np.bincount(label)[label] == 1 if inside.size else True
+    return unique

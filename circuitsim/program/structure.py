@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
-from circuitsim.circuit.columns import read_only
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.table import read_only
 from circuitsim.errors import InfeasibleError, TopologyError
 from circuitsim.program.components import component_labels
 from circuitsim.program.forest import VoltageForest, excess_of, grow_forest

@@ -15,7 +15,7 @@ import numpy as np
 
 from circuitsim._jit import jit
 from circuitsim.program import QuadraticProgram
-from circuitsim.program.incidence import by_node
+from circuitsim.program.components import by_node
 from circuitsim.solvers.solution import Solution
 
 FROZEN = (

@@ -421,7 +421,7 @@ class TransientResult(Result):
         return {"waveforms": self._chosen(), "events": events_table(self)}
 
     def _figure(self, columns: str = "") -> Figure:
-        from circuitsim.plotting.transient import plot_waveforms
+        from circuitsim.plotting.curves import plot_waveforms
 
         return plot_waveforms(self.circuit.title, self._chosen(columns), self.conduction())
 

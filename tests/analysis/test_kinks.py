@@ -14,7 +14,7 @@ import circuitsim
 from circuitsim.circuit.elements import DIODE
 from circuitsim.cli import main
 from circuitsim.formats.operating_point import as_csv, as_table
-from circuitsim.program.path_maxima import path_maxima
+from circuitsim.program.flow import path_maxima
 
 BRIDGE = [("V", 1, 0, 6.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("R", 1, 3, 2.0), ("R", 3, 0, 6.0), ("D", 2, 3, 0.0)]
 

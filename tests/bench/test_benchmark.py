@@ -12,7 +12,7 @@ import circuitsim
 from circuitsim.bench import report, runner
 from circuitsim.bench.competitors import OURS, expand
 from circuitsim.bench.families import FAMILIES, make
-from circuitsim.bench.verify import verified_error
+from circuitsim.bench.runner import verified_error
 from circuitsim.circuit.elements import DIODE
 from circuitsim.cli import main
 from circuitsim.errors import UsageError

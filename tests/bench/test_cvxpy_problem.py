@@ -10,7 +10,7 @@ import pytest
 import circuitsim
 from circuitsim.bench.competitors import CVXPY_BACKENDS, CVXPY_KINDS, create, energy_matrix, expand
 from circuitsim.bench.families import make
-from circuitsim.bench.verify import verified_error
+from circuitsim.bench.runner import verified_error
 
 # 1 V through 1 Ω to b; a conducting diode from b to c, 1 Ω from c to ground; a blocking one from ground to b; 0.2 A
 # into c. b and c are one node: (1 − v) + 0.2 = v.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from circuitsim.datasets import choose, load
-from circuitsim.datasets.idx import read_idx
+from circuitsim.datasets.images import read_idx
 from circuitsim.errors import UsageError
 
 

@@ -13,8 +13,7 @@ import pytest
 from circuitsim import kernels
 from circuitsim._graphs import choose_forest
 from circuitsim.program import components, flow
-from circuitsim.program.blocks import block_labels
-from circuitsim.program.strong import strong_labels
+from circuitsim.program.components import block_labels, strong_labels
 
 
 @pytest.mark.parametrize("seed", range(5))

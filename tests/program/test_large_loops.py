@@ -8,9 +8,8 @@ import pytest
 
 from circuitsim import kernels
 from circuitsim.kernels import COMPILED, kernel
-from circuitsim.program.components import component_labels
+from circuitsim.program.components import _tarjan, component_labels, strong_labels
 from circuitsim.program.flow import rooted
-from circuitsim.program.strong import _tarjan, strong_labels
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -8,10 +8,8 @@ import pytest
 import circuitsim
 from circuitsim.errors import InfeasibleError, UnboundedError
 from circuitsim.program import analyse, quadratic_program
-from circuitsim.program.blocks import _tarjan, block_labels
-from circuitsim.program.components import component_labels
+from circuitsim.program.components import _hopcroft_tarjan, block_labels, by_node, component_labels
 from circuitsim.program.flow import _eliminate_leaves, forest_flow, rooted, spanning_forest
-from circuitsim.program.incidence import by_node
 from circuitsim.program.precise import two_sum
 
 
@@ -106,7 +104,7 @@ def test_graph_kernels_run_the_same_compiled(seed: int) -> None:
     compiled = np.full(m, -1)
     ptr, position = by_node(n, np.concatenate([a, b]))
     work = [np.full(n, -1) for _ in range(4)]
-    jit()(_tarjan)(ptr, position % m, a, b, compiled, *work, np.empty(m, dtype=np.int64))
+    jit()(_hopcroft_tarjan)(ptr, position % m, a, b, compiled, *work, np.empty(m, dtype=np.int64))
     assert compiled.tolist() == label.tolist()
     kept = spanning_forest(n - 1, a, b, np.arange(m))
     need, scale = rng.normal(size=n), rng.uniform(size=n)

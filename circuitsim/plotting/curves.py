@@ -1,0 +1,232 @@
+"""Curves: columns of a sweep over the value that runs fastest, waveforms over time with the conducting diodes as a
+strip, the curve of a two-terminal circuit with its breakpoints, the slopes of an output.
+
+Columns that measure the same quantity share a panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from circuitsim.plotting.figure import FAINT, INK, gridded, legend, measured, plain, stacked
+from circuitsim.units import Quantity, format_quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from circuitsim.formats.table import Table
+
+PANELS = 12
+"""Largest number of panels of about 3 inches: as many as the largest side of a picture holds (`figure.LARGEST`)."""
+
+
+class Panel(NamedTuple):
+    """An axis and its columns.
+
+    Attributes
+    ----------
+    name : str
+        Of the axis.
+    unit : str
+    columns : list of str
+    """
+
+    name: str
+    unit: str
+    columns: list[str]
+
+
+def panels_of(columns: Iterable[tuple[str, str]]) -> list[Panel]:
+    """The panels of columns (name, unit).
+
+    Voltages come first, then currents and powers. Each other column (an expression, a measurement) has a panel of its
+    own, up to `PANELS`.
+
+    >>> [panel.columns for panel in panels_of([("i(R1)", "A"), ("v(a)", "V"), ("gain", ""), ("v(b)", "V")])]
+    [['v(a)', 'v(b)'], ['i(R1)'], ['gain']]
+    """
+    shared = {own.unit: Panel(own.label, own.unit, []) for own in Quantity}
+    others = []
+    for name, unit in columns:
+        if unit in shared:
+            shared[unit].columns.append(name)
+        else:
+            others.append(Panel(name, unit, [name]))
+    return [*(panel for panel in shared.values() if panel.columns), *others][:PANELS]
+
+
+CURVES = 200
+"""Largest number of curves in a panel; a note counts the omitted ones."""
+
+
+def plot_sweep(sweep: Any) -> Figure:
+    """One panel a quantity, one curve a column and a combination of the slower values.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    """
+    panels = panels_of((name, sweep.units[name]) for name in sweep.columns)
+    figure, stack = stacked(sweep.title, 7.5, [3.5] * len(panels))
+    for axes, panel in zip(stack, panels):
+        _panel(axes, sweep, panel.columns)
+        measured(axes.yaxis, panel.name, panel.unit)
+    fast = next(iter(sweep.axes))
+    for axes in stack:
+        measured(axes.xaxis, fast if axes is stack[-1] else "", sweep.units[fast])
+    return figure
+
+
+def _panel(axes: Axes, sweep: Any, names: list[str]) -> None:
+    x = next(iter(sweep.axes.values())).reshape(-1, sweep.shape[0])
+    slow = list(sweep.axes.items())[1:]
+    curves = [(name, row) for name in names for row in range(x.shape[0])]
+    colours = _colours(min(len(curves), CURVES))
+    for (name, row), colour in zip(curves, colours):
+        y = sweep.columns[name].reshape(x.shape)
+        at = [(n, float(values.reshape(x.shape)[row, 0])) for n, values in slow]
+        settings = ", ".join(f"{n}={format_quantity(value, sweep.units[n], 4)}" for n, value in at)
+        label = plain(f"{name}  {settings}".rstrip())
+        marker = "o" if x.shape[1] < 30 else None
+        axes.plot(x[row], y[row], color=colour, label=label, linewidth=1.3, marker=marker, markersize=3)
+    if grows_by_factors(x[0]):
+        axes.set_xscale("log")
+    gridded(axes)
+    if len(curves) <= 14:
+        legend(axes)
+    else:
+        shown = f"first {CURVES} of {len(curves)}" if len(curves) > CURVES else f"{len(curves)}"
+        axes.text(
+            0.01,
+            0.97,
+            f"{shown} curves, dark to light in the order of the columns",
+            fontsize=7,
+            va="top",
+            transform=axes.transAxes,
+            color=INK,
+        )
+
+
+def _colours(count: int) -> list[tuple[float, ...]]:
+    import matplotlib
+
+    if count <= 10:
+        return [tuple(c) for c in matplotlib.colormaps["tab10"](np.arange(count))]
+    return [tuple(c) for c in matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, count))]
+
+
+def grows_by_factors(x: np.ndarray) -> bool:
+    """Whether the values grow by a factor rather than by a step, over at least a factor of 30."""
+    if x.size < 3 or (x <= 0).any() or x.max() < 30 * x.min():
+        return False
+    ratio, step = np.diff(np.log(x)), np.diff(x)
+    return bool(np.ptp(ratio) / np.abs(ratio).max() < np.ptp(step) / np.abs(step).max())
+
+
+STRIPS = 24
+"""Most diodes whose states are shown."""
+
+
+Spans = list[tuple[str, list[tuple[float, float]]]]
+
+
+def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
+    """One panel a quantity, then one line a diode, drawn while it conducts.
+
+    Parameters
+    ----------
+    heading : str
+        Title of the circuit.
+    table : Table
+        Columns over the time, which is the first.
+    conduction : list of (str, list of (float, float))
+        Diodes and switches, and the spans of time, s, in which they conduct.
+    """
+    time = np.asarray(table.columns[0])
+    waves = dict(zip(table.header, table.columns))
+    panels = panels_of(list(zip(table.header, table.units))[1:])
+    strips = conduction[:STRIPS]
+    heights = [3.4] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
+    figure, axes = stacked(heading, 8.0, heights, True)
+    for own, panel in zip(axes, panels):
+        for name in panel.columns:
+            own.plot(time, waves[name], linewidth=1.3, label=plain(name))
+        measured(own.yaxis, panel.name, panel.unit)
+        gridded(own)
+        legend(own)
+    if strips:
+        for row, (_, spans) in enumerate(strips):
+            for begin, end in spans:
+                axes[-1].plot([begin, end], [row, row], color=INK, linewidth=5, solid_capstyle="butt")
+        axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
+        axes[-1].set_ylim(len(strips) - 0.5, -0.5)
+        axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
+        gridded(axes[-1], "x")
+    measured(axes[-1].xaxis, "time", "s")
+    return figure
+
+
+def plot_curve(found: Any) -> Figure:
+    """Current over voltage; a piecewise-linear curve passes through its breakpoints, drawn as dots."""
+    (label, v), (_, i) = next(iter(found.points.axes.items())), next(iter(found.points.columns.items()))
+    bends = found.breakpoints or ()
+    v = np.concatenate([v, [b.voltage for b in bends]])
+    i = np.concatenate([i, [b.current for b in bends]])
+    known = np.isfinite(i)
+    v, i = v[known], i[known]
+    order = np.lexsort((i, v))
+    figure, (axes,) = stacked(found.points.title, 6.4, [4.4])
+    axes.axhline(0.0, color=FAINT, linewidth=0.8)
+    axes.axvline(0.0, color=FAINT, linewidth=0.8)
+    axes.plot(v[order], i[order], color="tab:blue", linewidth=1.5)
+    if bends:
+        axes.plot([b.voltage for b in bends], [b.current for b in bends], "o", color=INK, markersize=4)
+    low, high = axes.get_ylim()
+    for bend in bends:
+        for slope, end in ((bend.below, low), (bend.above, high)):
+            if np.isinf(slope):
+                axes.plot([bend.voltage] * 2, [bend.current, end], color="tab:blue", linewidth=1.5)
+    axes.set_ylim(low, high)
+    measured(axes.xaxis, label, "V")
+    measured(axes.yaxis, "current", "A")
+    gridded(axes)
+    return figure
+
+
+def plot_slopes(
+    name: str,
+    source: tuple[str, float, str],
+    output: tuple[str, float, str],
+    slopes: tuple[float, float],
+    notes: Sequence[str],
+) -> Figure:
+    """An output about an operating point, to first order.
+
+    Parameters
+    ----------
+    name : str
+        Title of the circuit.
+    source, output : (str, float, str)
+        Name, value and unit.
+    slopes : (float, float)
+        Towards smaller and larger values of the source.
+    notes : sequence of str
+        Lines of the legend.
+    """
+    (label, x, unit), (other, y, own) = source, output
+    figure, (axes,) = stacked(name, 6.4, [4.4])
+    step = 0.1 * abs(x) or 1.0
+    ends = x + step * np.array([-1.0, 0.0, 1.0])
+    axes.plot(ends, [y - step * slopes[0], y, y + step * slopes[1]], color="tab:blue", linewidth=1.5)
+    axes.plot([x], [y], "o", color=INK, markersize=5, label="operating point")
+    for note in notes:
+        axes.plot([], [], " ", label=plain(note))
+    measured(axes.xaxis, label, unit)
+    measured(axes.yaxis, other, own)
+    gridded(axes)
+    legend(axes)
+    return figure
