@@ -1,36 +1,250 @@
 """Exact gradients of values, integrals and mean squares of waveforms, through events: one run backwards for all values.
 
 On a segment the waveforms are e^{A t} z; the derivative of an integral of their square by A follows from doubling,
-E ← E E, W ← W + Eᵀ W E, run backwards (Van Loan 1978 for the integrals). At an event its shift in time enters
-(`circuitsim.time_domain.monodromy`). A periodic state is an implicit function of the values.
+E ← E E, W ← W + Eᵀ W E, run backwards (Van Loan 1978 for the integrals). Derivatives of a mode's matrices are complex
+steps through its equations. At an event its shift in time enters (`circuitsim.time_domain.monodromy`). A periodic state
+is an implicit function of the values.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.functionals import (
-    EventTime,
-    EventValue,
-    Functional,
-    Integral,
-    Value,
-    branch_weights,
-    check,
-)
-from circuitsim.time_domain.implicit_numbers import implicit_gradient
+from circuitsim.time_domain.exponentials import PRODUCTS
+from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, branch_weights, check
+from circuitsim.time_domain.implicit_gradients import implicit_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.jump_sweep import JumpSweep
-from circuitsim.time_domain.mode_derivatives import mode_derivative, operating_point_derivative
+from circuitsim.time_domain.jumps import JumpMap, constraint, jump_maps, no_jump, projection, storage
+from circuitsim.time_domain.kernels import time_kernel
+from circuitsim.time_domain.library import Modes, ordered, ordered_square
+from circuitsim.time_domain.modes import Mode, Role, mode_of
 from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
-from circuitsim.time_domain.numbers import stepped
-from circuitsim.time_domain.result import Beginning, TransientResult
+from circuitsim.time_domain.numbers import Stepped, stepped
+from circuitsim.time_domain.problem import Problem
+from circuitsim.time_domain.result import Beginning, Origin, TransientResult, Turn
 from circuitsim.time_domain.steady import ONCE, PeriodicResult
-from circuitsim.time_domain.stretch_gradients import Stretch, stretch_gradient
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
+"""Gauss's rule on the shortest stretch: exact to rounding where h times the radius is at most a half."""
+
+
+class Stretch(NamedTuple):
+    """ż = A z over a time: A (n, n), its largest absolute eigenvalue, 1/s, the time, s, and the first state (n,)."""
+
+    system: np.ndarray
+    radius: float
+    length: float
+    state: np.ndarray
+
+
+class StretchGradient(NamedTuple):
+    """Derivatives by A (n, n) and by the first state (n,), and ∫ z zᵀ dt (n, n), the derivative by Q."""
+
+    system: np.ndarray
+    state: np.ndarray
+    gram: np.ndarray
+
+
+def stretch_gradient(stretch: Stretch, by_end: np.ndarray, form: np.ndarray | None) -> StretchGradient:
+    """The derivatives over one stretch.
+
+    Parameters
+    ----------
+    stretch : Stretch
+    by_end : (n,) float array
+        λ.
+    form : (n, n) float array or None
+        Q, symmetric.
+    """
+    system, radius, length, z = stretch
+    n = z.size
+    doublings = max(0, math.frexp(2.0 * radius * length)[1])
+    short = math.ldexp(length, -doublings)
+    times = 0.5 * short * (1.0 + NODES)
+    inside = _powers(system, radius, times) if form is not None else np.zeros((0, n, n))
+    weights = 0.5 * short * WEIGHTS
+    power = [_powers(system, radius, np.array([short]))[0]]
+    kept = form if form is not None else np.zeros((n, n))
+    whole = [np.einsum("p,pji,jk,pkl->il", weights[: len(inside)], inside, kept, inside)]
+    for _ in range(doublings):
+        whole.append(whole[-1] + power[-1].T @ whole[-1] @ power[-1])
+        power.append(power[-1] @ power[-1])
+    by_power, by_whole = np.outer(by_end, z), np.outer(z, z)
+    state = power[-1].T @ by_end + 2.0 * whole[-1] @ z
+    for e, w in zip(power[-2::-1], whole[-2::-1]):
+        by_power = by_power @ e.T + e.T @ by_power + 2.0 * w @ e @ by_whole
+        by_whole = by_whole + e @ by_whole @ e.T
+    gradient = _by_system(system, radius, short, by_power)
+    gram = np.zeros((n, n))
+    for e, t, weight in zip(inside, times.tolist(), weights.tolist()):
+        gradient += _by_system(system, radius, t, 2.0 * weight * kept @ e @ by_whole)
+        gram += weight * e @ by_whole @ e.T
+    return StretchGradient(gradient, state, gram)
+
+
+def _powers(system: np.ndarray, radius: float, times: np.ndarray) -> np.ndarray:
+    """e^{A t} at times (p,): (p, n, n)."""
+    n = len(system)
+    found = np.zeros((n, times.size, n))
+    time_kernel("node_exponentials", PRODUCTS * times.size * n**3)(np.ascontiguousarray(system), radius, times, found)
+    return found.transpose(1, 2, 0)
+
+
+def _by_system(system: np.ndarray, radius: float, time: float, by_power: np.ndarray) -> np.ndarray:
+    """Derivative of ⟨by_power, e^{A t}⟩ by A: a block of the exponential of a matrix of twice the size."""
+    n = len(system)
+    double = np.zeros((2 * n, 2 * n))
+    double[:n, :n] = double[n:, n:] = system.T
+    double[:n, n:] = by_power
+    return _powers(double, radius, np.array([time]))[0][:n, n:]
+
+
+class ModeDerivative(NamedTuple):
+    """Derivatives of one mode by one number; see `circuitsim.time_domain.library.Modes` for the arrays."""
+
+    system: np.ndarray
+    voltage: np.ndarray
+    current: np.ndarray
+    slack: np.ndarray
+    storing: np.ndarray
+
+
+def _mode(problem: Problem, conducting: np.ndarray, of: Stepped) -> Mode:
+    """A mode with complex values."""
+    value, d = of.value.copy(), problem.diodes.size
+    value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
+    parts = problem.parts._replace(value=value, coupling=of.coupling)
+    return mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, of.rows)
+
+
+def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> ModeDerivative:
+    """The derivative of mode ``m``."""
+    d, s, q = problem.diodes.size, problem.system.shape[0], problem.storing.size
+    conducting = modes.conducting[m]
+    mode = _mode(problem, conducting, of)
+
+    def part(matrix: np.ndarray) -> np.ndarray:
+        return ordered(matrix.imag / of.step, mode.states.size, s, q)
+
+    voltage, current = part(mode.voltage), part(mode.current)
+    diodes = np.where(conducting[:d, None], current[problem.diodes], -voltage[problem.diodes])
+    controls, levels = np.zeros((len(problem.control), s + q)), of.thresholds.imag / of.step
+    for k, ((by_current, element), closed) in enumerate(zip(problem.control.tolist(), conducting[d:].tolist())):
+        control = (current if by_current else voltage)[element]
+        controls[k] = control if closed else -control
+        controls[k, s - 1] += -levels[1, k] if closed else levels[0, k]
+    system = ordered_square(mode._replace(system=mode.system.imag / of.step), s, q)
+    slack = np.concatenate([diodes, controls])
+    return ModeDerivative(system, voltage, current, slack, part(mode.dependent[problem.storing]))
+
+
+def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepped) -> np.ndarray:
+    """Derivative of the states at time 0 (q,) that are an operating point: inductors are shorts, capacitors open.
+
+    Parameters
+    ----------
+    origin : Origin
+    conducting : (d,) bool array
+        Diodes and switches.
+    of : Stepped
+    """
+    problem, circuit = origin.problem, origin.problem.circuit
+    parts, d = problem.parts, problem.diodes.size
+    role, value = parts.role.copy(), of.value.copy()
+    role[parts.role == Role.CAPACITOR] = Role.CURRENT
+    role[(parts.role == Role.INDUCTOR) | (parts.role == Role.WINDING)] = Role.VOLTAGE
+    value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
+    # What .ic holds: a source from a node to ground, or in place of an inductor.
+    coils = [(circuit.element_index(name), level) for name, level in of.held.items() if name in circuit]
+    nodes = [(circuit.node_index(name), level) for name, level in of.held.items() if name not in circuit]
+    role[[k for k, _ in coils]] = Role.CURRENT
+    sources = np.array([*problem.sources, *(k for k, _ in coils), *range(role.size, role.size + len(nodes))], np.int64)
+    held = np.zeros((len(coils) + len(nodes), of.rows.shape[1]), dtype=complex)
+    held[:, -1] = [level for _, level in coils + nodes]
+    none = np.zeros(len(nodes))
+    parts = parts._replace(
+        first=np.append(parts.first, [node for node, _ in nodes]).astype(np.int64),
+        second=np.append(parts.second, none).astype(np.int64),
+        role=np.append(role, np.full(len(nodes), int(Role.VOLTAGE))),
+        value=np.append(value, none),
+        coupling=None,
+        turns=parts.turns[:0],
+    )
+    mode = mode_of(parts, problem.diodes, conducting[:d], sources, problem.system, np.concatenate([of.rows, held]))
+    capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
+    current = problem.states_of(mode.current[: problem.parts.role.size])
+    rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], current[problem.storing])
+    return np.asarray(rows_of.imag @ problem.states(0.0)[0] / of.step)
+
+
+SAME = 1e-7
+"""Largest difference between the states after a jump and those of its linear map, against the largest state."""
+
+
+class JumpSweep:
+    """The jumps of a run, and what has been collected from them.
+
+    Attributes
+    ----------
+    maps : dict of int to JumpMap
+        By the segment that begins with them.
+    """
+
+    def __init__(self, origin: Origin) -> None:
+        self.problem, self.turns = origin.problem, origin.turns
+        self.q, self.s = self.problem.storing.size, self.problem.system.shape[0]
+        self.maps = jump_maps(self.problem, self.turns)
+        self.before: dict[int, list[Turn]] = {}
+        self.sets: dict[bytes, tuple[Turn, np.ndarray, np.ndarray, np.ndarray]] = {}
+        k = storage(self.problem, self.problem.parts.value, self.problem.parts.coupling)
+        for turn in self.turns:
+            self.before.setdefault(turn.segment, []).append(turn)
+            if (key := _key(turn)) not in self.sets:
+                free, given = constraint(self.problem, turn.carrying, turn.open, self.problem.rows)
+                self.sets[key] = turn, given, *projection(free, k)
+            _, given, p, _ = self.sets[key]
+            gap = p @ turn.before + (np.eye(self.q) - p) @ (given @ turn.w) - turn.after
+            if np.abs(gap).max(initial=0.0) > SAME * np.abs([turn.before, turn.after]).max():
+                raise UsageError("states jump between two sets of conducting diodes: there is no gradient")
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all contributions."""
+        self.by_storage = np.zeros((self.q, self.q))
+        self.by_given = {key: np.zeros((self.q, self.s)) for key in self.sets}
+
+    def at(self, segment: int) -> JumpMap:
+        """All jumps before a segment."""
+        return self.maps.get(segment) or no_jump(self.q, self.s)
+
+    def back(self, segment: int, by_x: np.ndarray) -> np.ndarray:
+        """From the derivative by the states after the jumps before a segment to that by the states before them (q,)."""
+        for turn in reversed(self.before.get(segment, [])):
+            _, _, p, inner = self.sets[key := _key(turn)]
+            self.by_given[key] += np.outer(by_x - p.T @ by_x, turn.w)
+            self.by_storage += np.outer(inner @ by_x, turn.before - turn.after)
+            by_x = p.T @ by_x
+        return by_x
+
+    def product(self, of: Stepped) -> float:
+        """What a change of numbers makes of the functional in the jumps."""
+        if not self.turns:
+            return 0.0
+        found = float((self.by_storage * storage(self.problem, of.value, of.coupling).imag).sum())
+        if of.rows.imag.any():
+            for key, (turn, *_) in self.sets.items():
+                given = constraint(self.problem, turn.carrying, turn.open, of.rows).given
+                found += float((self.by_given[key] * given.imag).sum())
+        return found / of.step
+
+
+def _key(turn: Turn) -> bytes:
+    return turn.carrying.tobytes() + turn.open.tobytes()
 
 
 class WaveformGradient(NamedTuple):

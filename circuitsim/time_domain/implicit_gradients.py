@@ -12,13 +12,228 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, VOLTAGE
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
-from circuitsim.time_domain.implicit import Stretch
+from circuitsim.time_domain.implicit import Implicit, Stretch
 from circuitsim.time_domain.implicit_events import Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step
-from circuitsim.time_domain.stage_gradients import Reached, StageGradients, Wanted
+from circuitsim.time_domain.implicit_step import BEFORE, DIAGONAL, NODES, WEIGHTS, Point, Step
+from circuitsim.time_domain.numbers import COUPLING, HELD, NAMES, SWITCH
+from circuitsim.time_domain.result import Beginning
+from circuitsim.time_domain.tangents import Sizes, Tangents
+from circuitsim.time_domain.waveforms import slope, value
+
+
+class Wanted(NamedTuple):
+    """Derivatives of the functional by what a point has.
+
+    Attributes
+    ----------
+    voltage, current : (m,) float arrays
+        By branch voltages and currents of the circuit's own elements.
+    x, slope : (q,) float arrays
+        By states and their derivatives.
+    diodes : (2, d) float array or None
+        By voltages and currents of ideal diodes.
+    """
+
+    voltage: np.ndarray
+    current: np.ndarray
+    x: np.ndarray
+    slope: np.ndarray
+    diodes: np.ndarray | None = None
+
+    def plus(self, voltage: np.ndarray, current: np.ndarray) -> Wanted:
+        """With more by voltages and currents."""
+        return self._replace(voltage=self.voltage + voltage, current=self.current + current)
+
+    def times(self, factor: float) -> Wanted:
+        """Multiplied by a factor."""
+        return Wanted(*(None if part is None else factor * part for part in self))  # type: ignore[arg-type]
+
+
+class Reached(NamedTuple):
+    """Derivatives by the beginning of a step.
+
+    Attributes
+    ----------
+    x, slope : (q,) float arrays
+    length, time : float
+        By its length, and by a shift of all its times.
+    """
+
+    x: np.ndarray
+    slope: np.ndarray
+    length: float
+    time: float
+
+
+class StageGradients:
+    """The companion circuit, solved backwards.
+
+    Parameters
+    ----------
+    run : Implicit
+
+    Attributes
+    ----------
+    tangents : Tangents
+    by_weight : (q,) float array
+        Sums of the derivatives by capacitances and inductances.
+    by_turns : (n, n) float array or None
+        By the turns of coupled inductors (`circuitsim.circuit.couplings.Windings`).
+    by_wave : dict of int to float
+        By factors on waveforms.
+    by_ohms : (2, s) float array
+        By resistances of closed and of open switches.
+    """
+
+    def __init__(self, run: Implicit) -> None:
+        self.run, self.companion = run, run.companion
+        own = self.companion
+        self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
+        self.by_weight = np.zeros(own.storing.size)
+        self.by_turns = None if own.windings is None else np.zeros(own.windings.turns.shape)
+        self.by_wave = dict.fromkeys(run.waves, 0.0)
+        self.by_ohms = np.zeros((2, run.switching.places.size))
+        self.count = True
+        self._first, self._second = own.own.arrays()[1:3]
+        self._flows = {
+            k: [(self.tangents.parts[k][p], sign) for p, sign in device.entering(device.expand())]
+            for k, device in own.own.devices.items()
+        }
+
+    def none(self) -> Wanted:
+        """Nothing."""
+        m, q = self._first.size, self.by_weight.size
+        return Wanted(np.zeros(m), np.zeros(m), np.zeros(q), np.zeros(q))
+
+    def of_diodes(self, chosen: np.ndarray, now: Conduction) -> np.ndarray:
+        """The sum of currents of conducting and of voltages of blocking diodes, over the largest, as weights (2, d)."""
+        sizes, found = self.sizes(), np.zeros((2, now.diodes.size))
+        found[0, chosen] = np.where(now.diodes[chosen], 0.0, 1.0 / sizes.volts)
+        found[1, chosen] = np.where(now.diodes[chosen], 1.0 / sizes.amperes, 0.0)
+        return found
+
+    def sizes(self) -> Sizes:
+        """Largest voltage and current of the run."""
+        watch = self.run.watch
+        return Sizes(*(own if own > 1e-200 else 1.0 for own in (watch.volts, watch.amperes)))
+
+    def step(self, step: Step, begin: tuple[float, np.ndarray], now: Conduction, stages: list[Wanted]) -> Reached:
+        """Back through a step of the Runge-Kutta method.
+
+        Parameters
+        ----------
+        step : Step
+        begin : tuple of float and (q,) float array
+            Its time, s, and the slopes there.
+        now : Conduction
+            States of diodes and switches during the step.
+        stages : list of Wanted
+            By what its three stages have.
+        """
+        h, x, shift = step.length, np.zeros(self.by_weight.size), 0.0
+        slopes, by_length = [np.zeros(x.size) for _ in range(4)], 0.0
+        known = [begin[1], *(point.slope for point in step.stages)]
+        for k in (2, 1, 0):
+            wanted = stages[k]._replace(slope=stages[k].slope + slopes[k + 1])
+            by_base, by_g, by_time = self.stage(step.stages[k], DIAGONAL * h, now, wanted)
+            x += by_base
+            for weight, own, into in zip(BEFORE[k].tolist(), known, slopes):
+                into += h * weight * by_base
+                by_length += weight * float(own @ by_base)
+            by_length += DIAGONAL * by_g + float(NODES[k + 1]) * by_time
+            shift += by_time
+        return Reached(x, slopes[0], by_length, shift)
+
+    def euler(self, step: Step, now: Conduction, wanted: Wanted) -> Reached:
+        """Back through a step of backward Euler; its time is that of its end."""
+        by_base, by_g, by_time = self.stage(step.end, step.length, now, wanted)
+        return Reached(by_base, np.zeros(by_base.size), by_g, by_time)
+
+    def stage(self, point: Point, g: float, now: Conduction, wanted: Wanted) -> tuple[np.ndarray, float, float]:
+        """Derivatives by the base (q,), the length g and the time of a stage."""
+        own, tangents, solved = self.companion, self.tangents, point.solved
+        capacitor, storing, weight = own.capacitor, own.storing, own.weight
+        by_x = wanted.x.copy()
+        wanted, by_turns = self._of_cores(wanted, point)
+        by_x[~capacitor] += wanted.current[storing[~capacitor]]
+        by_slope = wanted.slope + g * by_x
+        column = own.column(g, self.run.moving(now.switches)(point.time))
+        sizes = self.sizes()
+        inner = tangents.column_at(solved, column, sizes)
+        before = np.zeros(inner.size, dtype=bool)
+        before[own.diodes] = now.diodes
+        weights = self._weights(wanted, by_slope)
+        if wanted.diodes is not None:
+            np.add.at(weights[0], tangents.first[own.diodes], wanted.diodes[0])
+            np.add.at(weights[0], tangents.second[own.diodes], -wanted.diodes[0])
+            weights[1][own.diodes] += wanted.diodes[1]
+        found = tangents.backward(solved, inner, tangents.conducting(solved, before, sizes), weights, sizes, self.count)
+        by = found.by_value
+        ohms = by[storing]
+        by_g = float(by_x @ point.slope) + float((ohms * np.where(capacitor, 1.0 / weight, -weight / g**2)).sum())
+        by_g -= float(by[own.series[own.series >= 0]].sum()) / g**2
+        by_time = sum(float(by[k]) * slope(wave, point.time) for k, wave in self.run.waves.items())
+        if self.count:
+            self.by_weight -= by_slope * point.slope / weight
+            self.by_weight += ohms * np.where(capacitor, -g / weight**2, 1.0 / g)
+            if by_turns is not None:
+                self._count_turns(by_turns, found.by_law, point)
+            for k, wave in self.run.waves.items():
+                self.by_wave[k] += float(by[k]) * value(wave, point.time)
+            places = self.run.switching.places
+            self.by_ohms += np.where([now.switches, ~now.switches], by[places], 0.0)
+        return by_x + by[own.base], by_g, float(by_time)
+
+    def _of_cores(self, wanted: Wanted, point: Point) -> tuple[Wanted, np.ndarray | None]:
+        """What is wanted of core currents in place of coupled inductors' own; derivatives by turns (n, n)."""
+        windings = self.companion.windings
+        if windings is None:
+            return wanted, None
+        coils, current = windings.coils, wanted.current.copy()
+        current[coils] = windings.inverse.T @ current[coils]
+        by_turns = -np.outer(current[coils], point.current[coils])
+        return wanted._replace(current=current), by_turns
+
+    def _count_turns(self, by_turns: np.ndarray, by_law: np.ndarray, point: Point) -> None:
+        """Count what turns contribute: to currents, and to the sources of the transformers."""
+        own, windings = self.companion, self.companion.windings
+        assert windings is not None and self.by_turns is not None
+        r = windings.independent
+        slope, voltage = point.slope[own.place], windings.inductance[:r] * point.slope[own.place]
+        into, beside = (np.where(of >= 0, by_law[of], 0.0) for of in (own.series, own.beside))
+        self.by_turns += by_turns - np.outer(beside, point.current[windings.coils])
+        self.by_turns[:r] += np.outer(voltage, into)
+        self.by_weight[own.place] += slope * (np.triu(windings.turns, 1)[:r] @ into)
+
+    def _weights(self, wanted: Wanted, by_slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is wanted as weights of potentials and of currents of elementary elements.
+
+        A capacitor's slope is its current over the capacitance, a coil's its voltage over the inductance.
+        """
+        own, tangents = self.companion, self.tangents
+        potentials, currents = np.zeros(tangents.nodes), np.zeros(tangents.kind.size)
+        np.add.at(potentials, self._first, wanted.voltage)
+        np.add.at(potentials, self._second, -wanted.voltage)
+        stored = np.zeros(self._first.size, dtype=bool)
+        stored[own.storing] = True
+        for k in np.flatnonzero(wanted.current).tolist():
+            if k in self._flows:
+                for part, sign in self._flows[k]:
+                    currents[part] += sign * wanted.current[k]
+            elif not stored[k]:
+                currents[k] += wanted.current[k]
+        c, coil = own.storing[own.capacitor], own.storing[~own.capacitor]
+        currents[c] += wanted.current[c] + by_slope[own.capacitor] / own.weight[own.capacitor]
+        share = by_slope[~own.capacitor] / own.weight[~own.capacitor]
+        np.add.at(potentials, tangents.first[coil], share)
+        np.add.at(potentials, tangents.second[coil], -share)
+        return potentials, currents
+
 
 AT_ONCE = 1e-4
 """Distance from a diode's or switch's change, before an event, up to which it takes part."""
@@ -217,3 +432,168 @@ def _sum(total: Wanted, reached: Reached, start: Wanted) -> Wanted:
         total.x + reached.x,
         total.slope + reached.slope,
     )
+
+
+def implicit_gradient(
+    result: ImplicitResult, functionals: Sequence[Functional], names: Sequence[str], weights: np.ndarray
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Values of functionals (f,), and the gradient of their sum with weights (f,); see
+    `circuitsim.time_domain.waveform_gradient`."""
+    numbers = _Numbers(result)
+    for name in names:
+        numbers.check(name)
+    sweep = ImplicitSweep(result, functionals, weights)
+    begin = sweep.back()
+    rest = None if result.begun.point is None else _Rest(result, begin)
+    return sweep.values, {name: numbers.of(name, sweep, begin, rest) for name in names}
+
+
+class _Rest:
+    """The operating point at the beginning, backwards.
+
+    Parameters
+    ----------
+    result : ImplicitResult
+    by_x : (q,) float array
+        By the states there.
+    """
+
+    def __init__(self, result: ImplicitResult, by_x: np.ndarray) -> None:
+        point, companion = result.begun.point, result.run.companion
+        assert point is not None
+        circuit, storing, capacitor = point.circuit, companion.storing, companion.capacitor
+        self.tangents = Tangents(circuit, np.zeros(0, dtype=np.int64))
+        _, first, second, column, _ = circuit.arrays()
+        potentials, currents = np.zeros(self.tangents.nodes), np.zeros(self.tangents.kind.size)
+        np.add.at(potentials, first[storing[capacitor]], by_x[capacitor])
+        np.add.at(potentials, second[storing[capacitor]], -by_x[capacitor])
+        coils = np.flatnonzero(companion.elements & (circuit.arrays().kind[: companion.elements.size] == INDUCTOR))
+        currents[coils] += companion.by_levels(by_x)[coils]
+        sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
+        inner = self.tangents.column_at(point, column, sizes)
+        none = np.zeros(inner.size, dtype=bool)
+        self.tangents.backward(
+            point, inner, self.tangents.conducting(point, none, sizes), (potentials, currents), sizes
+        )
+        self.held = {}
+        place = len(result.circuit)
+        for name in result.begun.held:
+            if name in circuit:
+                self.held[name.lower()] = circuit.element_index(name)
+            else:
+                self.held[name.lower()], place = place, place + 1
+
+
+class _Numbers:
+    """The circuit's numbers by name."""
+
+    def __init__(self, result: ImplicitResult) -> None:
+        self.result, self.run, self.circuit = result, result.run, result.circuit
+        self.kind, self.value = self.circuit.arrays().kind, self.circuit.arrays().value
+        companion = self.run.companion
+        self.states = {int(k): j for j, k in enumerate(companion.storing)}
+        self.stores, self.windings = companion.elements, companion.windings
+        self.coupled = {} if self.windings is None else {int(k): j for j, k in enumerate(self.windings.coils)}
+        self.switched = {int(k): s for s, k in enumerate(self.run.switching.places)}
+        self.held = {name.lower() for name in result.begun.held if result.begun.begins is Beginning.HELD}
+
+    def check(self, name: str) -> None:
+        """Refuse what is no number.
+
+        Raises
+        ------
+        UsageError
+        """
+        circuit = self.circuit
+        couple, holds = COUPLING.fullmatch(name.strip()), HELD.fullmatch(name.strip())
+        if name in circuit and circuit.element_index(name) not in circuit.devices:
+            self._check_element(circuit.element_index(name), name)
+        elif couple is not None:
+            a, b = (self.coupled.get(circuit.element_index(own), -1) for own in couple.groups())
+            if self.windings is None or min(a, b) < 0 or a == b or self.windings.mutual[a, b] == 0.0:
+                raise UsageError(f"{name} couples nothing: {NAMES}")
+            change = np.zeros(self.windings.mutual.shape)
+            change[a, b] = change[b, a] = 1.0
+            if not self.windings.keeps_rank(change):
+                raise UsageError(f"{name} is an ideal coupling: what a smaller one stores has no gradient")
+        elif holds is not None and holds[1].lower() in self.held:
+            return
+        elif circuit.device_parameter(name) is None:
+            self._check_part(name)
+
+    def _check_element(self, k: int, name: str) -> None:
+        varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.value[k])
+        source = k in self.run.waves or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
+        if not varies or (self.value[k] == 0.0 and not source):
+            raise UsageError(f"{name} has no such value: {NAMES}")
+        if source:
+            check_by_source(self.run.waves.values(), name)
+
+    def _check_part(self, name: str) -> None:
+        element, _, which = name.rpartition(".")
+        if element not in self.circuit:
+            raise UsageError(f"{name} is no number of the circuit: {NAMES}")
+        k, which = self.circuit.element_index(element), which.lower()
+        if k in self.switched and which in SWITCH:
+            return
+        if which == "ic" and self.stores[k]:
+            held = self.kind[k] == INDUCTOR and element.lower() in self.held
+            if held or self.result.begun.begins is Beginning.STATED:
+                return
+            raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
+        raise UsageError(f"{name} is no number of the circuit: {NAMES}")
+
+    def of(self, name: str, sweep: ImplicitSweep, begin: np.ndarray, rest: _Rest | None) -> float:
+        """The derivative by one of them."""
+        circuit, stages = self.circuit, sweep.stages
+        couple, holds = COUPLING.fullmatch(name.strip()), HELD.fullmatch(name.strip())
+        if name in circuit and circuit.element_index(name) not in circuit.devices:
+            return self._of_element(circuit.element_index(name), sweep, begin, rest)
+        if couple is not None:
+            a, b = (self.coupled[circuit.element_index(own)] for own in couple.groups())
+            by, own = self._by_inductances(sweep, begin)
+            return float((by[a, b] + by[b, a]) * np.sqrt(own[a, a] * own[b, b]))
+        if holds is not None:
+            assert rest is not None
+            return float(rest.tangents.by_value[rest.held[holds[1].lower()]])
+        place = circuit.device_parameter(name)
+        if place is not None:
+            found = stages.tangents.of_device(*place, name)
+            return found if rest is None else found + rest.tangents.of_device(*place, name)
+        element, _, which = name.rpartition(".")
+        k, which = circuit.element_index(element), which.lower()
+        if which == "ic" and rest is not None:
+            return float(rest.tangents.by_value[rest.held[element.lower()]])
+        if which == "ic":
+            return float(self.run.companion.by_levels(begin)[k])
+        return self._of_switch(k, SWITCH.index(which), sweep, rest)
+
+    def _by_inductances(self, sweep: ImplicitSweep, begin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives by the inductances of coupled inductors (n, n), and these, H; ``begin``: by the first states."""
+        windings, stages, place = self.windings, sweep.stages, self.run.companion.place
+        assert windings is not None and stages.by_turns is not None
+        by_turns, by_own = stages.by_turns.copy(), np.zeros(windings.inductance.size)
+        by_turns[: place.size] += np.outer(begin[place], self.result.begun.level[windings.coils])
+        by_own[: place.size] = stages.by_weight[place]
+        return windings.by_inductances(by_own, by_turns), windings.mutual
+
+    def _of_element(self, k: int, sweep: ImplicitSweep, begin: np.ndarray, rest: _Rest | None) -> float:
+        stages = sweep.stages
+        if k in self.coupled:
+            # M = k √(L₁ L₂) with k as it is.
+            j, (by, own) = self.coupled[k], self._by_inductances(sweep, begin)
+            return 0.5 * float((by[j] + by[:, j]) @ own[j]) / float(own[j, j])
+        if k in self.states:
+            return float(stages.by_weight[self.states[k]])
+        factor = value(self.run.waves[k], 0.0) if k in self.run.waves else 1.0
+        found = stages.by_wave[k] if k in self.run.waves else float(stages.tangents.by_value[k])
+        return found if rest is None else found + factor * float(rest.tangents.by_value[k])
+
+    def _of_switch(self, k: int, which: int, sweep: ImplicitSweep, rest: _Rest | None) -> float:
+        s = self.switched[k]
+        if which < 2:
+            return float(sweep.by_threshold[which, s])
+        found = float(sweep.stages.by_ohms[which - 2, s])
+        if rest is not None and self.result.begun.closed[s] == (which == 2):
+            found += float(rest.tangents.by_value[k])
+        return found

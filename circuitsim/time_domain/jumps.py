@@ -4,11 +4,13 @@ Capacitor voltages that a loop of sources and diodes contradicts, and inductor c
 minimises ½ (x⁺ − x⁻)ᵀ K (x⁺ − x⁻), K the capacitances and inductances (Frasca, Çamlibel, Goknar & Vasca 2010), where
 charges keep diodes' voltages from being positive and fluxes their currents from being negative: a convex quadratic
 program. Its multipliers, by complementary pivoting (Cottle, Pang & Stone 1992, ch. 4), say which diodes carry charge or
-block flux; x⁺ is the projection for these.
+block flux; x⁺ is the projection for these, linear in the states before and in the sources: x⁺ = M y + N w where y are
+the independent voltages (or currents) and N w what sources add, so x⁺ = P x⁻ + (1 − P) N w with P = M (Mᵀ K M)⁻¹ Mᵀ K.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,94 @@ from scipy.optimize import linprog
 
 from circuitsim.controlled.lemke import lemke
 from circuitsim.errors import InfeasibleError, UnboundedError
-from circuitsim.time_domain.jump_derivatives import constraint, projection, storage
-from circuitsim.time_domain.modes import Parts, Role, normal_tree
+from circuitsim.time_domain.modes import Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.problem import Problem
+from circuitsim.time_domain.result import Turn
 from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
+
+
+class JumpMap(NamedTuple):
+    """x⁺ (q,) = ``by_states`` (q, q) x⁻ + ``by_sources`` (q, s) w."""
+
+    by_states: np.ndarray
+    by_sources: np.ndarray
+
+
+class Constraint(NamedTuple):
+    """States after a jump: M y + N w.
+
+    Attributes
+    ----------
+    free : (q, k) float array
+        M; integers.
+    given : (q, s) array
+        N; complex where the sources are.
+    """
+
+    free: np.ndarray
+    given: np.ndarray
+
+
+def no_jump(q: int, s: int) -> JumpMap:
+    """The map of states that do not jump."""
+    return JumpMap(np.eye(q), np.zeros((q, s)))
+
+
+def storage(problem: Problem, value: np.ndarray, coupling: np.ndarray | None) -> np.ndarray:
+    """K (q, q): capacitances and inductances."""
+    found = np.diag(value[problem.storing])
+    return found if coupling is None else found + coupling[np.ix_(problem.storing, problem.storing)]
+
+
+def constraint(problem: Problem, carrying: np.ndarray, open_: np.ndarray, rows: np.ndarray) -> Constraint:
+    """How states after a jump depend on each other and on the sources.
+
+    Parameters
+    ----------
+    problem : Problem
+    carrying, open_ : (d,) bool arrays
+        See `circuitsim.time_domain.result.Turn`.
+    rows : (sources, s) array
+        Source values over the sources' states.
+    """
+    storing, q, s = problem.storing, problem.storing.size, rows.shape[1]
+    role, free, given = problem.parts.role, [], np.zeros((q, s), rows.dtype)
+    for kind, conducting in ((Role.CAPACITOR, carrying), (Role.INDUCTOR, open_)):
+        mode = mode_of(problem.parts, problem.diodes, conducting, problem.sources, problem.system, rows)
+        own = role[storing] == kind
+        columns = mode.dependent[storing][:, : mode.states.size].real
+        free.append(np.where(own[:, None], columns, 0.0)[:, role[mode.states] == kind])
+        given[own] = mode.dependent[storing[own]][:, mode.states.size :]
+    return Constraint(np.concatenate(free, axis=1), given)
+
+
+def projection(free: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P (q, q), and M (Mᵀ K M)⁻¹ Mᵀ (q, q)."""
+    gram = free.T @ k @ free
+    # Voltages and currents, farads and henries have scales of their own.
+    scale = 1.0 / np.sqrt(np.diag(gram))
+    inverse = scale[:, None] * np.linalg.inv(gram * scale * scale[:, None]) * scale
+    inner = np.asarray(free @ inverse @ free.T)
+    return inner @ k, inner
+
+
+def jump_maps(problem: Problem, turns: Sequence[Turn]) -> dict[int, JumpMap]:
+    """The jumps by the segment that begins with them."""
+    q, s = problem.storing.size, problem.system.shape[0]
+    k, known = storage(problem, problem.parts.value, problem.parts.coupling), dict[bytes, JumpMap]()
+    found: dict[int, JumpMap] = {}
+    for turn in turns:
+        key = turn.carrying.tobytes() + turn.open.tobytes()
+        if key not in known:
+            free, given = constraint(problem, turn.carrying, turn.open, problem.rows)
+            p = projection(free, k)[0]
+            known[key] = JumpMap(p, (np.eye(q) - p) @ given)
+        before, own = found.get(turn.segment, no_jump(q, s)), known[key]
+        found[turn.segment] = JumpMap(
+            own.by_states @ before.by_states, own.by_states @ before.by_sources + own.by_sources
+        )
+    return found
+
 
 ROUNDING = 1e-12
 """Share of its terms below which a sum is zero; share of the largest multiplier below which one is."""

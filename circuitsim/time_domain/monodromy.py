@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.time_domain.exponentials import PRODUCTS
-from circuitsim.time_domain.jump_derivatives import JumpMap, no_jump
+from circuitsim.time_domain.jumps import JumpMap, no_jump
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Modes
 from circuitsim.time_domain.result import Segments

@@ -19,7 +19,7 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
-from circuitsim.time_domain.jump_derivatives import jump_maps
+from circuitsim.time_domain.jumps import jump_maps
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.periods import periodic

@@ -19,7 +19,7 @@ class Wiring(NamedTuple):
 
     With ideal couplings the cut-set matrix holds turns ratios too, and windings are neither branches of the tree nor
     links; ``flows`` (windings, m) are their currents over those of all other branches
-    (`circuitsim.time_domain.transformers`).
+    (`circuitsim.time_domain.modes`).
     """
 
     twigs: np.ndarray
