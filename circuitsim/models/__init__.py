@@ -1,4 +1,5 @@
-"""Models of elements, one file each; this table registers them.
+"""Models of elements: the elementary ones (`elementary`), devices, one file each, and controlled sources; this table
+registers them.
 
 A circuit stores an element's row number as its code, and the program and its kernels use the codes of the first seven:
 elementary elements. The later rows are devices, which consist of elementary elements (``expand`` lists them,
@@ -9,22 +10,16 @@ elementary elements. The later rows are devices, which consist of elementary ele
 from __future__ import annotations
 
 from circuitsim.models import (
-    bidirectional_amplifier,
-    capacitor,
     controlled_sources,
-    current_source,
+    elementary,
     formula_law,
-    ideal_diode,
-    inductor,
     junction_diode,
     limiter,
     piecewise_diode,
-    resistor,
     rounded_diode,
     sinh_cell,
     table,
     varistor,
-    voltage_source,
 )
 from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
 from circuitsim.models.junction_diode import JunctionDiode
@@ -37,13 +32,7 @@ from circuitsim.models.table import Table
 from circuitsim.models.varistor import Varistor
 
 MODELS: tuple[ElementModel, ...] = (
-    resistor.MODEL,
-    ideal_diode.MODEL,
-    voltage_source.MODEL,
-    current_source.MODEL,
-    inductor.MODEL,
-    capacitor.MODEL,
-    bidirectional_amplifier.MODEL,
+    *elementary.MODELS,
     rounded_diode.MODEL,
     piecewise_diode.MODEL,
     junction_diode.MODEL,

@@ -3,8 +3,7 @@
 They have no energy function in general, and the convex program does not know them (`circuitsim.controlled`).
 """
 
-from circuitsim.models.base import ElementModel, Multiplier, Parameter
-from circuitsim.models.shapes import Symbol, arrow
+from circuitsim.models.base import ElementModel, Multiplier, Parameter, Symbol, arrow
 
 _DIAMOND = ((-0.2, 0.0), (0.0, 0.17), (0.2, 0.0), (0.0, -0.17), (-0.2, 0.0))
 _VOLTAGE = Symbol(

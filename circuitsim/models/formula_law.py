@@ -12,9 +12,8 @@ from abc import abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.models.base import ElementModel, Region
+from circuitsim.models.base import ElementModel, Region, Symbol, arrow, zigzag
 from circuitsim.models.formula_operations import DEPTH, LONGEST, Tape, depth, text_of
-from circuitsim.models.shapes import Symbol, arrow, zigzag
 from circuitsim.models.smooth import Limits, SmoothDevice
 
 if TYPE_CHECKING:

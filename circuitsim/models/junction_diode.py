@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import POSITIVE, ROOM, ElementModel, Parameter, Region
-from circuitsim.models.shapes import TRIANGLE, Symbol
+from circuitsim.models.base import POSITIVE, ROOM, TRIANGLE, ElementModel, Parameter, Region, Symbol
 from circuitsim.models.smooth import Limits, SmoothDevice
 
 BOLTZMANN = 1.38064852e-23 / 1.6021766208e-19

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from circuitsim.models.base import Device, ElementModel, Parameter, Part, Region
-from circuitsim.models.shapes import RADIUS, Symbol, arrow, circle
+from circuitsim.models.base import RADIUS, Device, ElementModel, Parameter, Part, Region, Symbol, arrow, circle
 
 PASSING, LIMITING, REVERSE = Region("passing", True), Region("limiting", True), Region("limiting in reverse", True)
 

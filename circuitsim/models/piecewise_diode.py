@@ -15,8 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from circuitsim.models.base import POSITIVE, Device, ElementModel, Parameter, Part, Region
-from circuitsim.models.shapes import TRIANGLE, Symbol
+from circuitsim.models.base import POSITIVE, TRIANGLE, Device, ElementModel, Parameter, Part, Region, Symbol
 
 GMIN = 0.0
 """Conductance of an off cell without Roff, S. SPICE programs put 1e-12 S there to help their iteration; here the law is

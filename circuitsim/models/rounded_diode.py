@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
-from circuitsim.models.shapes import TRIANGLE, Symbol
+from circuitsim.models.base import POSITIVE, TRIANGLE, ElementModel, Parameter, Region, Symbol
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 

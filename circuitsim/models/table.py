@@ -6,8 +6,7 @@ import math
 from itertools import groupby, pairwise
 from typing import Any
 
-from circuitsim.models.base import ElementModel, Parameter, Region
-from circuitsim.models.shapes import Symbol, zigzag
+from circuitsim.models.base import ElementModel, Parameter, Region, Symbol, zigzag
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 

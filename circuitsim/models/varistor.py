@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region
-from circuitsim.models.shapes import Symbol, zigzag
+from circuitsim.models.base import POSITIVE, ElementModel, Parameter, Region, Symbol, zigzag
 from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 

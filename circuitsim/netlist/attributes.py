@@ -3,19 +3,56 @@
 V1 a b 5 Rser=1          →  V1 V1.inner b 5,  V1.Rser a V1.inner 1
 L1 a b 1m Rser=2 Cpar=8p →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Cpar a b 8p
 C1 a b 1u Rser=1 Lser=1n →  C1 C1.inner b 1u, C1.Lser C1.middle C1.inner 1n, C1.Rser a C1.middle 1
+
+Values on cards are checked against what the element table allows.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.ranges import checked
 from circuitsim.netlist.scope import Scope, Special, Value
 from circuitsim.netlist.tokens import CardError, Words
 from circuitsim.netlist.values import constant, value_of
-from circuitsim.units import NumberError, parse, short
+from circuitsim.units import NumberError, exact, parse, short
+
+
+def positive(name: str, word: str, number: float, offset: int) -> None:
+    """Refuse a count ``m=`` or ``n=`` that is not above zero.
+
+    Raises
+    ------
+    CardError
+    """
+    if number <= 0:
+        what = "multiplier m" if word == "m" else "number n in series"
+        raise CardError(
+            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset, "leave the card out"
+        )
+
+
+def checked(code: int, name: str, value: float, offset: int) -> float:
+    """``value``, if the element table allows it.
+
+    Raises
+    ------
+    CardError
+        Below the table's minimum.
+    """
+    row = ELEMENTS[code]
+    if value < row.minimum:
+        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
+        amount = f"{exact(value)} {row.unit}".strip()
+        raise CardError(
+            "range",
+            f"{short(name)}: the {row.parameter} {wrong} ({amount})",
+            offset,
+            "a passive circuit has no negative " + row.parameter if row.unit else "",
+        )
+    return value
+
 
 SERIES = {"rser": ("Rser", RESISTOR), "lser": ("Lser", INDUCTOR)}
 """Parasitic elements in series, from the element's first node on: their names and kinds."""

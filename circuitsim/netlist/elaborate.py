@@ -19,6 +19,7 @@ from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled_laws, switches
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
+from circuitsim.netlist.attributes import checked, positive
 from circuitsim.netlist.deviations import Deviations, Distribution, Draws
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -28,7 +29,6 @@ from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.protocols import Frame
-from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, DeviceUse, Scope, Value, Wave
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from circuitsim.circuit.elements import AFFINE_CURRENT, RESISTOR
 from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.netlist import physical
-from circuitsim.netlist.attributes import percent
+from circuitsim.netlist.attributes import checked, percent, positive
 from circuitsim.netlist.controlled_laws import PendingLaw
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.netlist.expression import Code, ExpressionError
-from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
 from circuitsim.netlist.temperature import checked_temperature
 from circuitsim.netlist.tokens import CardError

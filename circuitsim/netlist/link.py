@@ -18,7 +18,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.element_values import warn_of_unread
 from circuitsim.netlist.expression import Code, ExpressionError
-from circuitsim.netlist.libraries import ADVICE
+from circuitsim.netlist.includes import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.reader import DeckReader

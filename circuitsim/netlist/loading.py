@@ -21,7 +21,7 @@ from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.libraries import read_libraries
+from circuitsim.netlist.includes import read_libraries
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter, fatal

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist import attributes, refused
+from circuitsim.netlist.attributes import checked, positive
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.ranges import checked, positive
 from circuitsim.netlist.scope import Call, Count, Details, ModelUse, Phasor, Scope, Special, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import constant, value_of

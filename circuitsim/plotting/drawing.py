@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, RESISTOR, VOLTAGE
 from circuitsim.circuit.source import circuit_of
-from circuitsim.models import shapes
+from circuitsim.models import base
 from circuitsim.plotting.labels import Place, Placer, Text
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
@@ -51,13 +51,13 @@ def _points(*pairs: tuple[float, float]) -> np.ndarray:
     return np.array(pairs, dtype=float)
 
 
-def _drawn(shape: shapes.Symbol) -> SymbolArrays:
+def _drawn(shape: base.Symbol) -> SymbolArrays:
     """The symbol of a model as arrays."""
     body, graded = (None if line is None else np.array(line) for line in (shape.body, shape.graded))
     return SymbolArrays(shape.half, [np.array(line) for line in shape.lines], body, graded)
 
 
-TRIANGLE = np.array(shapes.TRIANGLE)
+TRIANGLE = np.array(base.TRIANGLE)
 """A diode's body."""
 
 _SYMBOLS = [_drawn(row.symbol) for row in ELEMENTS]

@@ -9,7 +9,7 @@ import pytest
 import circuitsim
 from circuitsim import Circuit, TopologyError
 from circuitsim.circuit import circuit, elements
-from circuitsim.models import ELEMENTARY, MODELS, Device, ElementModel, Parameter, Part, Region, resistor
+from circuitsim.models import ELEMENTARY, MODELS, Device, ElementModel, Parameter, Part, Region
 from circuitsim.models.controlled_sources import CONTROLLED
 
 
@@ -44,7 +44,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "",
         "",
         "{name} {first} {second} {value}",
-        resistor.MODEL.symbol,
+        MODELS[0].symbol,
         device=Pair,
         parameters=(Parameter("ohms", "Ω", 0.0, default=1.0), Parameter("claimed", default=2.0)),
     )
