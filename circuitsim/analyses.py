@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from circuitsim.analysis.sensitivity import sensitivity
@@ -23,10 +23,10 @@ from circuitsim.netlist.deck import (
     TransferRequest,
     Transient,
 )
-from circuitsim.netlist.requests import OVER_TIME, columns_of, steps_of, transfers_of
-from circuitsim.small_signal import ac
+from circuitsim.netlist.requests import OVER_TIME, columns_of, measurements_of, steps_of, transfers_of
+from circuitsim.small_signal import AcResult, ac
+from circuitsim.small_signal import measure as over_frequency
 from circuitsim.time_domain import TransientResult, measure, transient, transient_sweep
-from circuitsim.time_domain.deck import requested
 
 
 class Results(dict[str, Any]):
@@ -95,8 +95,8 @@ def run(deck: Deck) -> Results:
             result = error.partial_result
         if result is not None:
             found[name] = result
-        if isinstance(result, TransientResult) and requested(deck):
-            found["meas"] = _measured(deck, result)
+        if isinstance(result, TransientResult | AcResult) and (texts := measurements_of(deck, name)):
+            found.setdefault("meas", {}).update(_measured(deck, result, texts))
     if failed is not None:
         failed.partial_result = found
         raise failed
@@ -105,7 +105,7 @@ def run(deck: Deck) -> Results:
 
 def _stepped(deck: Deck) -> Any:
     """Operating points over ``.step``; None where another card runs inside it."""
-    inner = any(isinstance(card, DcSweep | Transient) for card in deck.analyses)
+    inner = any(isinstance(card, DcSweep | Transient | SmallSignal) for card in deck.analyses)
     return None if inner or not steps_of(deck) else sweep(deck)
 
 
@@ -119,14 +119,19 @@ def _transfers(deck: Deck) -> list[Any]:
     return [transfer_function(deck, *pair) for pair in transfers_of(deck)]
 
 
-def _measured(deck: Deck, result: TransientResult) -> dict[str, float | None]:
-    """The deck's ``.meas`` cards; one outside the run is None, with a warning."""
+def _measured(deck: Deck, result: TransientResult | AcResult, texts: Sequence[str]) -> dict[str, float | None]:
+    """Measurements; one outside the run is None, with a warning."""
     found: dict[str, float | None] = {}
     stated = {name.lower(): value for name, value in deck.parameters.items()}
-    for text in requested(deck):
+    for text in texts:
         known = {name.lower(): value for name, value in found.items() if value is not None}
         try:
-            one = measure(result, text, stated | known)
+            names = stated | known
+            one = (
+                measure(result, text, names)
+                if isinstance(result, TransientResult)
+                else over_frequency(result, text, names)
+            )
             found[one.name] = one.value
         except UsageError as error:
             found[text.split()[0]] = None

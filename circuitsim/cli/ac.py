@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
+from circuitsim.cli.over_time import acts_over_time, add_measure, lower_names, say_measured
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.errors import UsageError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.netlist.deck import Deck
+    from circuitsim.small_signal import AcResult
 
 EPILOG = """\
 Small signals about the operating point: capacitors, inductors and their couplings act, ideal diodes stay as they
@@ -31,10 +33,14 @@ frequencies: --from, --to and --points (a decade; --linear: in all), else the de
 
 columns: of each quantity the magnitude, decibels and the phase in degrees; --over divides by another quantity.
 
+The deck's .meas ac cards are measured too; --measure shows measurements in place of responses. Quantities are vm(a),
+vdb(a), vp(a) (degrees), vr(a), vi(a), the same of i, and db(v(a)/v(b)) or mag, ph, re, im of one or of a quotient.
+
 examples:
   circuitsim ac netlists/lowpass-butterworth.cir
   circuitsim ac netlists/lowpass-butterworth.cir --columns 'v(out)' --over 'v(in)' --plot bode.png
   circuitsim ac netlists/lowpass-butterworth.cir --poles
+  circuitsim ac netlists/lowpass-butterworth.cir --measure 'f3 WHEN db(v(out)/v(in))=-9 FALL=1'
   circuitsim ac my.cir --source V1 --source 'V2=0.5<90' --from 10 --to 100k --points 50 --format table
 """
 
@@ -56,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element)")
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
+    add_measure(parser, "responses", "ac: 'f3 WHEN vdb(out)=-3 FALL=1', 'peak MAX vm(out)'")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
@@ -69,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
 
     check_targets(args)
     deck = read(args)
-    report([w for w in deck.notes if w.kind not in ("ac", "amplitude", "coupled", "tran")], args.verbose)
+    elsewhere = ("ac", "amplitude", "coupled", "tran")
+    report([w for w in deck.notes if w.kind not in elsewhere and not acts_over_time(w)], args.verbose)
     note_steps(deck, "ac")
     if args.poles:
         return _poles(args, deck)
@@ -78,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.netlist.requests import columns_of
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
+    from circuitsim.time_domain.measure import measurements_table
 
     columns = args.columns or _amplitudes(columns_of(deck, ("ac",))) or _all(deck)
     probes = parse_probes(columns, deck.operating_circuit)
@@ -86,6 +95,9 @@ def run(args: argparse.Namespace) -> int:
     found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
+    values = _measured(deck, found, args.measure)
+    measured = measurements_table(values)
+    tables = [measured] if args.measure else [table, *[measured] * bool(values)]
 
     def figure() -> Figure:
         from circuitsim.plotting.bode import plot_bode
@@ -95,12 +107,32 @@ def run(args: argparse.Namespace) -> int:
     present(
         found,
         args,
-        table,
-        found.checks(),
+        tables[0],
+        found.checks() | ({"measurements": values} if values else {}),
         figure,
+        table=lambda: "\n".join(one.text() for one in tables),
         raw=lambda: swept(title, phasor_columns(found, probes, over), "AC Analysis"),  # type: ignore[arg-type]
     )
+    if values and not args.measure and args.format in ("csv", "raw"):
+        say_measured(values)
     return 0
+
+
+def _measured(deck: Deck, found: AcResult, asked: Sequence[str]) -> dict[str, float | None]:
+    """The deck's ``.meas ac`` cards and ``--measure``; a card without an answer fails alone, with a warning."""
+    from circuitsim.netlist.requests import measurements_of
+    from circuitsim.small_signal.measure import measure_all
+
+    names, values = lower_names(deck), dict[str, float | None]()
+    for text in measurements_of(deck, "ac"):
+        known = {name.lower(): value for name, value in values.items() if value is not None}
+        try:
+            values |= measure_all(found, [text], names | known)
+        except UsageError as error:
+            print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+            values[text.split()[0]] = None
+    known = {name.lower(): value for name, value in values.items() if value is not None}
+    return values | measure_all(found, asked, names | known)
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:

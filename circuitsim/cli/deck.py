@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.errors import Problem, UsageError
@@ -136,20 +138,37 @@ def _near(path: str) -> str:
     return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
 
 
+_SAID: ContextVar[set[str] | None] = ContextVar("_SAID", default=None)
+
+
+@contextmanager
+def said_once() -> Iterator[None]:
+    """While this lasts, no warning and no note is printed twice."""
+    token = _SAID.set(set())
+    try:
+        yield
+    finally:
+        _SAID.reset(token)
+
+
 def report(problems: Iterable[Problem], verbose: bool = False) -> None:
     """Print warnings and notes on standard error, the same text once only; notes on one line unless verbose."""
-    found = list({str(problem): problem for problem in problems}.values())
+    said = _SAID.get()
+    texts = {str(problem): problem for problem in problems}
+    found = [problem for text, problem in texts.items() if said is None or text not in said]
+    if said is not None:
+        said.update(texts)
     notes = [problem for problem in found if severity(problem) == "note" and not verbose]
     for problem in found:
         if problem not in notes:
             print(f"{severity(problem)}: {problem}", file=sys.stderr)
-    texts = [f"line {note.location.line}: {note.message}" if note.location else note.message for note in notes]
-    if len(texts) == 1:
-        print(f"note: {texts[0]}", file=sys.stderr)
-    elif texts:
-        said = "; ".join(texts)
-        short = said if len(said) <= SAID else f"{said[: SAID - 2]} …"
-        print(f"{len(texts)} notes (-v shows them): {short}", file=sys.stderr)
+    lines = [f"line {note.location.line}: {note.message}" if note.location else note.message for note in notes]
+    if len(lines) == 1:
+        print(f"note: {lines[0]}", file=sys.stderr)
+    elif lines:
+        joined = "; ".join(lines)
+        short = joined if len(joined) <= SAID else f"{joined[: SAID - 2]} …"
+        print(f"{len(lines)} notes (-v shows them): {short}", file=sys.stderr)
 
 
 def severity(problem: Problem) -> str:

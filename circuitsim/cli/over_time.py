@@ -35,14 +35,7 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         "--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element), p(element)"
     )
     parser.add_argument("--events", action="store_true", help="show the changes of diodes instead of the waveforms")
-    parser.add_argument(
-        "--measure",
-        metavar="'NAME …'",
-        action="append",
-        default=[],
-        help="as .meas tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1' (repeatable); shown in place of "
-        "waveforms",
-    )
+    add_measure(parser, "waveforms", "tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1'")
     parser.add_argument(
         "--fourier",
         metavar="'FREQ …'",
@@ -55,6 +48,23 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
     add_tolerance(parser)
     add_output(parser)
     add_plot(parser, "plot columns and states of diodes")
+
+
+def add_measure(parser: argparse.ArgumentParser, shown: str, form: str) -> None:
+    """Add ``--measure`` to a command."""
+    parser.add_argument(
+        "--measure",
+        metavar="'NAME …'",
+        action="append",
+        default=[],
+        help=f"as .meas {form} (repeatable); shown in place of {shown}",
+    )
+
+
+def say_measured(values: Mapping[str, float | None]) -> None:
+    """Print measurements on one line of standard error."""
+    said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
+    print(f"measured: {said}", file=sys.stderr)
 
 
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
@@ -140,8 +150,7 @@ def show(
         raw=lambda: swept(title, zip(waves.header, waves.units, waves.columns), "Transient Analysis"),
     )
     if values and not args.measure and args.format in ("csv", "raw"):
-        said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
-        print(f"measured: {said}", file=sys.stderr)
+        say_measured(values)
     for own in spectra:
         print(
             f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "

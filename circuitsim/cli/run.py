@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 
-from circuitsim.cli.deck import add_deck, read
+from circuitsim.cli.deck import add_deck, read, said_once
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import (
     DcSweep,
@@ -65,19 +65,20 @@ def run(args: argparse.Namespace) -> int:
     for folder in filter(None, (args.output, args.plot)):
         os.makedirs(folder, exist_ok=True)
     worst = 0
-    for k, (name, heading, command) in enumerate(asked):
-        print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
-        code = _one(args, name, command)
-        worst = max(worst, code, key=SEVERITY.index)
-        if code == SEVERITY[-1]:
-            break
+    with said_once():
+        for k, (name, heading, command) in enumerate(asked):
+            print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
+            code = _one(args, name, command)
+            worst = max(worst, code, key=SEVERITY.index)
+            if code == SEVERITY[-1]:
+                break
     return worst
 
 
 def analyses_of(deck: Deck) -> list[tuple[str, str, str]]:
     """What is run, each once: a ``.step`` belongs to the ``.dc`` or ``.tran`` inside it."""
     kinds = [type(card) for card in deck.analyses if type(card) in COMMANDS]
-    if any(kind in (DcSweep, Transient) for kind in kinds):
+    if any(kind in (DcSweep, Transient, SmallSignal) for kind in kinds):
         kinds = [kind for kind in kinds if kind not in (Step, Temperature)]
     kinds = [kind for kind in kinds if kind is not Temperature] if len(kinds) > 1 else kinds
     return list(dict.fromkeys(COMMANDS[kind] for kind in kinds)) or [COMMANDS[OperatingPointRequest]]

@@ -45,12 +45,13 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     """
     from circuitsim.cli.over_time import answerable, lower_names
     from circuitsim.cli.sweep import show
-    from circuitsim.time_domain.deck import requested, setting
+    from circuitsim.netlist.requests import measurements_of
+    from circuitsim.time_domain.deck import setting
     from circuitsim.time_domain.stepped import transient_sweep
 
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
     span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters follow others
-    wanted, _ = answerable(own.circuit, span, requested(deck), lower_names(deck), moving)
+    wanted, _ = answerable(own.circuit, span, measurements_of(deck, "tran"), lower_names(deck), moving)
     wanted += shown.measure
     pool = workers_of(args.workers, getattr(args, "dask", None))
     with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):

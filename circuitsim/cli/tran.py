@@ -86,8 +86,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
+    from circuitsim.netlist.requests import measurements_of
     from circuitsim.time_domain import ImplicitResult, TransientResult, transient
-    from circuitsim.time_domain.deck import fourier_requested, requested, setting
+    from circuitsim.time_domain.deck import fourier_requested, setting
     from circuitsim.time_domain.measure import check_measurements
 
     check_steady(args)
@@ -119,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     options |= {"tolerance": args.tolerance, "method": args.method, "accuracy": args.accuracy}
     harmonics = harmonics_requested(args, deck, own.grid.stop)
     span = own.begin, own.grid.stop
-    wanted, outside = answerable(own.circuit, span, requested(deck), names)
+    wanted, outside = answerable(own.circuit, span, measurements_of(deck, "tran"), names)
     wanted += args.measure
     check_measurements(own.circuit, span, wanted, names)
     with Interrupt() as interrupt:

@@ -14,7 +14,7 @@ from circuitsim._files import no_data
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
-from circuitsim.time_domain.deck import requested
+from circuitsim.netlist.requests import measurements_of
 
 LARGEST = 100_000
 """Most target values in a file: each is one of the values that a run backwards begins with."""
@@ -180,7 +180,7 @@ def _measures(path: Path, header: list[str], rows: list[tuple[int, list[str]]], 
     unknown = [name for name in header if name not in MEASURES]
     if unknown:
         raise UsageError(f"{path}:1: there is no column {unknown[0]!r}; there are {', '.join(MEASURES)}")
-    cards = {text.split()[0].lower(): text for text in requested(deck)}
+    cards = {text.split()[0].lower(): text for text in measurements_of(deck, "tran")}
     found = []
     for line, row in rows:
         cell = dict(zip(header, row))

@@ -178,10 +178,11 @@ class SensitivityRequest(NamedTuple):
 
 
 class MeasurementRequest(NamedTuple):
-    """``.meas tran``: its text from the name on, as written."""
+    """``.meas tran`` or ``.meas ac``: its text from the name on, as written, and the analysis."""
 
     text: str
     location: Location
+    analysis: str = "tran"
     card: str = "meas"
 
 

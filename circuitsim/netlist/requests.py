@@ -11,6 +11,7 @@ from circuitsim.netlist.deck import (
     DcRange,
     DcSweep,
     Deck,
+    MeasurementRequest,
     Output,
     SensitivityRequest,
     Step,
@@ -89,6 +90,11 @@ def columns_of(deck: Deck, kinds: tuple[str, ...]) -> str | None:
     cards = [card for card in deck.analyses if isinstance(card, Output) and card.requests]
     words = [word for card in cards if card.analysis in kinds for word in card.requests]
     return None if any(word.lower() in ("all", "allv", "alli") for word in words) else " ".join(words) or None
+
+
+def measurements_of(deck: Deck, analysis: str) -> list[str]:
+    """The deck's ``.meas`` cards of an analysis (``tran``, ``ac``), from their names on."""
+    return [c.text for c in deck.analyses if isinstance(c, MeasurementRequest) and c.analysis == analysis]
 
 
 def outputs_of(deck: Deck) -> str:

@@ -79,6 +79,10 @@ class AcResult(Result):
         Diodes without current and voltage at the operating point: the result is that of one of their two states.
     low : (f, n_nodes) complex array
         What ``voltages`` miss by rounding, V: `voltage` between two nodes has all digits.
+    sources : mapping of str to complex
+        Amplitudes of sources, V or A.
+    couplings : mapping of (str, str) to float
+        Of inductors.
     """
 
     circuit: Circuit
@@ -89,6 +93,8 @@ class AcResult(Result):
     errors: np.ndarray
     kinks: tuple[str, ...]
     low: np.ndarray
+    sources: Mapping[str, complex]
+    couplings: Mapping[tuple[str, str], float]
 
     def __getitem__(self, node: str) -> np.ndarray:
         """Potentials of a node (f,), V."""
@@ -210,7 +216,7 @@ def ac(
         residuals[k], errors[k] = found.residual, found.error
         if progress is not None:
             progress(k + 1, hertz.size)
-    return AcResult(circuit, hertz, voltages, currents, residuals, errors, system.linear.kinks, low)
+    return AcResult(circuit, hertz, voltages, currents, residuals, errors, system.linear.kinks, low, given, couplings)
 
 
 def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping[str, complex]) -> np.ndarray:

@@ -10,7 +10,7 @@ from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, MeasurementRequest, Transient
+from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, Transient
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.transient import grid_of
 from circuitsim.netlist.waveform import Grid
@@ -219,11 +219,6 @@ def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
         name: switch._replace(hysteresis=max(switch.hysteresis, 0.0))
         for name, switch in switches_of(circuit, following).items()
     }
-
-
-def requested(deck: Deck) -> list[str]:
-    """The deck's ``.meas tran`` cards, from their names on."""
-    return [card.text for card in deck.analyses if isinstance(card, MeasurementRequest)]
 
 
 def fourier_requested(deck: Deck) -> list[str]:

@@ -16,7 +16,8 @@ from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError
 from circuitsim.executors import executor_of, in_order
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
-from circuitsim.time_domain.deck import DeckSetting, requested, setting
+from circuitsim.netlist.requests import measurements_of
+from circuitsim.time_domain.deck import DeckSetting, setting
 from circuitsim.time_domain.measure import check_measurements, measure_all
 from circuitsim.time_domain.result import TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
@@ -171,7 +172,7 @@ def transient_sweep(
             f"{runs:,} runs of {times.size:,} output times and {len(probes):,} columns: at most {MAX_RUNS:,} runs and "
             f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
         )
-    wanted = tuple(requested(deck) if measurements is None else measurements)
+    wanted = tuple(measurements_of(deck, "tran") if measurements is None else measurements)
     moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters follow others
     check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, {}, moving)
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)

@@ -12,9 +12,13 @@ import pytest
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
+<<<<<<< HEAD
 from circuitsim.netlist.writer import Timed, timed_text
+=======
+from circuitsim.netlist.requests import measurements_of
+from circuitsim.netlist.timed import Timed, timed_text
+>>>>>>> 4e905843 (.meas ac and ac --measure: values, crossings, bandwidths and margins over frequency, by solving between the frequencies)
 from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
-from circuitsim.time_domain.deck import requested
 from circuitsim.units import parse
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
@@ -97,7 +101,7 @@ def test_clipper_of_junction_diodes() -> None:
 
 def test_cards_of_the_decks_are_measured() -> None:
     names = ("rectifier-bridge-smoothed", "rectifier-six-pulse-smoothed", "clamp-capacitor")
-    assert [len(requested(load(NETLISTS / f"{name}.cir"))) for name in names] == [1, 2, 2]
+    assert [len(measurements_of(load(NETLISTS / f"{name}.cir"), "tran")) for name in names] == [1, 2, 2]
 
 
 # Deck, quantity, bound: ngspice's diodes drop N vt ln(i / IS), some millivolts here, and its steps resolve events.

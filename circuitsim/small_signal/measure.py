@@ -1,0 +1,190 @@
+"""Measurements over frequency, as ``.meas ac`` states them: values, extremes, crossings, bandwidths, margins.
+
+Between the frequencies of a result the circuit is solved again: a crossing is a root of the response itself, not of a
+line through two points. Means and integrals are those of the lines between the frequencies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from circuitsim.analysis.probes import parse_probes
+from circuitsim.errors import UsageError
+from circuitsim.small_signal.frequency import AcResult, ac, response
+from circuitsim.time_domain.measure import Measurement, Words
+from circuitsim.time_domain.signals import Signal
+
+PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "m": np.abs,
+    "db": lambda z: 20.0 * np.log10(np.abs(z)),
+    "p": lambda z: np.degrees(np.unwrap(np.angle(z))),
+    "r": np.real,
+    "i": np.imag,
+}
+"""What ``vm(out)``, ``vdb(out)``, ``vp(out)`` … take of an amplitude; the phase, in degrees, is continuous."""
+WORDS = {"mag": "m", "abs": "m", "db": "db", "ph": "p", "phase": "p", "re": "r", "im": "i"}
+"""Functions that mean the same: ``db(v(out)/v(in))``."""
+FORMS = "vm(a) vdb(a) vp(a) vr(a) vi(a), the same of i, v(a) for vm(a), and mag db ph re im of one or of a quotient"
+CLOSE = 1e-10
+"""Relative width within which crossings and extremes are found."""
+
+_NAMED = re.compile(r"([vi])(m|db|p|r|i)?(\([^()]*\))", re.IGNORECASE)
+_FUNCTION = re.compile(r"(mag|abs|db|ph|phase|re|im)\((.*)\)", re.IGNORECASE)
+_PLAIN = re.compile(r"[vi]\([^()]*\)", re.IGNORECASE)
+
+
+class Response(Signal):
+    """One number of a response over frequency, less a level."""
+
+    def __init__(self, result: AcResult, part: str, above: str, below: str | None, level: float) -> None:
+        self.found, self.part, self.level = result, part, level
+        self.quotient = [parse_probes(text, result.circuit)[0] for text in (above, below) if text is not None]
+        self.grid, self.known = result.frequencies, self._number(result)
+
+    def _number(self, result: AcResult) -> np.ndarray:
+        amplitude = response(result, self.quotient[0])
+        if len(self.quotient) > 1:
+            amplitude = amplitude / response(result, self.quotient[1])
+        with np.errstate(divide="ignore"):
+            return PARTS[self.part](amplitude) - self.level
+
+    def at(self, frequencies: np.ndarray) -> np.ndarray:
+        """Values at frequencies (n,), Hz."""
+        found = np.array([self._number(self._solved(float(f)))[0] for f in frequencies])
+        if self.part == "p":  # the branch of the nearest known phase
+            near = np.interp(frequencies, self.grid, self.known)
+            found += 360.0 * np.round((near - found) / 360.0)
+        return found
+
+    def _solved(self, frequency: float) -> AcResult:
+        return ac(self.found.circuit, [frequency], self.found.sources, couplings=self.found.couplings)
+
+    def slope(self, frequency: float) -> float:
+        """The derivative at a frequency, 1/Hz, by central differences."""
+        step = 1e-5 * max(frequency, float(np.spacing(1.0)))
+        low, high = self.at(np.array([frequency - step, frequency + step]))
+        return float((high - low) / (2.0 * step))
+
+    def _within(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+        """The frequencies of the result between two, and these, with the values there."""
+        inside = (self.grid > begin) & (self.grid < end)
+        ends = self.at(np.array([begin, end]))
+        return np.concatenate(([begin], self.grid[inside], [end])), np.insert(ends, 1, self.known[inside])
+
+    def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
+        """Where it crosses zero, and whether it rises there."""
+        f, y = self._within(begin, end)
+        found: list[tuple[float, bool]] = []
+        for k in range(f.size - 1):
+            if y[k] < 0.0 <= y[k + 1] or y[k] > 0.0 >= y[k + 1]:
+                root = brentq(lambda x: self.at(np.array([x]))[0], f[k], f[k + 1], rtol=CLOSE, xtol=1e-300)
+                found.append((float(root), bool(y[k] < y[k + 1])))
+        return found
+
+    def extremes(self, begin: float, end: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The smallest and the largest value, each with its frequency."""
+        f, y = self._within(begin, end)
+        low, high = (self._extreme(f, y, sign) for sign in (1.0, -1.0))
+        return low, high
+
+    def _extreme(self, f: np.ndarray, y: np.ndarray, sign: float) -> tuple[float, float]:
+        k = int(np.argmin(sign * y))
+        around = f[max(k - 1, 0)], f[min(k + 1, f.size - 1)]
+        width = CLOSE * (around[1] - around[0])
+        found = minimize_scalar(
+            lambda x: sign * self.at(np.array([x]))[0], bounds=around, method="bounded", options={"xatol": width}
+        )
+        better = sign * found.fun if found.fun < sign * y[k] else y[k]
+        return float(better), float(found.x if found.fun < sign * y[k] else f[k])
+
+    def integral(self, begin: float, end: float, power: int = 1) -> float:
+        """The integral of a power, by the trapezoidal rule on the frequencies of the result."""
+        f, y = self._within(begin, end)
+        return float(np.trapezoid(y**power, f))
+
+
+class _Reader(Words):
+    """Reads one measurement over frequency."""
+
+    def __init__(self, result: AcResult, text: str, names: Mapping[str, float]) -> None:
+        shown = float(result.frequencies.min()), float(result.frequencies.max())
+        super().__init__(result.circuit, shown, text, names)
+        self.found = result
+
+    def of(self, probe: object, level: float) -> Response:
+        raise NotImplementedError  # `signal` reads quantities itself
+
+    def signal(self, text: str, level: float = 0.0) -> Response:
+        """A part of an amplitude, or of a quotient of two."""
+        bare = text.strip("{}'\"")
+        named, function = _NAMED.fullmatch(bare), _FUNCTION.fullmatch(bare)
+        try:
+            if named is not None:
+                return Response(self.found, (named[2] or "m").lower(), f"{named[1]}{named[3]}", None, level)
+            if function is not None:
+                above, _, below = function[2].partition("/")
+                if _PLAIN.fullmatch(above) and (not below or _PLAIN.fullmatch(below)):
+                    return Response(self.found, WORDS[function[1].lower()], above, below or None, level)
+        except UsageError as error:
+            raise self.wrong(str(error)) from None
+        raise self.wrong(f"{text!r} is no quantity over frequency: {FORMS}")
+
+    def meeting(self, first: str, second: str) -> float | None:
+        """The crossing at which a quantity meets a number."""
+        return self.crossing(self.signal(first, self.number(second)))
+
+    def time(self, text: str) -> float:
+        """A frequency within the result, Hz."""
+        value = self.number(text)
+        if not self.begin <= value <= self.stop:
+            raise self.wrong(f"{text} lies outside {self.begin:g} to {self.stop:g} Hz")
+        return value
+
+
+def measure(result: AcResult, text: str, names: Mapping[str, float] | None = None) -> Measurement:
+    """One measurement over frequency.
+
+    Parameters
+    ----------
+    result : AcResult
+    text : str
+        What follows ``.meas ac``: ``"f3 WHEN vdb(out)=-3 FALL=1"``, ``"bw TRIG vm(out) VAL=0.5 RISE=1 TARG vm(out)
+        VAL=0.5 FALL=1"``, ``"peak MAX vm(out)"``, ``"margin FIND vp(out) WHEN vdb(out)=0"``.
+    names : mapping of str to float, optional
+        Parameters that may stand for numbers, in lower case.
+
+    Returns
+    -------
+    Measurement
+        Frequencies in Hz, phases in degrees.
+
+    Raises
+    ------
+    UsageError
+        Another form, an unknown quantity, frequencies outside the result.
+
+    Examples
+    --------
+    >>> import math
+    >>> from circuitsim import ac, loads
+    >>> from circuitsim.small_signal import measure
+    >>> run = ac(loads("low pass\\nV1 in 0 AC 1\\nR1 in out 1k\\nC1 out 0 1u\\n.ac dec 5 1 10k\\n"))
+    >>> corner = measure(run, "f3 WHEN vm(out)=0.70710678118654752 FALL=1").value
+    >>> round(corner * 2 * math.pi, 6)  # 1/RC
+    1000.0
+    """
+    return _Reader(result, text, names or {}).measurement()
+
+
+def measure_all(result: AcResult, texts: Sequence[str], names: Mapping[str, float]) -> dict[str, float | None]:
+    """Measurements by name, in their order; each may read those before it."""
+    found: dict[str, float | None] = {}
+    for text in texts:
+        known = {name.lower(): value for name, value in found.items() if value is not None}
+        one = measure(result, text, {**names, **known})
+        found[one.name] = one.value
+    return found

@@ -1,0 +1,90 @@
+"""``.meas ac`` against closed forms: a resonator, a low-pass, an integrator's margins."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import circuitsim
+from circuitsim import UsageError, loads
+from circuitsim.cli import main
+from circuitsim.small_signal import measure
+
+R, L, C = 10.0, 1e-3, 1e-6
+RESONATOR = f"""a series resonator
+V1 in 0 AC 1
+R1 in a {R}
+L1 a b {L}
+C1 b 0 {C}
+.param half={{1/sqrt(2)}}
+.ac dec 20 100 100k
+.meas ac peak MAX i(R1)
+.meas ac place MAX_AT i(R1)
+.meas ac width TRIG im(R1) VAL={{half/{R}}} RISE=1 TARG im(R1) VAL={{half/{R}}} FALL=1
+.meas ac away FIND vm(b) AT=1MEG
+.meas ac low FIND mag(v(b)/v(in)) AT=100
+"""
+
+
+def test_a_resonance() -> None:
+    with pytest.warns(circuitsim.DeckWarning, match="away"):
+        found = circuitsim.run(loads(RESONATOR))["meas"]
+    resonance = 1.0 / (2.0 * math.pi * math.sqrt(L * C))
+    assert found["peak"] == pytest.approx(1.0 / R, rel=1e-9) and found["place"] == pytest.approx(resonance, rel=1e-6)
+    assert found["width"] == pytest.approx(R / (2.0 * math.pi * L), rel=1e-8)  # bandwidth R/L
+    omega = 200.0 * math.pi
+    assert found["low"] == pytest.approx(abs(1.0 / (1.0 - omega**2 * L * C + 1j * omega * R * C)), rel=1e-12)
+    assert found["away"] is None
+
+
+def test_forms_on_a_low_pass() -> None:
+    run = circuitsim.ac(loads("t\nV1 in 0 AC 2\nR1 in out 1k\nC1 out 0 1u\n.ac dec 7 1 10k\n"))
+    corner = 500.0 / math.pi
+
+    def value(text: str) -> float | None:
+        return measure(run, f"x {text}").value
+
+    assert value("WHEN db(v(out)/v(in))=-20") == pytest.approx(corner * math.sqrt(99.0), rel=1e-9)
+    assert value("WHEN vp(out)=-45") == pytest.approx(corner, rel=1e-9)
+    assert value("FIND vp(out) WHEN vm(out)=0.2 FALL=LAST") == pytest.approx(-math.degrees(math.atan(math.sqrt(99.0))))
+    assert value("FIND vdb(out) AT=1k") == pytest.approx(20 * math.log10(2 / math.hypot(1, 1000 / corner)))
+    assert value("FIND vr(out) AT=10") == pytest.approx((2 / (1 + 10j / corner)).real)
+    assert value("FIND vi(out) AT=10") == pytest.approx((2 / (1 + 10j / corner)).imag)
+    assert value("MAX v(in)") == 2.0 and value("PP vm(in)") == 0.0
+    assert value("MIN_AT vm(out)") == pytest.approx(1e4)
+    assert value("DERIV vm(out) AT=100") == pytest.approx(
+        -2 * 100 / corner**2 / (1 + (100 / corner) ** 2) ** 1.5, rel=1e-6
+    )
+    f = np.concatenate(([10.0], run.frequencies[(run.frequencies > 10) & (run.frequencies < 1e3)], [1e3]))
+    assert value("INTEG vm(out) FROM=10 TO=1k") == pytest.approx(np.trapezoid(2 / np.hypot(1, f / corner), f))
+    assert value("WHEN vm(out)=5") is None
+    for wrong in ("MAX p(R1)", "MAX v(nowhere)", "FIND vm(out) AT=100k", "WHEN vm(out)=", "MAX v(in)*2", "NOISE v(a)"):
+        with pytest.raises(UsageError, match="measurement 'x "):
+            value(wrong)
+
+
+def test_phase_margin_of_a_loop() -> None:
+    """1/(s(1 + s)), in units of 1e6/s: unity gain at ω² = (√5 − 1)/2, margin 180° − 90° − arctan ω."""
+    deck = "loop\nV1 in 0 AC 1\nG1 0 a in 0 1\nC1 a 0 1u\nR9 a 0 1G\nE1 b 0 a 0 1\nR2 b out 1\nC2 out 0 1u\n"
+    run = circuitsim.ac(loads(f"{deck}.ac dec 10 1k 10MEG\n"))
+    omega = math.sqrt((math.sqrt(5.0) - 1.0) / 2.0)
+    assert measure(run, "f WHEN vdb(out)=0").value == pytest.approx(omega * 1e6 / (2 * math.pi), rel=1e-7)
+    margin = 180.0 + measure(run, "m FIND vp(out) WHEN vdb(out)=0").value
+    assert margin == pytest.approx(90.0 - math.degrees(math.atan(omega)), abs=1e-6)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "r.cir"
+    path.write_text(RESONATOR)
+    assert main(["ac", str(path), "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)["measurements"]
+    assert found["peak"] == pytest.approx(0.1) and found["away"] is None and "not measured" in shown.err
+    assert main(["ac", str(path), "--measure", "top MAX vm(b)", "--format", "csv"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0] == "name,value" and rows[-1].startswith("top,3.2")
+    assert main(["ac", str(path), "--measure", "top MAX vm(c)"]) == 2
