@@ -38,7 +38,8 @@ from circuitsim.circuit.table import (
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.formats import html
 from circuitsim.formats.rich import Picture
-from circuitsim.models import Device
+from circuitsim.models import MODELS, Device, zener
+from circuitsim.models.base import IDEAL_TYPE
 
 if TYPE_CHECKING:
     import networkx
@@ -146,7 +147,7 @@ class Circuit(ElementTable):
             Names of its nodes; its current flows from ``anode`` through it to ``cathode``.
         **parameters : float or str
             Those of a ``.model … D(…)`` card in lower case; the saturation current is ``is_``. With ``is_``, ``n``,
-            ``rs``, ``bv`` … it is a junction diode, with ``vfwd``, ``ron``, ``vrev`` … a piecewise-linear one.
+            ``rs``, ``bv`` … it is a junction diode, with ``vfwd``, ``ron`` … a piecewise-linear one.
 
         Raises
         ------
@@ -163,13 +164,15 @@ class Circuit(ElementTable):
         if not parameters:
             self.add("D", name, anode, cathode)
             return
-        from circuitsim.models.junction_diode import JunctionDiode
-        from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
-
         given = {key.lower().rstrip("_"): spice_number(name, key, value) for key, value in parameters.items()}
-        kind: type[Any] = JunctionDiode if "is" in given else PiecewiseLinearDiode
+        rows = [row for row in MODELS if row.letter == "D" and row.device is not None]
+        row = next((row for row in rows if row.takes("D", IDEAL_TYPE, frozenset(given))), None)
+        if row is None or row.device is None:
+            known = "; ".join(f"{own.name}: {', '.join(one.name for one in own.parameters)}" for own in rows)
+            raise TopologyError(f"{name}: no diode has the parameters {', '.join(given)} together; known: {known}")
+        make: Any = row.device
         try:
-            device = kind(**given)
+            device = make(**given)
         except (TypeError, ValueError) as error:
             raise TopologyError(f"{name}: {error}") from None
         self.device(name, anode, cathode, device)
@@ -188,7 +191,12 @@ class Circuit(ElementTable):
         resistance : float or str
             In breakdown, Ω.
         """
-        self.diode(name, anode, cathode, vfwd=0.0, ron=0.0, vrev=voltage, rrev=resistance)
+        numbers = [spice_number(name, what, x) for what, x in (("voltage", voltage), ("resistance", resistance))]
+        try:
+            device = zener(*numbers)
+        except ValueError as error:
+            raise TopologyError(f"{name}: {error}") from None
+        self.device(name, anode, cathode, device)
 
     def voltage_source(
         self,

@@ -24,7 +24,7 @@ from circuitsim.models import (
 from circuitsim.models.base import Collapsed, Device, ElementModel, Multiplier, Parameter, Part, Region
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.models.limiter import Limiter
-from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
+from circuitsim.models.piecewise_diode import PiecewiseLinearDiode, zener
 from circuitsim.models.rounded_diode import RoundedDiode
 from circuitsim.models.sinh_cell import SinhCell
 from circuitsim.models.smooth import SmoothDevice
@@ -66,4 +66,5 @@ __all__ = [
     "SmoothDevice",
     "Table",
     "Varistor",
+    "zener",
 ]

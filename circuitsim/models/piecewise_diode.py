@@ -133,6 +133,11 @@ class PiecewiseLinearDiode(Device):
         return self.m * self.n * cell
 
 
+def zener(voltage: float, resistance: float) -> PiecewiseLinearDiode:
+    """An ideal diode that breaks down at a voltage, V, with a resistance, Ω."""
+    return PiecewiseLinearDiode(vfwd=0.0, ron=0.0, vrev=voltage, rrev=resistance)
+
+
 MODEL = ElementModel(
     "D",
     "piecewise-linear diode",

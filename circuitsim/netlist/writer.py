@@ -532,7 +532,8 @@ class Timed(NamedTuple):
             stated = card.step, card.stop, card.start, *([card.longest] if card.longest else [])
             return f".tran {' '.join(exact(time) for time in stated)}{' uic' * card.uic}"
         if isinstance(card, (MeasurementRequest, FourierCard)):
-            return f".{'meas tran' if isinstance(card, MeasurementRequest) else card.card} {called.text(card.text)}"
+            word = f"meas {card.analysis}" if isinstance(card, MeasurementRequest) else card.card
+            return f".{word} {called.text(card.text)}"
         if isinstance(card, SmallSignal):
             if self.ngspice and card.spacing is Spacing.LIST:
                 raise UsageError(".ac list is not read by ngspice: write dec, oct or lin, or convert without --ngspice")

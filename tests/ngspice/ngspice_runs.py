@@ -91,7 +91,7 @@ def original(name: str) -> tuple[str, dict[str, str], Model]:
 
 def flattened(name: str) -> tuple[str, dict[str, str], Model]:
     """What ``circuitsim convert`` writes, with nothing changed but the request for fifteen digits; its own model."""
-    text = circuitsim.dumps(circuitsim.load(NETLISTS / f"{name}.cir"))
+    text = circuitsim.dumps(circuitsim.load(NETLISTS / f"{name}.cir").circuit)
     found = re.search(r"^\.model \S+ D\(is=(\S+) n=(\S+)\)$", text, re.MULTILINE)
     model = Model(float(found[1]), float(found[2])) if found else NEAR_IDEAL
     assert text.endswith("\n.end\n")

@@ -12,12 +12,8 @@ import pytest
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
-<<<<<<< HEAD
-from circuitsim.netlist.writer import Timed, timed_text
-=======
 from circuitsim.netlist.requests import measurements_of
-from circuitsim.netlist.timed import Timed, timed_text
->>>>>>> 4e905843 (.meas ac and ac --measure: values, crossings, bandwidths and margins over frequency, by solving between the frequencies)
+from circuitsim.netlist.writer import Timed, timed_text
 from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
 from circuitsim.units import parse
 
