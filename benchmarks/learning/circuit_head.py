@@ -20,7 +20,7 @@ from torch import nn
 
 from circuitsim import CircuitBlock
 from circuitsim.datasets import read_idx
-from circuitsim.learning.networks import rectifier_network
+from circuitsim.learning.scikit import rectifier_network
 from circuitsim.torch import EnergyLayer
 
 FEATURES, HIDDEN, CLASSES, BATCH = 32, 16, 10, 64

@@ -2,7 +2,7 @@
 
     ALL     all violated diodes change (Hintermüller, Ito & Kunisch 2003); then again from other sets: none, all conduct
     PART    a random part of them changes, smaller where violations do not become fewer (Júdice & Pires 1994)
-    DUAL    one diode at a time (`circuitsim.engine.dual`)
+    DUAL    one diode at a time (`circuitsim.engine.active_set`)
 
 The first converges in a few iterations where it converges; the second ends nearly all cycles of the first; the third
 cannot cycle. A phase ends where a set returns or the violations stop to become fewer.

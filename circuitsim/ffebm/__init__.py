@@ -6,9 +6,8 @@ from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chain import Chain, build, build_chain, describe, describe_chain
 from circuitsim.ffebm.chaining import Chaining
-from circuitsim.ffebm.description import build, build_chain, describe, describe_chain
 from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
 from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
 

@@ -16,9 +16,8 @@ from circuitsim._scikit import (
     check_random_state,
     validate_data,
 )
-from circuitsim.ffebm.chain import Chain
+from circuitsim.ffebm.chain import Chain, build, chain_arrays, describe_chain, restored_chain
 from circuitsim.ffebm.chaining import Chaining
-from circuitsim.ffebm.description import build, chain_arrays, describe_chain, restored_chain
 from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
 from circuitsim.training.class_codes import ONE_CLASS, class_codes
 from circuitsim.training.sample_weight import weighted_samples

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.time_domain.companion import Companion
-from circuitsim.time_domain.stages_at_once import Beginning, Solved
+from circuitsim.time_domain.companion import Beginning, Companion, Solved
 
 ORDER = 3
 DIAGONAL = 0.43586652150845899942

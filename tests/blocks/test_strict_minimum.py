@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
+from circuitsim.blocks.layered import convex_between, least_curvature
 from circuitsim.blocks.propagation import DivergedError
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.blocks.strict_minimum import convex_between, least_curvature
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout
 from circuitsim.layered import DeepResistiveNetwork
 from circuitsim.learning import EquilibriumPropagation, GradientProblem, ResistorNudge, SquaredError

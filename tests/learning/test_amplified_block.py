@@ -7,8 +7,7 @@ import pytest
 
 import circuitsim
 from circuitsim.blocks import EnergyBlock
-from circuitsim.blocks.amplified import AmplifiedBlock
-from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim.blocks.circuit import AmplifiedBlock, CircuitBlock
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.learning import EquilibriumPropagation, SquaredError

@@ -8,8 +8,7 @@ from random_circuits import random_case
 from slow_batch import slow_batched
 
 from circuitsim.blocks import EnergyBlock, Nudge
-from circuitsim.blocks.circuit import CircuitBlock, combined
-from circuitsim.blocks.circuit_kernels import branch_products
+from circuitsim.blocks.circuit import CircuitBlock, branch_products, combined
 from circuitsim.circuit.elements import DIODE
 from circuitsim.errors import UnboundedError, UsageError
 from circuitsim.netlist.roles import Roles, make_roles

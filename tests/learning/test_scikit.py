@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import circuitsim
 from circuitsim import netlist
 from circuitsim.errors import TopologyError
-from circuitsim.learning.networks import rectifier_network
-from circuitsim.learning.scikit import CircuitClassifier, CircuitRegressor
+from circuitsim.learning.scikit import CircuitClassifier, CircuitRegressor, rectifier_network
 from circuitsim.netlist.roles import make_roles
 
 # No exclusions: every check of scikit-learn has to pass.

@@ -77,7 +77,7 @@ def test_dual_method_agrees_with_the_primal_one(family: str, used: list[int], mo
 
 def test_its_limit_is_an_error(used: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "next", lambda *_: Change.DUAL)
-    monkeypatch.setattr("circuitsim.engine.dual.CIRCUITS", 0)
+    monkeypatch.setattr("circuitsim.engine.active_set.CIRCUITS", 0)
     monkeypatch.setattr(importlib.import_module("circuitsim.analysis.solve"), "ITERATIONS", 2)
     with pytest.raises(ConvergenceError, match="within 2 linear circuits"):
         circuitsim.solve(make("grid", 60, 3))

@@ -23,7 +23,7 @@ from circuitsim.time_domain import (
     steady_state,
     transient,
 )
-from circuitsim.time_domain.periods import Later, common, recurrence
+from circuitsim.time_domain.steady import Later, common, recurrence
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 OMEGA = 100.0 * math.pi

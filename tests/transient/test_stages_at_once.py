@@ -14,11 +14,9 @@ from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.smooth_controlled_proof import proof
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.controlled.linear import Scaled
-from circuitsim.time_domain import stages_at_once
-from circuitsim.time_domain.companion import Companion
+from circuitsim.time_domain.companion import Companion, StagePoint, StagesAtOnce, found_of
 from circuitsim.time_domain.implicit_step import Step, euler_step, third_order_step
 from circuitsim.time_domain.stage_kernels import stage_kernel
-from circuitsim.time_domain.stages_at_once import StagePoint, StagesAtOnce, found_of
 
 MODELS = ".model dj D(IS=1n N=1.5 RS=10m)\n.model dp D(VFWD=0.7 RON=0.05 ROFF=1meg)\n.model ideal D\n"
 DECKS = {
@@ -73,7 +71,7 @@ def steps(companion: Companion, count: int = 4) -> Iterator[Step]:
 
 def each_form(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for form in (stage_kernel.plain, stage_kernel.compiled):
-        monkeypatch.setattr(stages_at_once, "stage_kernel", lambda kernel, _, form=form: form(kernel))
+        monkeypatch.setattr("circuitsim.time_domain.companion.stage_kernel", lambda kernel, _, form=form: form(kernel))
         yield
 
 

@@ -103,7 +103,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
     from circuitsim.datasets.augment import FlipAndCrop
-    from circuitsim.ffebm.description import build_chain
+    from circuitsim.ffebm.chain import build_chain
 
     options, chosen = _complete(options)
     images, notes = _images(options)
