@@ -105,7 +105,7 @@ class Formula:
 
     def values(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray:
         """The values (n,) where the quantities have these values (n,); see `value`."""
-        from circuitsim.netlist.array_formula import values_at_once
+        from circuitsim.netlist.formula import values_at_once
 
         found = values_at_once(self.code, known, names)
         if found is not None:

@@ -18,8 +18,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import Problem, UsageError
 from circuitsim.netlist.deck import Deck, warn_of_time
-from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, ranges_of
-from circuitsim.netlist.transient import memory
+from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, memory, ranges_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -13,7 +13,7 @@ from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.table import checked_value
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.requests import PARAMETER, TEMPERATURE, TIME
+from circuitsim.netlist.requests import PARAMETER, TEMPERATURE, TIME, OutputTimes
 
 if TYPE_CHECKING:
     from circuitsim.netlist.functional import FollowingSources
@@ -124,7 +124,6 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
 
 def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
     """Step and stop time that time functions refer to."""
-    from circuitsim.netlist.transient import OutputTimes
     from circuitsim.netlist.waveform import Grid
 
     if isinstance(values, OutputTimes):

@@ -96,8 +96,7 @@ def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
     from circuitsim import report as parts
     from circuitsim.analysis import sweep
     from circuitsim.netlist.deck import Transient
-    from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, columns_of, ranges_of
-    from circuitsim.netlist.transient import memory
+    from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, columns_of, memory, ranges_of
 
     if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.operating_circuit):
         from circuitsim.time_domain import transient

@@ -15,7 +15,7 @@ from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import DcSweep, Transient
-from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, ranges_of, steps_of
+from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, memory, ranges_of, steps_of
 
 if TYPE_CHECKING:
     from circuitsim.analysis import Sweep
@@ -99,8 +99,6 @@ def run(args: argparse.Namespace) -> int:
 
 def runs_over_time(deck: Deck) -> bool:
     """Whether the deck's sweep is its ``.tran`` card, of a circuit that stores energy."""
-    from circuitsim.netlist.transient import memory
-
     sweeps = [card for card in deck.analyses if isinstance(card, DcSweep)]
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     return len(cards) == 1 and not sweeps and bool(memory(deck.operating_circuit))

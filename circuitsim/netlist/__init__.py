@@ -28,7 +28,7 @@ from circuitsim.netlist.problems import NOTE_KINDS
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.reading import Reading
+    from circuitsim.netlist.loading import Reading
     from circuitsim.netlist.roles import Roles
 
 __all__ = ["NOTE_KINDS", "NetlistError", "Problem", "dump", "dumps", "load", "loads"]
@@ -137,7 +137,7 @@ def _reading(
     search: Iterable[str | os.PathLike[str]] = (),
     ideal_diodes: bool = False,
 ) -> Reading:
-    from circuitsim.netlist.reading import Reading
+    from circuitsim.netlist.loading import Reading
 
     folders = tuple(os.fspath(p) for p in search)
     return Reading(title, tuple(os.fspath(p) for p in libraries), folders, ideal_diodes)

@@ -33,15 +33,15 @@ from circuitsim.netlist.deck import (
     TransferRequest,
     Transient,
 )
+from circuitsim.netlist.definitions import Table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.requests import memory
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.stepping import FORMS, PARAMETER_WORDS, Named, Ranges, Resolver, Scale, merged
-from circuitsim.netlist.tables import Table
 from circuitsim.netlist.temperature import Temperatures, checked_temperature
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, finish, tokens
-from circuitsim.netlist.transient import memory
 from circuitsim.netlist.values import value_of
 from circuitsim.units import short
 

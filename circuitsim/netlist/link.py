@@ -53,15 +53,11 @@ Ffirst a b Esecond {-ratio}
 
 @cache
 def _library() -> dict[str, Scope]:
+    """Its sub-circuits by name in lower case."""
     reader = DeckReader(Files(None, ()))
     reader.read(Source("<library>", "", LIBRARY), 1)
     reader.close()
     return reader.top.subcircuits
-
-
-def library_scope(name: str) -> Scope | None:
-    """The sub-circuit called ``name`` (case does not matter), or None."""
-    return _library().get(name.lower())
 
 
 DIODE_LETTER = DIODE_TYPE = "D"
@@ -165,7 +161,7 @@ class Linker:
         if target is None and call.target.lower() == amplifier.NAME:
             target = amplifier.AMPLIFIER_SCOPE
         if target is None:
-            target = library_scope(call.target)
+            target = _library().get(call.target.lower())
         fail = self.reporter.error
         if target is None:
             fail(

@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
@@ -26,7 +27,6 @@ from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.reading import Reading
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.stepping import steps
@@ -34,6 +34,28 @@ from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperat
 from circuitsim.netlist.tokens import WORD, CardError, tokens
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import exact, rkm, short
+
+
+class Reading(NamedTuple):
+    """Choices of a reader.
+
+    Attributes
+    ----------
+    titled : bool
+        The first line is the title.
+    libraries : tuple of str
+        Files whose definitions count where the deck has none of that name.
+    search : tuple of str
+        Folders in which included files are looked for by their own name.
+    ideal_diodes : bool
+        Junction diodes are ideal.
+    """
+
+    titled: bool = True
+    libraries: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
+    ideal_diodes: bool = False
+
 
 LONGEST_TITLE = 1000
 """Characters of a title that are looked at."""
@@ -108,11 +130,6 @@ def is_node(word: str, top: Scope) -> bool:
     return word.lower() in top.nodes or _NODE.fullmatch(word) is not None
 
 
-def with_title(error: NetlistError, problem: Problem | None) -> NetlistError:
-    """``error``, and that the title may be its cause."""
-    return error if problem is None else NetlistError([problem, *error.problems])
-
-
 _SCHEMATIC = re.compile(rb"(?:\xff\xfe)?V\0?e\0?r\0?s\0?i\0?o\0?n\0? \0?4(?:\.\d)?\0?\r?\0?\n\0?S\0?H\0?E\0?E\0?T")
 
 
@@ -174,7 +191,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
     try:
         return _linked(reader, title, source, reading.ideal_diodes)
     except NetlistError as error:
-        raise with_title(error, lost) from None
+        raise error if lost is None else NetlistError([lost, *error.problems]) from None
 
 
 def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:

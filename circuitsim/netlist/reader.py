@@ -23,13 +23,13 @@ from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import WINDOW, Card, Lines, cards, joined
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
+from circuitsim.netlist.definitions import Table, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.parts import CODES, MINIMUM, NO_EFFECT, USES_KEPT, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Choice, Coupling, ModelUse, Scope
 from circuitsim.netlist.source import Files, Source
-from circuitsim.netlist.tables import Table, table
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
 from circuitsim.netlist.values import constant, expression, value_of
 from circuitsim.units import NumberError, parse, short

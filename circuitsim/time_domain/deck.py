@@ -12,7 +12,7 @@ from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, Transient
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.transient import grid_of
+from circuitsim.netlist.requests import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime

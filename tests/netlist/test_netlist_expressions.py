@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from circuitsim.analysis.probes import Formula
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
-from circuitsim.netlist.array_formula import values_at_once
 from circuitsim.netlist.expression import Signal
+from circuitsim.netlist.formula import values_at_once
 
 # With .param a=3 b=5 in sight. All of them are what ngspice 39 computes.
 LIKE_NGSPICE = {

@@ -13,7 +13,7 @@ from circuitsim.analysis import sweep
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Transient
-from circuitsim.netlist.transient import output_times
+from circuitsim.netlist.requests import output_times
 from circuitsim.netlist.waveform import Grid, Waveform
 
 SOURCES = [

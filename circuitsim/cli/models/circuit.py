@@ -98,7 +98,7 @@ def add_arguments(group: Any) -> None:
 
 def build(options: Mapping[str, Any]) -> Experiment:
     """A run from options (see `DEFAULTS`)."""
-    from circuitsim.datasets.over_time import is_over_time
+    from circuitsim.datasets.samples import is_over_time
     from circuitsim.learning import Learner
 
     if options["deck"] is None:
