@@ -142,13 +142,18 @@ _SAID: ContextVar[set[str] | None] = ContextVar("_SAID", default=None)
 
 
 @contextmanager
-def said_once() -> Iterator[None]:
-    """While this lasts, no warning and no note is printed twice."""
-    token = _SAID.set(set())
+def said_once(before: Iterable[Problem]) -> Iterator[None]:
+    """While this lasts, no warning and no note is printed twice, nor any of those ``before``."""
+    token = _SAID.set(set(map(str, before)))
     try:
         yield
     finally:
         _SAID.reset(token)
+
+
+def alone() -> bool:
+    """Whether a command runs by itself, not as one of all analyses of a deck."""
+    return _SAID.get() is None
 
 
 def report(problems: Iterable[Problem], verbose: bool = False) -> None:

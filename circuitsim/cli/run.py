@@ -8,6 +8,7 @@ import io
 import os
 
 from circuitsim.cli.deck import add_deck, read, said_once
+from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import (
     DcSweep,
@@ -61,11 +62,15 @@ def run(args: argparse.Namespace) -> int:
     """Run all analyses of the deck, one after the other."""
     if args.deck == "-":
         raise UsageError("a deck is read once for each of its analyses: name a file")
-    asked = analyses_of(read(args))
+    for option, folder in (("--output", args.output), ("--plot", args.plot)):
+        if folder and os.path.exists(folder) and not os.path.isdir(folder):
+            raise UsageError(f"{option} {folder!r} is a file; name a folder, which is made where there is none")
+    deck = read(args)
+    asked = analyses_of(deck)
     for folder in filter(None, (args.output, args.plot)):
         os.makedirs(folder, exist_ok=True)
-    worst = 0
-    with said_once():
+    worst, elsewhere = 0, [note for note in deck.notes if note.kind in ELSEWHERE or acts_over_time(note)]
+    with said_once(elsewhere):
         for k, (name, heading, command) in enumerate(asked):
             print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
             code = _one(args, name, command)

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import add_deck, alone, read, report
 from circuitsim.cli.output import add_format, add_output, add_plot, check_drawing, check_target, deliver, present
 from circuitsim.cli.solving import add_solving, failure
 from circuitsim.errors import CircuitError, UsageError
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     said = [*deck.notes, *point.warnings]
     report([note for note in said if note.kind not in ("tran", "ac")], args.verbose)
     left = [f".{card}" for card in deck.cards() if card in LEFT_OUT]
-    if left:
+    if left and alone():
         print(f"note: only the operating point is solved; circuitsim run also does {', '.join(left)}", file=sys.stderr)
     if args.explain:
         from circuitsim.analysis.explain import explain

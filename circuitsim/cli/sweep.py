@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import add_deck, alone, read, report
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
@@ -83,7 +83,9 @@ def run(args: argparse.Namespace) -> int:
         return _over_time(args, deck)
     report(deck.notes, args.verbose)
     asked = vary or ranges_of(deck)
-    for card in [] if vary or TIME in asked else [card for card in deck.analyses if isinstance(card, Transient)]:
+    for card in (
+        [] if vary or TIME in asked or not alone() else [card for card in deck.analyses if isinstance(card, Transient)]
+    ):
         print(f"note: .tran (line {card.location.line}) is not run beside .dc; --vary time=… runs it", file=sys.stderr)
     columns = args.columns or columns_of(deck, OVER_TIME if TIME in asked else STEADY)
     with LateProgress("sweep") as line, workers_of(args.workers, args.dask) as (workers, executor):

@@ -51,3 +51,11 @@ def test_the_exit_code_is_the_worst(tmp_path: Path, capsys: pytest.CaptureFixtur
     shown = capsys.readouterr()
     assert "no source has an amplitude" in shown.err and "high" in shown.out
     assert main(["run", "-"]) == 2
+    assert main(["run", str(path), "--output", str(path)]) == 2
+    assert "is a file; name a folder" in capsys.readouterr().err
+
+
+def test_what_each_command_leaves_out_is_not_said(deck: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", deck]) == 0
+    shown = capsys.readouterr().err
+    assert "the operating point is solved" not in shown and "no effect" not in shown
