@@ -353,6 +353,3 @@ def make(name: str, unknowns: int, seed: int) -> Circuit:
         raise UsageError(f"a benchmark circuit has at least 4 unknowns, not {unknowns}")
     made = FAMILIES[name].make(unknowns, seed)
     return made.circuit(name, seed) if isinstance(made, Sheet) else made
-
-
-__all__ = ["FAMILIES", "Family", "chain", "junctions", "make"]

@@ -13,8 +13,9 @@ from array import array
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from circuitsim.circuit.circuit import GROUND, Circuit
+from circuitsim.circuit.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.table import GROUND
 from circuitsim.errors import AmplifierError
 
 if TYPE_CHECKING:

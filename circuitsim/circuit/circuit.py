@@ -24,8 +24,6 @@ from circuitsim.circuit.elements import (
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
 from circuitsim.circuit.table import (
     GROUND,
-    CircuitArrays,
-    Element,
     ElementTable,
     Letters,
     NodeNames,
@@ -44,8 +42,6 @@ from circuitsim.models.base import IDEAL_TYPE
 if TYPE_CHECKING:
     import networkx
     import numpy as np
-
-__all__ = ["GROUND", "Circuit", "CircuitArrays", "Element", "checked_value"]
 
 
 class Circuit(ElementTable):

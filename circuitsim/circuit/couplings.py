@@ -145,6 +145,3 @@ def mutual_inductances(
         named = ", ".join(str(circuit.names[k]) for k in coils[size > SHARE * size.max()])
         raise UsageError(f"the couplings of {named} store negative energy; make their factors smaller")
     return found
-
-
-__all__ = ["UNCOUPLED", "Windings", "ideal_windings", "mutual_inductances", "windings_of"]

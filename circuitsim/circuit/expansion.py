@@ -151,6 +151,3 @@ def _mark(circuit: Circuit) -> str:
     while any(mark in str(name) for names in (circuit.names, circuit.node_names) for name in names):
         mark += ":"
     return mark
-
-
-__all__ = ["Expansion", "elementary", "expanded", "same_shape"]

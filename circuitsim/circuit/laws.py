@@ -55,6 +55,3 @@ class Law(NamedTuple):
             voltages=tuple(VoltageControl(c, node(p), node(m)) for c, p, m in self.voltages),
             currents=tuple(CurrentControl(c, element(k)) for c, k in self.currents),
         )
-
-
-__all__ = ["CurrentControl", "Law", "Quantity", "VoltageControl"]

@@ -118,6 +118,3 @@ def point(junction, p, v, i, r, u):
         off = min(max(-h / (1.0 + k * g), -most), most)
         j += g * off
     return u, (u + p[0] * j if p[0] > 0.0 else u) + off, j, (g / (1.0 + p[0] * g) if g < np.inf else np.inf), g
-
-
-__all__ = ["LARGEST", "Junction", "load_line", "point"]

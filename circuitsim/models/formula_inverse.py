@@ -90,5 +90,3 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
 
 HELPERS = (between, inverse)
 """What compiled kernels call besides `junction` and `by_parameters`."""
-
-__all__ = ["HELPERS", "between", "by_parameters", "inverse", "junction"]

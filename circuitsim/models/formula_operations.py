@@ -115,6 +115,3 @@ def _of_one(op: int, number: float, of: str) -> str:
         return f"({of}>0 ? 1 : 0)" if op == STEP else f"({of}<0 ? 0 : 1)"
     size = f"pow({of},{exact(number)})" if op == ROOTED else f"pow(abs({of}),{exact(number)})"
     return f"(sgn({of})*{size})" if op == SIGNED_POWER else size
-
-
-__all__ = ["DEPTH", "FUNCTIONS", "HEAD", "LONGEST", "Tape", "depth", "text_of"]

@@ -165,5 +165,3 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
 
 HELPERS = (unary, power, binary, evaluate)
 """What compiled kernels call besides the laws."""
-
-__all__ = ["HELPERS", "by_parameters", "evaluate", "junction"]

@@ -145,6 +145,3 @@ class WithoutModel(SmoothDevice):
     @abstractmethod
     def junction_text(self, volts: str) -> str:
         """The current, A, as a formula of the junction's voltage, itself a formula in parentheses."""
-
-
-__all__ = ["Limits", "SmoothDevice", "WithoutModel"]

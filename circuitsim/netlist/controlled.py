@@ -432,6 +432,3 @@ def _polynomial(
     found = tuple(c._replace(coefficient=p) for c, p in zip(controls, numbers[1:]))
     code = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
     return code, Controlled(card, poly.end(), numbers[0], found, None, None, multiplier)
-
-
-__all__ = ["LETTERS", "Control", "Controlled", "source"]

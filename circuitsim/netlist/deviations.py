@@ -262,6 +262,3 @@ class Draws:
         number = {k: n for n, k in enumerate(used)}
         effects = {p: {number[k]: change for k, change in terms.items()} for p, terms in self.effects.items()}
         return Deviations(tuple(self.variables[k] for k in used), effects, tuple(refused))
-
-
-__all__ = ["FORMS", "FUNCTIONS", "Deviations", "Distribution", "Draws", "RandomValue", "Variable"]

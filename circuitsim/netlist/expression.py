@@ -11,7 +11,7 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
-from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, RANDOM
+from circuitsim.netlist.functions import RANDOM
 from circuitsim.units import NumberError, rkm, scan, short
 
 PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(10)
@@ -362,6 +362,3 @@ def unknown_function(name: str) -> tuple[str, str]:
     if name in SPLINES:
         return f"{name}() joins points by curves, which is not supported", "table(x, x1, y1, …) joins them by lines"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"
-
-
-__all__ = ["CONSTANTS", "FUNCTIONS", "Code", "ExpressionError", "parse", "unknown_function", "unknown_name"]

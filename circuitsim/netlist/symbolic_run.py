@@ -155,6 +155,3 @@ class SymbolicRun(ABC):
         if isinstance(left, self.symbols) or isinstance(right, self.symbols):
             return self.operation(operator, left, right, at)
         return self.evaluator.apply(operator, OPERATORS[operator], (left, right), at, self.code)
-
-
-__all__ = ["MARK", "SymbolicRun"]

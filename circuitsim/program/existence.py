@@ -12,8 +12,7 @@ import numpy as np
 
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.errors import UnboundedError
-from circuitsim.program.forest import excess_of
-from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction
+from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, contradiction, excess_of
 
 
 def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[QuadraticProgram, np.ndarray]:

@@ -266,6 +266,3 @@ def _no_centre(state: State) -> Centre:
     r, (q, k) = state.y.size, state.t.shape
     far = (np.full(shape, UNBOUNDED) for shape in (r, (q, r), (q, k), q))
     return Centre(np.zeros(r), state.f, np.zeros((q, r)), np.zeros((q, k)), *far)
-
-
-__all__ = ["UNBOUNDED", "Centre", "PortModel", "State", "centre", "port_model", "state_of"]

@@ -256,6 +256,3 @@ def _plain(q: Quantity) -> dict[str, Any]:
         "unexplained": q.unexplained,
         "histogram": {"counts": q.counts.tolist(), "edges": q.edges.tolist()},
     }
-
-
-__all__ = ["QUANTILES", "MonteCarlo", "Quantity", "Summary", "numbers"]

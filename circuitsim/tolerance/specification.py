@@ -80,6 +80,3 @@ def _number(text: str, whole: str) -> float:
         return parse(text)
     except NumberError as error:
         raise UsageError(f"--spec {whole!r}: {error}; {FORM}") from None
-
-
-__all__ = ["Specification", "parse_specification"]

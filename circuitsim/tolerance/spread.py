@@ -270,6 +270,3 @@ def value_of(circuit: Circuit, name: str) -> float:
         return float(circuit.columns()[3][circuit.element_index(name)])
     element, _, parameter = name.rpartition(".")
     return float(circuit.device_of(element).parameters()[parameter.lower()])
-
-
-__all__ = ["Distribution", "Spread", "Tolerance", "parse_tolerance", "spread_of", "value_of"]

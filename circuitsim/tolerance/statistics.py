@@ -158,6 +158,3 @@ def proportion(successes: int, trials: int, confidence: float) -> Interval:
     low = float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0
     high = float(betaincinv(successes + 1, trials - successes, 1.0 - tail)) if successes < trials else 1.0
     return Interval(low, successes / trials, high)
-
-
-__all__ = ["BlockMoments", "Interval", "Moments", "QuantileSketch", "block_moments", "proportion"]

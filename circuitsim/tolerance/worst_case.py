@@ -35,9 +35,10 @@ from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.deviations import Distribution
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
 from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Distribution, Spread, Tolerance, observed, parse_tolerances, spread_circuit
+from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
