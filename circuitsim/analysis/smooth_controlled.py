@@ -4,6 +4,19 @@ A step is an operating point of the circuit of tangents (`circuitsim.analysis.co
 nothing says that the steps converge, or that there is one operating point. It is the only one where the circuit with an
 ideal diode in place of every device has P-matrices: for two operating points the products Δv Δi of all monotone
 devices are not negative, which a P-matrix excludes (Sandberg & Willson 1969).
+
+Others of small circuits are searched for at their ports. Seen from its devices and diodes the rest of the circuit is
+linear: v = v₀ + P z, ρ i = i₀ + Q z with z = v − ρ i (`circuitsim.controlled.ports`). With the wave w = v + ρ i each
+curve is a function v(w) of a slope between 0 and 1:
+
+    w = b + S (2 v(w) − w),   b = v₀ + i₀,   S = P + Q,
+
+an equation for as many unknowns as there are ports, solved by Newton's method from many starts. What it finds has the
+digits of one elimination: a start for the certified iteration, no operating point.
+
+Steps for stages that follow each other differ in the tangents of the smooth devices alone: in one entry of the matrix
+for each, and in sources. So the currents of the tangents and of what is beside them are unknowns of their own, and the
+other entries are made once for each set of other values. Only the end of the steps is held against the laws.
 """
 
 from __future__ import annotations
@@ -12,12 +25,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.branch_warnings import several, some
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, unknowns
+from circuitsim.analysis.controlled_point import branches, point_of
+from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.expanded import assembled
 from circuitsim.analysis.newton import (
     FALLBACKS,
@@ -25,7 +40,9 @@ from circuitsim.analysis.newton import (
     OPEN,
     Found,
     Smooth,
+    Solved,
     Start,
+    State,
     Way,
     iterate,
     own_distance,
@@ -33,16 +50,277 @@ from circuitsim.analysis.newton import (
 )
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_controlled_proof import proof
-from circuitsim.analysis.smooth_ports import MOST, Waves
-from circuitsim.analysis.tangent_steps import TangentSteps, seen_resistances
+from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.controlled.blocks import port_values
+from circuitsim.controlled.law_arrays import LawArrays
+from circuitsim.controlled.linear import DENSE, Factor, Scaled, Terms
 from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
 from circuitsim.models.smooth import SmoothDevice
+
+STEPS = 40
+"""Most steps from one start."""
+
+SHORTER = 12
+"""Most halvings of a step."""
+
+MOST = 60
+"""Most ports of a circuit that is searched in this way."""
+
+CLOSE = 1e-9
+"""Share of the terms of an equation that its residual may have at the end."""
+
+SAME = 1e-6
+"""Waves that differ by less than this share are one."""
+
+
+class Waves(NamedTuple):
+    """The equation of the waves.
+
+    Attributes
+    ----------
+    constant : (d,) float array
+        b, V.
+    scattering : (d, d) float array
+        S.
+    load : (d,) float array
+        ρ, Ω.
+    device : (d,) int array
+        Which smooth device a port is; −1 for an ideal diode.
+    """
+
+    constant: np.ndarray
+    scattering: np.ndarray
+    load: np.ndarray
+    device: np.ndarray
+
+    def curve(self, smooth: Smooth, wave: np.ndarray, guess: np.ndarray) -> _Curves:
+        """The points of all curves at these waves, V (d,); ``guess``: voltages of the devices' junctions nearby, V."""
+        count, inside = smooth.slope.size, self.device >= 0
+        own = self.device[inside]
+        v, slope = np.minimum(wave, 0.0), (wave < 0.0).astype(float)
+        at, line, series = np.zeros(count), np.ones(count), smooth.rows[:, 0]
+        at[own], line[own] = wave[inside], self.load[inside]
+        state = project(smooth, at, np.zeros(count), line - series, guess)
+        v[inside] = state.junctions[own]
+        slope[inside] = 1.0 / (1.0 + self.load[inside] * state.points[3][own])
+        return _Curves(v, slope, state)
+
+    def newton(self, smooth: Smooth, wave: np.ndarray) -> tuple[np.ndarray, State] | None:
+        """The waves and the points of the devices' curves, by Newton's method with halved steps; None where it does
+        not converge."""
+        at = self.curve(smooth, wave, np.zeros(smooth.slope.size))
+        residual = self._residual(wave, at.v)
+        for _ in range(STEPS):
+            matrix = np.eye(wave.size) - self.scattering * (2.0 * at.slope - 1.0)
+            try:
+                step = np.linalg.solve(matrix, -residual)
+            except np.linalg.LinAlgError:
+                return None
+            size, share = float(np.abs(residual).max()), 1.0
+            for _ in range(SHORTER):
+                new = wave + share * step
+                there = self.curve(smooth, new, at.state.junctions)
+                moved = self._residual(new, there.v)
+                if np.isfinite(moved).all() and np.abs(moved).max() <= (1.0 - 0.1 * share) * size:
+                    break
+                share *= 0.5
+            else:
+                return None
+            wave, residual, at = new, moved, there
+            terms = np.abs(self.constant) + np.abs(self.scattering) @ np.abs(2.0 * at.v - wave) + np.abs(wave)
+            if (np.abs(residual) <= CLOSE * terms).all() and np.abs(share * step).max() <= SAME * np.abs(wave).max():
+                return wave, at.state
+        return None
+
+    def _residual(self, wave: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.asarray(wave - self.constant - self.scattering @ (2.0 * v - wave))
+
+    def starts(self, smooth: Smooth, count: int) -> Iterator[Start]:
+        """The solutions that are found from ``count`` starts, as starts of the certified iteration."""
+        random = np.random.default_rng(0)
+        known: list[np.ndarray] = []
+        scale = float(np.abs(self.constant).max(initial=0.0)) or 1.0
+        for turn in range(count):
+            spread = scale * 10.0 ** random.uniform(-2.0, 1.5)
+            wave = spread * random.standard_normal(self.load.size) * (turn > 0)
+            with np.errstate(all="ignore"):
+                found = self.newton(smooth, wave)
+            if found is not None and not any(np.abs(found[0] - w).max() <= SAME * np.abs(w).max() for w in known):
+                known.append(found[0])
+                yield Start(None, found[1].points[0], found[1].points[1])
+
+
+class _Curves(NamedTuple):
+    """Voltages v(w), V, and slopes of v(w) of all ports; the points of the devices' curves."""
+
+    v: np.ndarray
+    slope: np.ndarray
+    state: State
+
+
+CHANGES = 8
+"""Most changes of the diodes' states in a step."""
+
+COLUMNS = 256
+"""Right-hand sides that are solved at a time."""
+
+
+class Stepped(NamedTuple):
+    """What a step has found.
+
+    Attributes
+    ----------
+    voltages, low : (n_nodes,) float arrays
+        V.
+    currents, drops : (m,) float arrays
+        A, V.
+    """
+
+    voltages: np.ndarray
+    low: np.ndarray
+    currents: np.ndarray
+    drops: np.ndarray
+
+
+class _Matrix(NamedTuple):
+    """The matrix for tangents of 1 Ω: its terms, where these resistances are among them, and their sums, scaled."""
+
+    terms: Terms
+    place: np.ndarray
+    scaled: Scaled
+
+
+class TangentSteps:
+    """Steps for the circuit of elementary elements.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    laws : LawArrays
+        Of its controlled elements.
+    smooth : Smooth
+        The places of the tangents.
+    """
+
+    def __init__(self, circuit: Circuit, laws: LawArrays, smooth: Smooth) -> None:
+        self.circuit, self.laws, self.smooth = circuit, laws, smooth
+        arrays = circuit.arrays()
+        self._source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
+        self._ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1  # unknowns; −1 is ground
+        self._key = b""
+        self._system: ControlledSystem | None = None
+        self._matrices: dict[bytes, _Matrix] = {}
+        self._right = np.zeros(0)
+        self._factor: Factor | None = None
+
+    def begin(self, column: np.ndarray) -> bool:
+        """Take the values (m,) of a stage; whether its equations are few enough."""
+        arrays, smooth = self.circuit.arrays(), self.smooth
+        value = column.copy()
+        value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
+        arrays = arrays._replace(value=value)
+        key = np.where(self._source, 0.0, value).tobytes()
+        if key != self._key or self._system is None:
+            self._key, self._matrices = key, {}
+            self._system = ControlledSystem(self.circuit, arrays, self.laws, self._system, smooth.slope)
+        self._right = np.append(self._system.sources.of(value), 0.0)  # the last entry is ground's
+        return self._system.eq.size <= DENSE
+
+    def solve(self, column: np.ndarray, before: Solved | None, noise: float = 0.0) -> Stepped:
+        """The circuit of tangents with the values (m,), beside a solution; below the share ``noise`` of the largest,
+        voltages and currents are zero.
+
+        Raises
+        ------
+        ConvergenceError
+            The states of its diodes were not found, or the matrix is singular.
+        """
+        system, smooth = self._system, self.smooth
+        assert system is not None
+        eq, right = system.eq, self._right.copy()
+        right[eq.own[smooth.touch]] = column[smooth.touch]
+        for end, sign in zip(self._ends, (-1.0, 1.0)):
+            np.add.at(right, end, sign * column[smooth.rest])
+        right = right[:-1]
+        right[eq.pinned - 1] = 0.0
+        diode = eq.diode
+        conducting = np.zeros(diode.size, dtype=bool) if before is None else before.currents[diode] > 0.0
+        for _ in range(CHANGES):
+            try:
+                self._factor = self._factored(conducting, column[smooth.slope])
+                x = self._factor.solve(right)
+            except ArithmeticError:
+                break
+            if diode.size:
+                v, i = port_values(eq, np.arange(diode.size), x.high)
+                wrong = np.where(conducting, i < 0.0, v > 0.0)
+                if wrong.any():
+                    conducting = conducting ^ wrong
+                    continue
+            return Stepped(*branches(system, column, x, conducting, noise))
+        raise ConvergenceError("no operating point was found beside the start")
+
+    def _matrix(self, conducting: np.ndarray) -> _Matrix:
+        """The matrix for conducting diodes (d,) and tangents of 1 Ω."""
+        assert self._system is not None
+        key = conducting.tobytes()
+        made = self._matrices.get(key)
+        if made is None:
+            terms, own = self._system.tied_terms(conducting), self._system.eq.own[self.smooth.slope]
+            place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
+            made = self._matrices[key] = _Matrix(terms, place, Scaled.of(terms.dense()))
+        return made
+
+    def _factored(self, conducting: np.ndarray, ohms: np.ndarray) -> Factor:
+        """Factors of the matrix for conducting diodes (d,) and resistances of the tangents (s,), Ω."""
+        assert self._system is not None
+        made, own = self._matrix(conducting), self._system.eq.own[self.smooth.slope]
+        value, (matrix, left, right) = made.terms.value.copy(), made.scaled
+        value[made.place] = -ohms
+        # A larger resistance makes its current smaller.
+        less = np.exp2(-np.round(np.log2(np.maximum(ohms, 1.0))))
+        matrix, right = matrix.copy(), right.copy()
+        matrix[:, own] *= less
+        right[own] *= less
+        matrix[own, own] = -ohms * left[own] * right[own]
+        return Factor(made.terms._replace(value=value), True, Scaled(matrix, left, right))
+
+    def resistances(self, column: np.ndarray, point: Solved, conductance: np.ndarray) -> np.ndarray:
+        """Of the rest of the circuit as each device sees it, Ω (s,); see `circuitsim.analysis.newton.Seen`."""
+        assert self._system is not None and self._factor is not None
+        return seen_resistances(self._factor, self._ends, self._system.eq.pinned, conductance)
+
+    def point(self, found: Stepped, column: np.ndarray, certificate: Certificate) -> OperatingPoint:
+        """The operating point of the elementary elements with values (m,), from the last step."""
+        assert self._system is not None
+        return point_of(self._system, self.circuit.with_column(column), found, certificate)
+
+
+def seen_resistances(
+    factor: Factor, ends: tuple[np.ndarray, np.ndarray], pinned: np.ndarray, conductance: np.ndarray
+) -> np.ndarray:
+    """What the rest of a circuit has between the ``ends`` (s,) of tangents of these conductances, S; Ω (s,)."""
+    (first, second), size = ends, factor.terms.ends.size - 1
+    total = np.empty(first.size)
+    for begin in range(0, first.size, COLUMNS):
+        part = np.arange(begin, min(begin + COLUMNS, first.size))
+        a, b, at = first[part], second[part], np.arange(part.size)
+        injected = np.zeros((size + 1, part.size))  # the last row is ground's
+        injected[a, at] += 1.0
+        injected[b, at] -= 1.0
+        injected[pinned - 1] = 0.0
+        answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, part.size))])
+        total[part] = answer[a, at] - answer[b, at]
+    rest = 1.0 / total - conductance
+    seen = 1.0 / np.maximum(rest, FIXED * conductance)
+    return np.where((rest > -FIXED * conductance) & np.isfinite(seen), seen, 1.0 / conductance)
+
 
 STARTS, FEW = 32, 6
 """Starts of the search for a second operating point; on a branch that is followed."""
@@ -443,6 +721,3 @@ def _jump(circuit: Circuit, smooth: Smooth) -> Problem:
     return Problem(
         "jump", "the branch of operating points ended on the way here: the operating point has jumped", names=names[:8]
     )
-
-
-__all__ = ["SmoothControlled"]

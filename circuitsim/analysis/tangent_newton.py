@@ -1,5 +1,5 @@
-"""Kernel: Newton's method for one stage beside controlled sources; the steps of `circuitsim.analysis.tangent_steps` at
-once, for stages whose ideal diodes stay as they are.
+"""Kernel: Newton's method for one stage beside controlled sources; the steps of `circuitsim.analysis.smooth_controlled`
+at once, for stages whose ideal diodes stay as they are.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class CircuitBlock:
         self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE, analyse: Analyse | None = None
     ) -> None:
         self.circuit, self.roles, self.tolerance = circuit, roles.require(), tolerance
-        self.analyse = _default_solver() if analyse is None else analyse
+        self.analyse = analyse or batched
         kind, self._first, self._second, value, self.n_nodes = circuit.arrays()
         self._kind, self._value = kind, value
         self._inputs = np.array([circuit.element_index(name) for name in roles.inputs], dtype=np.int64)
@@ -429,12 +429,6 @@ class CircuitBlock:
     def _responses(self, state: State, adjoint: np.ndarray, currents: np.ndarray, weight: np.ndarray) -> Arrays:
         """Derivatives by the parameters from potentials, V, and currents, A, of the adjoint circuit."""
         return self._derivatives(adjoint, state.voltages, weight)  # type: ignore[attr-defined]
-
-
-def _default_solver() -> Analyse:
-    from circuitsim.analysis.batched import batched
-
-    return batched
 
 
 def _unused(circuit: Circuit, name: str) -> str:
