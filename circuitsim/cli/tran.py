@@ -16,7 +16,7 @@ from circuitsim.cli.stepped import Shown, run_all
 from circuitsim.cli.sweep import add_vary, note_steps, varied
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.netlist.requests import steps_of
+from circuitsim.netlist.requests import measurements_of, steps_of
 
 if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe
@@ -86,7 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run through time and print the waveforms."""
-    from circuitsim.netlist.requests import measurements_of
     from circuitsim.time_domain import ImplicitResult, TransientResult, transient
     from circuitsim.time_domain.deck import fourier_requested, setting
     from circuitsim.time_domain.measure import check_measurements

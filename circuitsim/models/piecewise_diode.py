@@ -134,7 +134,15 @@ class PiecewiseLinearDiode(Device):
 
 
 def zener(voltage: float, resistance: float) -> PiecewiseLinearDiode:
-    """An ideal diode that breaks down at a voltage, V, with a resistance, Ω."""
+    """An ideal diode that breaks down.
+
+    Parameters
+    ----------
+    voltage : float
+        At which it breaks down, V.
+    resistance : float
+        In breakdown, Ω.
+    """
     return PiecewiseLinearDiode(vfwd=0.0, ron=0.0, vrev=voltage, rrev=resistance)
 
 

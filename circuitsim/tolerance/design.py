@@ -14,7 +14,7 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import dependencies
-from circuitsim.analysis.probes import Probe, parse_probes
+from circuitsim.analysis.probes import Probe, Reader, parse_probes
 from circuitsim.analysis.sensitivity import derivatives
 from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.switched import circuit_at_operating_point
@@ -308,8 +308,6 @@ class _Problem:
 
     def read(self, point: OperatingPoint) -> np.ndarray:
         """The quantities."""
-        from circuitsim.analysis.probes import Reader
-
         return Reader(self.probes, self.circuit).read(point)
 
     def residuals(self, x: np.ndarray) -> np.ndarray:
