@@ -9,12 +9,19 @@ from functools import cached_property
 
 import numpy as np
 
-from circuitsim.analysis.branch_warnings import floating_control, jump, listed, same_point, several, some
 from circuitsim.analysis.controlled_point import measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
-from circuitsim.analysis.solution_warnings import nonunique_currents
+from circuitsim.analysis.solution_warnings import (
+    floating_control,
+    jump,
+    listed,
+    nonunique_currents,
+    same_point,
+    several,
+    some,
+)
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.table import checked_value

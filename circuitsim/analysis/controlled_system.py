@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.branch_warnings import listed, some
+from circuitsim.analysis.solution_warnings import listed, some
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.controlled.block_plan import BlockPlan, block_plan

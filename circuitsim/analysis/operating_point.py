@@ -16,7 +16,15 @@ from circuitsim.certificate import Certificate
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, RESISTOR
 from circuitsim.controlled.verdict import Uniqueness
-from circuitsim.errors import Problem, TopologyError
+from circuitsim.errors import (
+    CircuitError,
+    InfeasibleError,
+    NoOperatingPointError,
+    NoSteadyStateError,
+    Problem,
+    TopologyError,
+    UnboundedError,
+)
 from circuitsim.formats import html
 from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, verdict
@@ -26,7 +34,6 @@ from circuitsim.models import Region
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 
 CONDUCTING, BLOCKING = Region("conducting", True), Region("blocking", False)
 """Of an ideal diode."""
@@ -342,3 +349,15 @@ def open_ended(ends: tuple[float, float]) -> tuple[float | None, float | None]:
     """An interval with None for an open end (strict JSON has no infinity)."""
     lo, hi = ends
     return (lo if math.isfinite(lo) else None, hi if math.isfinite(hi) else None)
+
+
+def status_of(error: CircuitError) -> Status:
+    """``INFEASIBLE``, ``UNBOUNDED`` or ``NOT_CONVERGED``."""
+    if isinstance(error, InfeasibleError) or (isinstance(error, NoOperatingPointError) and error.proven):
+        return Status.INFEASIBLE
+    return Status.UNBOUNDED if isinstance(error, UnboundedError) else Status.NOT_CONVERGED
+
+
+def cause_of(error: CircuitError) -> dict[str, object] | None:
+    """The witness as it stands in the JSON output; None for an error without one."""
+    return error.cause if isinstance(error, NoSteadyStateError) else None

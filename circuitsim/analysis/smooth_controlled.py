@@ -29,7 +29,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.branch_warnings import several, some
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, unknowns
 from circuitsim.analysis.controlled_point import branches, point_of
 from circuitsim.analysis.controlled_system import ControlledSystem
@@ -50,6 +49,7 @@ from circuitsim.analysis.newton import (
 )
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_controlled_proof import proof
+from circuitsim.analysis.solution_warnings import several, some
 from circuitsim.analysis.tangent_newton import FIXED
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit

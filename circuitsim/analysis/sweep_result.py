@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import Status, warning_to_dict
-from circuitsim.analysis.outcome import cause_of, status_of
+from circuitsim.analysis.operating_point import Status, cause_of, status_of, warning_to_dict
 from circuitsim.errors import CircuitError, Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table

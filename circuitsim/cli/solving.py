@@ -58,8 +58,7 @@ def tolerance(text: str) -> float:
 
 def failure(error: CircuitError, circuit: Circuit) -> dict[str, Any]:
     """The JSON of ``solve`` for a circuit without an operating point (exit code 3): the same keys, and ``cause``."""
-    from circuitsim.analysis.operating_point import warning_to_dict
-    from circuitsim.analysis.outcome import cause_of, status_of
+    from circuitsim.analysis.operating_point import cause_of, status_of, warning_to_dict
 
     return {
         "schema": 2,

@@ -19,8 +19,7 @@ from circuitsim._scikit import (
 from circuitsim.ffebm.chain import Chain, build, chain_arrays, describe_chain, restored_chain
 from circuitsim.ffebm.chaining import Chaining
 from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
-from circuitsim.training.class_codes import ONE_CLASS, class_codes
-from circuitsim.training.sample_weight import weighted_samples
+from circuitsim.training.samples import ONE_CLASS, class_codes, weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 from circuitsim.training.trainable import Arrays
 

@@ -24,8 +24,7 @@ from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.training import SGD, Callback, Constant, EarlyStopping, Exponential, Schedule, Trainer, TrainingPlan
-from circuitsim.training.class_codes import ONE_CLASS, class_codes
-from circuitsim.training.sample_weight import weighted_samples
+from circuitsim.training.samples import ONE_CLASS, class_codes, weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 
 GAIN, PIXELS = 100.0, 784

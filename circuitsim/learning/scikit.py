@@ -28,8 +28,7 @@ from circuitsim.netlist import dumps, loads
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
 from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import copy_into
-from circuitsim.training.class_codes import ONE_CLASS, class_codes
-from circuitsim.training.sample_weight import weighted_samples
+from circuitsim.training.samples import ONE_CLASS, class_codes, weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 from circuitsim.training.trainable import Arrays
 

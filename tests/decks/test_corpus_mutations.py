@@ -9,7 +9,7 @@ import pytest
 from deck_corpus import decks
 
 from circuitsim import solve
-from circuitsim.analysis.outcome import status_of
+from circuitsim.analysis.operating_point import status_of
 from circuitsim.errors import CircuitError, NetlistError, UsageError
 from circuitsim.netlist import dumps, loads
 

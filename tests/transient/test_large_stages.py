@@ -15,8 +15,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.circuit.elements import DIODE
 from circuitsim.time_domain import Pulse, Sine, transient
-from circuitsim.time_domain.large_stages import INFO, LargeStages
-from circuitsim.time_domain.stage_potentials import dead_ends
+from circuitsim.time_domain.large_stages import INFO, LargeStages, dead_ends
 
 Parts = list[tuple[str, int, int, float]]
 
