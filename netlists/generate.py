@@ -122,7 +122,7 @@ def rectifiers(name: str, features: int, hidden: int, classes: int) -> str:
     """A network of rectifiers that can learn to tell classes apart; an arbitrary sample is at its inputs."""
     import numpy as np
 
-    from circuitsim.learning.networks import rectifier_network
+    from circuitsim.learning.scikit import rectifier_network
 
     title = f"{name} by a network of {hidden} rectifiers, before learning"
     circuit, roles = rectifier_network(features, hidden, classes, np.random.default_rng(0), title)

@@ -26,8 +26,9 @@ def run(deck, expected):
         words += ["--columns", " ".join(quantities(expected))]
     out, said = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
-        code = main([*words, *expected.get("options", [])])
-    return code, json.loads(out.getvalue()) if out.getvalue().startswith("{") else None, said.getvalue()
+        code = main([*words, "-v", *expected.get("options", [])])
+    lines = [line for line in said.getvalue().splitlines(keepends=True) if not line.startswith("time ")]  # of -v
+    return code, json.loads(out.getvalue()) if out.getvalue().startswith("{") else None, "".join(lines)
 
 
 def columns(found, expected):
