@@ -37,6 +37,7 @@ _HOMES = {
     "CrossbarLayer": "circuitsim.effective",
     "EffectiveMatrix": "circuitsim.effective",
     "curve": "circuitsim.analysis.curve",
+    "draw": "circuitsim.circuit.source",
     "dump": "circuitsim.netlist",
     "dumps": "circuitsim.netlist",
     "effective_matrix": "circuitsim.effective",

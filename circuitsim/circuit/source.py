@@ -6,6 +6,7 @@ from typing import Protocol
 
 from circuitsim.circuit.circuit import Circuit
 from circuitsim.errors import UsageError
+from circuitsim.formats.rich import Picture
 
 
 class OfCircuit(Protocol):
@@ -31,3 +32,25 @@ def circuit_of(source: Circuit | OfCircuit) -> Circuit:
             "circuitsim.loads(text) a text"
         )
     return circuit
+
+
+def draw(source: Circuit | OfCircuit) -> Picture:
+    """Draw a circuit, a deck or an operating point.
+
+    Parameters
+    ----------
+    source : Circuit, Deck or OperatingPoint
+        With voltages and currents where it is solved.
+
+    Returns
+    -------
+    Picture
+        A notebook shows it; ``save(path)`` writes PNG, SVG or PDF.
+
+    Raises
+    ------
+    UsageError
+        Anything else.
+    """
+    circuit_of(source)
+    return Picture(source)

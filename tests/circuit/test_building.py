@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,12 @@ def test_a_copy_grows_alone() -> None:
     copy.resistor("R2", "d", "0", 1)
     assert set(c.dynamics.switches) == {1} and set(copy.dynamics.switches) == {1, 3}
     assert circuitsim.solve(c)["b"] == pytest.approx(0.5)
+
+
+def test_circuits_decks_and_points_are_drawn(tmp_path: Path) -> None:
+    deck = loads("t\nV1 a 0 1\nR1 a b 1\nR2 b 0 1\n")
+    for k, source in enumerate((deck, deck.circuit, circuitsim.solve(deck))):
+        circuitsim.draw(source).save(tmp_path / f"{k}.svg")
+        assert "<svg" in (tmp_path / f"{k}.svg").read_text(encoding="utf-8")
+    with pytest.raises(UsageError, match="a circuit or a deck is needed"):
+        circuitsim.draw("my.cir")
