@@ -123,14 +123,11 @@ def _measured(deck: Deck, found: AcResult, asked: Sequence[str]) -> dict[str, fl
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal.measure import measure_all
 
-    names, values = lower_names(deck), dict[str, float | None]()
-    for text in measurements_of(deck, "ac"):
-        known = {name.lower(): value for name, value in values.items() if value is not None}
-        try:
-            values |= measure_all(found, [text], names | known)
-        except UsageError as error:
-            print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
-            values[text.split()[0]] = None
+    def failed(error: UsageError) -> None:
+        print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+
+    names = lower_names(deck)
+    values = measure_all(found, measurements_of(deck, "ac"), names, failed)
     known = {name.lower(): value for name, value in values.items() if value is not None}
     return values | measure_all(found, asked, names | known)
 

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from scipy.integrate import trapezoid
 from scipy.optimize import brentq, minimize_scalar
 
 from circuitsim.analysis.probes import parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.small_signal.frequency import AcResult, ac, response
-from circuitsim.time_domain.measure import Measurement, Words
+from circuitsim.time_domain.measure import Failed, Measurement, Words, in_order
 from circuitsim.time_domain.signals import Signal
 
 PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -31,6 +32,8 @@ WORDS = {"mag": "m", "abs": "m", "db": "db", "ph": "p", "phase": "p", "re": "r",
 FORMS = "vm(a) vdb(a) vp(a) vr(a) vi(a), the same of i, v(a) for vm(a), and mag db ph re im of one or of a quotient"
 CLOSE = 1e-10
 """Relative width within which crossings and extremes are found."""
+STEP = 6e-6
+"""Relative step of difference quotients: the cube root of the unit roundoff balances rounding and truncation."""
 
 _NAMED = re.compile(r"([vi])(m|db|p|r|i)?(\([^()]*\))", re.IGNORECASE)
 _FUNCTION = re.compile(r"(mag|abs|db|ph|phase|re|im)\((.*)\)", re.IGNORECASE)
@@ -54,20 +57,19 @@ class Response(Signal):
 
     def at(self, frequencies: np.ndarray) -> np.ndarray:
         """Values at frequencies (n,), Hz."""
-        found = np.array([self._number(self._solved(float(f)))[0] for f in frequencies])
+        run = ac(self.found.circuit, frequencies, self.found.sources, couplings=self.found.couplings)
+        found = self._number(run)
         if self.part == "p":  # the branch of the nearest known phase
             near = np.interp(frequencies, self.grid, self.known)
             found += 360.0 * np.round((near - found) / 360.0)
         return found
 
-    def _solved(self, frequency: float) -> AcResult:
-        return ac(self.found.circuit, [frequency], self.found.sources, couplings=self.found.couplings)
-
     def slope(self, frequency: float) -> float:
         """The derivative at a frequency, 1/Hz, by central differences."""
-        step = 1e-5 * max(frequency, float(np.spacing(1.0)))
-        low, high = self.at(np.array([frequency - step, frequency + step]))
-        return float((high - low) / (2.0 * step))
+        step = STEP * (frequency or float(self.grid.max()))
+        ends = np.array([max(frequency - step, 0.0), frequency + step])
+        low, high = self.at(ends)
+        return float((high - low) / (ends[1] - ends[0]))
 
     def _within(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
         """The frequencies of the result between two, and these, with the values there."""
@@ -104,7 +106,7 @@ class Response(Signal):
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """The integral of a power, by the trapezoidal rule on the frequencies of the result."""
         f, y = self._within(begin, end)
-        return float(np.trapezoid(y**power, f))
+        return float(trapezoid(y**power, f))
 
 
 class _Reader(Words):
@@ -114,9 +116,6 @@ class _Reader(Words):
         shown = float(result.frequencies.min()), float(result.frequencies.max())
         super().__init__(result.circuit, shown, text, names)
         self.found = result
-
-    def of(self, probe: object, level: float) -> Response:
-        raise NotImplementedError  # `signal` reads quantities itself
 
     def signal(self, text: str, level: float = 0.0) -> Response:
         """A part of an amplitude, or of a quotient of two."""
@@ -180,11 +179,8 @@ def measure(result: AcResult, text: str, names: Mapping[str, float] | None = Non
     return _Reader(result, text, names or {}).measurement()
 
 
-def measure_all(result: AcResult, texts: Sequence[str], names: Mapping[str, float]) -> dict[str, float | None]:
-    """Measurements by name, in their order; each may read those before it."""
-    found: dict[str, float | None] = {}
-    for text in texts:
-        known = {name.lower(): value for name, value in found.items() if value is not None}
-        one = measure(result, text, {**names, **known})
-        found[one.name] = one.value
-    return found
+def measure_all(
+    result: AcResult, texts: Sequence[str], names: Mapping[str, float], failed: Failed | None = None
+) -> dict[str, float | None]:
+    """Measurements by name; see `circuitsim.time_domain.measure.in_order`."""
+    return in_order(texts, names, lambda text, known: measure(result, text, known), failed)

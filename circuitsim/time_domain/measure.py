@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -55,13 +55,35 @@ def measure(result: TransientResult, text: str, names: Mapping[str, float] | Non
     return Reader(result, text, names or {}, LastStretch()).measurement()
 
 
-def measure_all(result: TransientResult, texts: Sequence[str], names: Mapping[str, float]) -> dict[str, float | None]:
-    """Measurements by name, in their order; each may read those before it."""
-    found: dict[str, float | None] = {}
+Failed = Callable[[UsageError], None]
+
+
+def measure_all(
+    result: TransientResult, texts: Sequence[str], names: Mapping[str, float], failed: Failed | None = None
+) -> dict[str, float | None]:
+    """Measurements by name; see `in_order`."""
     last = LastStretch()
+    return in_order(texts, names, lambda text, known: Reader(result, text, known, last).measurement(), failed)
+
+
+def in_order(
+    texts: Sequence[str],
+    names: Mapping[str, float],
+    read: Callable[[str, Mapping[str, float]], Measurement],
+    failed: Failed | None = None,
+) -> dict[str, float | None]:
+    """Measurements by name, in their order; each may read those before it. With ``failed``, which gets the error, one
+    without an answer is None."""
+    found: dict[str, float | None] = {}
     for text in texts:
         known = {name.lower(): value for name, value in found.items() if value is not None}
-        one = Reader(result, text, dict(names) | known, last).measurement()
+        try:
+            one = read(text, {**names, **known})
+        except UsageError as error:
+            if failed is None:
+                raise
+            failed(error)
+            one = Measurement(text.split()[0], None)
         found[one.name] = one.value
     return found
 
@@ -150,18 +172,8 @@ class Words(ABC):
             raise self.wrong(f"{text!r} is no number") from None
 
     @abstractmethod
-    def of(self, probe: Probe | Formula, level: float) -> Signal:
-        """The signal of a quantity, less a level."""
-
     def signal(self, text: str, level: float = 0.0) -> Signal:
-        formula = "{" not in text and _QUANTITY.fullmatch(text) is None
-        try:
-            probes = parse_probes("{" + text.strip("'\"") + "}" if formula else text, self.circuit)
-        except UsageError as error:
-            raise self.wrong(str(error)) from None
-        if len(probes) != 1:
-            raise self.wrong(f"{text!r} is not one quantity")
-        return self.of(probes[0], level)
+        """The signal of a quantity, less a level."""
 
     def options(self, *allowed: str) -> dict[str, str]:
         """The words NAME=value up to one that is none."""
@@ -319,7 +331,26 @@ class _Unknown(Signal):
         return 1.0
 
 
-class Reader(Words):
+class _OverTime(Words):
+    """Reads quantities of a run over time."""
+
+    @abstractmethod
+    def of(self, probe: Probe | Formula, level: float) -> Signal:
+        """The signal of a probe, less a level."""
+
+    def signal(self, text: str, level: float = 0.0) -> Signal:
+        """The signal of a quantity or a formula of several, less a level."""
+        formula = "{" not in text and _QUANTITY.fullmatch(text) is None
+        try:
+            probes = parse_probes("{" + text.strip("'\"") + "}" if formula else text, self.circuit)
+        except UsageError as error:
+            raise self.wrong(str(error)) from None
+        if len(probes) != 1:
+            raise self.wrong(f"{text!r} is not one quantity")
+        return self.of(probes[0], level)
+
+
+class Reader(_OverTime):
     """Reads one measurement of a run."""
 
     def __init__(self, result: TransientResult, text: str, names: Mapping[str, float], last: LastStretch) -> None:
@@ -331,7 +362,7 @@ class Reader(Words):
         return Signal(self.result, probe, self.names, level, self.last)
 
 
-class _Checker(Words):
+class _Checker(_OverTime):
     """Reads a measurement of a run that is still to be made; ``unknown`` are names whose values it alone tells."""
 
     def __init__(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 import circuitsim
 from circuitsim import UsageError, loads
@@ -59,8 +60,9 @@ def test_forms_on_a_low_pass() -> None:
     assert value("DERIV vm(out) AT=100") == pytest.approx(
         -2 * 100 / corner**2 / (1 + (100 / corner) ** 2) ** 1.5, rel=1e-6
     )
+    assert value("DERIV vr(out) AT=1") == pytest.approx(-4 / corner**2, rel=1e-4)
     f = np.concatenate(([10.0], run.frequencies[(run.frequencies > 10) & (run.frequencies < 1e3)], [1e3]))
-    assert value("INTEG vm(out) FROM=10 TO=1k") == pytest.approx(np.trapezoid(2 / np.hypot(1, f / corner), f))
+    assert value("INTEG vm(out) FROM=10 TO=1k") == pytest.approx(trapezoid(2 / np.hypot(1, f / corner), f))
     assert value("WHEN vm(out)=5") is None
     for wrong in ("MAX p(R1)", "MAX v(nowhere)", "FIND vm(out) AT=100k", "WHEN vm(out)=", "MAX v(in)*2", "NOISE v(a)"):
         with pytest.raises(UsageError, match="measurement 'x "):
