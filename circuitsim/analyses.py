@@ -12,21 +12,12 @@ from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.transfer import transfer_function
 from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
 from circuitsim.formats.result import Result
-from circuitsim.netlist.deck import (
-    DcSweep,
-    Deck,
-    OperatingPointRequest,
-    SensitivityRequest,
-    SmallSignal,
-    Step,
-    Temperature,
-    TransferRequest,
-    Transient,
-)
-from circuitsim.netlist.requests import OVER_TIME, columns_of, measurements_of, steps_of, transfers_of
+from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.requests import OVER_TIME, analyses_of, columns_of, measurements_of, steps_of, transfers_of
 from circuitsim.small_signal import AcResult, ac
-from circuitsim.small_signal import measure as over_frequency
-from circuitsim.time_domain import TransientResult, measure, transient, transient_sweep
+from circuitsim.small_signal.measure import measure_all as over_frequency
+from circuitsim.time_domain import TransientResult, transient, transient_sweep
+from circuitsim.time_domain.measure import measure_all
 
 
 class Results(dict[str, Any]):
@@ -75,21 +66,18 @@ def run(deck: Deck) -> Results:
     >>> list(found), round(1e3 * found["meas"]["half"], 6)  # R C ln 2, ms
     (['tran', 'meas'], 0.693147)
     """
-    calls: dict[type, tuple[str, Callable[[Deck], Any]]] = {
-        OperatingPointRequest: ("op", solve),
-        DcSweep: ("dc", sweep),
-        Step: ("dc", _stepped),
-        Temperature: ("dc", _stepped),
-        Transient: ("tran", _over_time),
-        SmallSignal: ("ac", ac),
-        TransferRequest: ("tf", _transfers),
-        SensitivityRequest: ("sens", sensitivity),
+    calls: dict[str, Callable[[Deck], Any]] = {
+        "op": solve,
+        "dc": sweep,
+        "tran": _over_time,
+        "ac": ac,
+        "tf": _transfers,
+        "sens": sensitivity,
     }
-    asked = dict(calls[type(card)] for card in deck.analyses if type(card) in calls)
     found, failed = Results(), None
-    for name, call in (asked or {"op": solve}).items():
+    for name in analyses_of(deck):
         try:
-            result = call(deck)
+            result = calls[name](deck)
         except CircuitError as error:
             failed = failed or error
             result = error.partial_result
@@ -103,12 +91,6 @@ def run(deck: Deck) -> Results:
     return found
 
 
-def _stepped(deck: Deck) -> Any:
-    """Operating points over ``.step``; None where another card runs inside it."""
-    inner = any(isinstance(card, DcSweep | Transient | SmallSignal) for card in deck.analyses)
-    return None if inner or not steps_of(deck) else sweep(deck)
-
-
 def _over_time(deck: Deck) -> Any:
     """Waveforms, of several runs inside ``.step``."""
     steps = steps_of(deck)
@@ -120,20 +102,12 @@ def _transfers(deck: Deck) -> list[Any]:
 
 
 def _measured(deck: Deck, result: TransientResult | AcResult, texts: Sequence[str]) -> dict[str, float | None]:
-    """Measurements; one outside the run is None, with a warning."""
-    found: dict[str, float | None] = {}
-    stated = {name.lower(): value for name, value in deck.parameters.items()}
-    for text in texts:
-        known = {name.lower(): value for name, value in found.items() if value is not None}
-        try:
-            names = stated | known
-            one = (
-                measure(result, text, names)
-                if isinstance(result, TransientResult)
-                else over_frequency(result, text, names)
-            )
-            found[one.name] = one.value
-        except UsageError as error:
-            found[text.split()[0]] = None
-            warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=3)
-    return found
+    """Measurements; one without an answer is None, with a warning."""
+    names = {name.lower(): value for name, value in deck.parameters.items()}
+
+    def failed(error: UsageError) -> None:
+        warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=5)
+
+    if isinstance(result, AcResult):
+        return over_frequency(result, texts, names, failed)
+    return measure_all(result, texts, names, failed)

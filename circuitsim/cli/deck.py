@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.errors import Problem, UsageError
 
@@ -81,6 +81,8 @@ def read(args: argparse.Namespace) -> Deck:
 
     from circuitsim.netlist import load
 
+    if (together := _RUN.get()) is not None:
+        return together.deck
     check_folders(args.allow_include)
     if args.deck != "-" and not os.path.lexists(args.deck):
         raise UsageError(f"no deck {args.deck!r}: there is no such file" + _near(args.deck))
@@ -138,31 +140,37 @@ def _near(path: str) -> str:
     return "; did you mean " + " or ".join(os.path.join(folder, n) for n in near) + "?" if near else ""
 
 
-_SAID: ContextVar[set[str] | None] = ContextVar("_SAID", default=None)
+class _Run(NamedTuple):
+    """A deck whose analyses are run one after the other, and what was said."""
+
+    deck: Deck
+    said: set[str]
+
+
+_RUN: ContextVar[_Run | None] = ContextVar("_RUN", default=None)
 
 
 @contextmanager
-def said_once(before: Iterable[Problem]) -> Iterator[None]:
-    """While this lasts, no warning and no note is printed twice, nor any of those ``before``."""
-    token = _SAID.set(set(map(str, before)))
+def run_together(deck: Deck, before: Iterable[Problem]) -> Iterator[None]:
+    """While this lasts, commands read this deck, and print no warning or note twice, nor any of those ``before``."""
+    token = _RUN.set(_Run(deck, set(map(str, before))))
     try:
         yield
     finally:
-        _SAID.reset(token)
+        _RUN.reset(token)
 
 
 def alone() -> bool:
     """Whether a command runs by itself, not as one of all analyses of a deck."""
-    return _SAID.get() is None
+    return _RUN.get() is None
 
 
 def report(problems: Iterable[Problem], verbose: bool = False) -> None:
     """Print warnings and notes on standard error, the same text once only; notes on one line unless verbose."""
-    said = _SAID.get()
-    texts = {str(problem): problem for problem in problems}
-    found = [problem for text, problem in texts.items() if said is None or text not in said]
-    if said is not None:
-        said.update(texts)
+    run, texts = _RUN.get(), {str(problem): problem for problem in problems}
+    said = set[str]() if run is None else run.said
+    found = [problem for text, problem in texts.items() if text not in said]
+    said.update(texts)
     notes = [problem for problem in found if severity(problem) == "note" and not verbose]
     for problem in found:
         if problem not in notes:

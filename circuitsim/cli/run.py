@@ -7,20 +7,10 @@ import contextlib
 import io
 import os
 
-from circuitsim.cli.deck import add_deck, read, said_once
+from circuitsim.cli.deck import add_deck, read, run_together
 from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import (
-    DcSweep,
-    Deck,
-    OperatingPointRequest,
-    SensitivityRequest,
-    SmallSignal,
-    Step,
-    Temperature,
-    TransferRequest,
-    Transient,
-)
+from circuitsim.netlist.requests import analyses_of
 
 EPILOG = """\
 Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, each as its own command
@@ -33,17 +23,15 @@ examples:
   circuitsim run my.cir --output results --plot results
 """
 
-COMMANDS: dict[type, tuple[str, str, str]] = {
-    OperatingPointRequest: ("op", "Operating point", "solve"),
-    DcSweep: ("dc", "DC sweep", "sweep"),
-    Step: ("dc", "Sweep", "sweep"),
-    Temperature: ("dc", "Sweep", "sweep"),
-    Transient: ("tran", "Transient analysis", "tran"),
-    SmallSignal: ("ac", "AC analysis", "ac"),
-    TransferRequest: ("sens", "Transfer functions and sensitivities", "sensitivity"),
-    SensitivityRequest: ("sens", "Transfer functions and sensitivities", "sensitivity"),
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "op": ("op", "Operating point", "solve"),
+    "dc": ("dc", "DC sweep", "sweep"),
+    "tran": ("tran", "Transient analysis", "tran"),
+    "ac": ("ac", "AC analysis", "ac"),
+    "tf": ("sens", "Transfer functions and sensitivities", "sensitivity"),
+    "sens": ("sens", "Transfer functions and sensitivities", "sensitivity"),
 }
-"""Of a card the name of its files, its heading and its command."""
+"""Of an analysis the name of its files, its heading and its command."""
 SHOWN, LAST = 40, 5
 """Most lines of a table on the terminal; those at its end."""
 SEVERITY = (0, 3, 2, 1, 130)
@@ -60,17 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run all analyses of the deck, one after the other."""
-    if args.deck == "-":
-        raise UsageError("a deck is read once for each of its analyses: name a file")
     for option, folder in (("--output", args.output), ("--plot", args.plot)):
         if folder and os.path.exists(folder) and not os.path.isdir(folder):
             raise UsageError(f"{option} {folder!r} is a file; name a folder, which is made where there is none")
     deck = read(args)
-    asked = analyses_of(deck)
+    asked = dict.fromkeys(COMMANDS[word] for word in analyses_of(deck))
     for folder in filter(None, (args.output, args.plot)):
         os.makedirs(folder, exist_ok=True)
     worst, elsewhere = 0, [note for note in deck.notes if note.kind in ELSEWHERE or acts_over_time(note)]
-    with said_once(elsewhere):
+    with run_together(deck, elsewhere):
         for k, (name, heading, command) in enumerate(asked):
             print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
             code = _one(args, name, command)
@@ -80,20 +66,11 @@ def run(args: argparse.Namespace) -> int:
     return worst
 
 
-def analyses_of(deck: Deck) -> list[tuple[str, str, str]]:
-    """What is run, each once: a ``.step`` belongs to the ``.dc`` or ``.tran`` inside it."""
-    kinds = [type(card) for card in deck.analyses if type(card) in COMMANDS]
-    if any(kind in (DcSweep, Transient, SmallSignal) for kind in kinds):
-        kinds = [kind for kind in kinds if kind not in (Step, Temperature)]
-    kinds = [kind for kind in kinds if kind is not Temperature] if len(kinds) > 1 else kinds
-    return list(dict.fromkeys(COMMANDS[kind] for kind in kinds)) or [COMMANDS[OperatingPointRequest]]
-
-
 def _one(args: argparse.Namespace, name: str, command: str) -> int:
     """Run one command on the deck: its table, cut short, on standard output, and its files."""
     from circuitsim.cli import main
 
-    words = [command, args.deck, "--color", args.color, *_reading(args), *["-v"] * args.verbose]
+    words = [command, args.deck, "--color", args.color, *["-v"] * args.verbose]
     words += ["--plot", os.path.join(args.plot, f"{name}.png")] if args.plot else []
     if args.output:
         path = os.path.join(args.output, f"{name}.csv")
@@ -115,10 +92,3 @@ def _shortened(table: str) -> str:
         left = len(lines) - SHOWN
         lines[SHOWN - LAST : -LAST] = [f"… {left:,} more rows (--output DIR writes all, --plot DIR draws them)"]
     return "\n".join(lines)
-
-
-def _reading(args: argparse.Namespace) -> list[str]:
-    """The options of how the deck is read, as words."""
-    named = {"--allow-include": args.allow_include, "--lib": args.lib, "-I": args.search}
-    words = [word for option, values in named.items() for value in values for word in (option, value)]
-    return [*words, *["--no-title"] * args.no_title]

@@ -126,6 +126,18 @@ def ranges_of(deck: Deck) -> Vary:
     return asked | steps
 
 
+def analyses_of(deck: Deck) -> list[str]:
+    """The analyses that a deck asks for by the words of their cards, in its order; ``op`` where it asks for none.
+
+    ``.step`` and a ``.temp`` of several values belong to ``.dc`` and ``.tran``, and ``ac`` leaves them out; alone they
+    are a ``dc`` sweep.
+    """
+    words = [word for word in deck.cards() if word in ("op", "dc", "tran", "ac", "tf", "sens")]
+    if steps_of(deck) and not {"dc", "tran", "ac"} & set(words):
+        words.append("dc")
+    return words or ["op"]
+
+
 def steps_of(deck: Deck) -> Vary:
     """What the deck's ``.step`` cards vary, and a ``.temp`` of several values."""
     steps = [_varied(analysis.sweep) for analysis in deck.analyses if isinstance(analysis, Step)]

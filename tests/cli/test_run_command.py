@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import circuitsim
 from circuitsim.cli import main
 
 DECK = """a filter
@@ -50,9 +53,37 @@ def test_the_exit_code_is_the_worst(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["run", str(path)]) == 2
     shown = capsys.readouterr()
     assert "no source has an amplitude" in shown.err and "high" in shown.out
-    assert main(["run", "-"]) == 2
+    assert main(["run", "nowhere.cir"]) == 2
     assert main(["run", str(path), "--output", str(path)]) == 2
     assert "is a file; name a folder" in capsys.readouterr().err
+
+
+def test_a_deck_from_standard_input_is_read_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(DECK.encode())))
+    assert main(["run", "-"]) == 0
+    assert "AC analysis" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cards", "headings"),
+    [
+        ("", ["Operating point"]),
+        (".temp 50\n", ["Operating point"]),
+        (".temp 20 50\n", ["DC sweep"]),
+        (".op\n.step param r 1 2 1\n.param r=1\n", ["Operating point", "DC sweep"]),
+        (".step param r 1 2 1\n.param r=1\n.dc V1 0 1 1\n", ["DC sweep"]),
+    ],
+)
+def test_what_is_run(cards: str, headings: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command and Python agree."""
+    path = tmp_path / "my.cir"
+    path.write_text(f"t\nV1 a 0 1\nR1 a 0 2\n{cards}")
+    assert main(["run", str(path)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line, under in pairwise(shown) if under and set(under) == {"-"}] == headings
+    assert len(circuitsim.run(circuitsim.load(path))) == len(headings)
 
 
 def test_what_each_command_leaves_out_is_not_said(deck: str, capsys: pytest.CaptureFixture[str]) -> None:
