@@ -539,6 +539,7 @@ class Circuit(ElementTable):
         >>> solve(c)["out"], "X2.R1" in c
         (0.8, True)
         """
+        circuit = circuit._sharing()  # it may be this one
         joined = {circuit.node_index(inner): outer for inner, outer in nodes.items()}
         place = [
             GROUND if k == GROUND else self.node(joined.get(k, f"{name}.{own}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -30,23 +31,23 @@ def proof(certificate: Any) -> str:
     return f"{verdict(certificate)}: largest relative residual {found:.1e} (tolerance {allowed:.0e})"
 
 
-class Result:
+class Result(ABC):
     """What an analysis found.
 
     A class of results supplies `tables`, `_figure`, `_heading`, and `_proof` where there is a certificate.
     """
 
+    @abstractmethod
     def tables(self) -> dict[str, Table]:
         """The result as tables by name, the main one first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _figure(self) -> Figure:
         """What `plot` draws."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _heading(self) -> tuple[str, str]:
         """Title of the circuit (or none), and what was found, in a few words."""
-        raise NotImplementedError
 
     def _proof(self) -> str:
         """The certificate in one line."""

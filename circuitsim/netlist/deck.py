@@ -437,12 +437,17 @@ def warn_of_time(source: object) -> None:
         source.warn(Problem("time", message, hint="circuitsim.transient runs the deck over time", names=names[:20]))
 
 
-def warn_of_switches(source: object) -> None:
-    """Warn, once a deck, of switches that an analysis leaves in the states of their cards."""
-    if isinstance(source, Deck) and source.following.switches:
-        names = [source.operating_circuit.names[k] for k in source.following.switches]
-        message = f"{_listed(names)}: switches keep the states of their cards here"
-        source.warn(Problem("switch", message, hint="circuitsim.solve finds their states", names=names[:20]))
+def warn_of_switches(circuit: Circuit) -> None:
+    """Warn, of a deck once, of switches that an analysis leaves in the states of their cards."""
+    if circuit.dynamics is None or not circuit.dynamics.switches:
+        return
+    names = [circuit.names[k] for k in circuit.dynamics.switches]
+    message = f"{_listed(names)}: switches keep the states of their cards here"
+    problem = Problem("switch", message, hint="circuitsim.solve finds their states", names=names[:20])
+    if isinstance(circuit, Deck):
+        circuit.warn(problem)
+    else:
+        warnings.warn(DeckWarning([problem]), stacklevel=3)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -317,7 +317,7 @@ def montecarlo(
     ----------
     source : Circuit or Deck
     tolerances : mapping, or sequence of str or Tolerance, optional
-        For instance ``{"R*": 0.01, "V1": "0.1,normal"}``, where a number is a share of the value, or ``["R*=1%",
+        For instance ``{"R*": 0.01, "V1": "0.1,normal"}``, where a number is relative to the value, or ``["R*=1%",
         "V1=0.1,normal", "R*=0.5%,lot"]``; beside those of a deck (``tol=``, ``dev=``, ``mc()`` …), and
         in place of them where they name the same element.
     observe : str or sequence of str, optional

@@ -119,10 +119,20 @@ class Spread(NamedTuple):
 
 
 def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Tolerance]) -> list[Tolerance]:
-    """Tolerances as `circuitsim.montecarlo` takes them: a number in a mapping is a share of the value."""
+    """Tolerances as `circuitsim.montecarlo` takes them: a number in a mapping is relative to the value.
+
+    Raises
+    ------
+    UsageError
+        A tolerance that is not positive, or of another form.
+    """
     if isinstance(stated, Mapping):
-        stated = [Tolerance(n, x) if isinstance(x, float) else parse_tolerance(f"{n}={x}") for n, x in stated.items()]
-    return [parse_tolerance(one) if isinstance(one, str) else one for one in stated]
+        stated = [f"{name}={x}" if isinstance(x, str) else Tolerance(name, float(x)) for name, x in stated.items()]
+    found = [parse_tolerance(one) if isinstance(one, str) else one for one in stated]
+    for one in found:
+        if not 0.0 < one.amount < math.inf:
+            raise UsageError(f"{one}: the tolerance must be positive")
+    return found
 
 
 def observed(source: Circuit | Deck, observe: str | Sequence[str], specifications: Sequence[object]) -> str:

@@ -120,6 +120,11 @@ def test_subcircuits() -> None:
     same_point(c, f"V1 a 0 5\nX1 a b cell\nX2 b c cell\n.subckt cell in out\n{body}.ends\n.model m D(vfwd=.5 ron=0)\n")
     with pytest.raises(TopologyError, match="nowhere"):
         c.subcircuit("X3", cell, {"nowhere": "a"})
+    doubled = Circuit()
+    doubled.voltage_source("V1", "a", "0", 1)
+    doubled.resistor("R1", "a", "b", 1)
+    doubled.subcircuit("X1", doubled, {"b": "b"})  # itself, as it was
+    assert list(doubled.names) == ["V1", "R1", "X1.V1", "X1.R1"] and circuitsim.solve(doubled)["b"] == 1.0
     chopper = Circuit()
     chopper.switch("S1", "a", "b", ("c", "0"), threshold=0.5)
     whole = Circuit()

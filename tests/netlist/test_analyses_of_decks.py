@@ -68,6 +68,9 @@ def test_arguments_come_before_cards(deck: Deck) -> None:
     assert circuitsim.sweep(deck, columns="v(b)", V1=[2.0, 4.0])["v(b)"].tolist() == pytest.approx([1.0, 2.0])
     assert circuitsim.sweep(deck, {"r": [0.0]}, "v(b)")["v(b)"].tolist() == [2.0]
     assert circuitsim.ac(deck, [50.0], {"V1": 2.0})["in"].tolist() == [2.0]
+    with pytest.raises(UsageError, match=r"R1=-10%: the tolerance must be positive"):
+        circuitsim.montecarlo(deck, {"R1": -0.1}, "v(b)")
+    assert str(circuitsim.worst_case(loads("t\nI1 0 a 1\nR1 a 0 2\n"), {"I1": 1}, "v(a)")["v(a)"].most.value) == "4.0"
     found = circuitsim.worst_case(deck, {"R1": 0.5, "R2": "10%"}, "v(b)")["v(b)"]
     assert found.least.value == pytest.approx(2 * 0.9 / 2.4) and found.most.value == pytest.approx(2 * 1.1 / 1.6)
 
@@ -84,6 +87,8 @@ def test_what_a_call_does_not_use_is_a_warning_once_a_deck(deck: Deck) -> None:
     assert circuitsim.solve(latch).voltage("b") == pytest.approx(0.5)
     with pytest.warns(DeckWarning, match="S1: switches keep the states of their cards"):
         circuitsim.batched(latch, ["V1"], [("b", "0")])
+    with pytest.warns(DeckWarning, match="S1: switches keep the states of their cards"):
+        circuitsim.batched(latch.circuit, ["V1"], [("b", "0")])
 
 
 def test_all_analyses_in_one_call(deck: Deck) -> None:
