@@ -179,13 +179,20 @@ def states_resolved(decays, m, s, z, z_size, half, piece):
     for i in range(end.size):
         tail[i], end[i], allowed[i] = 0.0, z[s + i], 0.0
     for j in range(s + decays.many[m]):
+        if j < s:
+            size = z_size[j]
+        else:
+            size, time = 0.0, min(2.0 * half, 1.0 / max(decays.rate[m, j - s], 1e-300))
+            for k in range(s):
+                size += abs(decays.drive[m, j - s, k]) * z_size[k] * time
+        size = max(size, piece.rest[j])
         for i in range(end.size):
             tail[i] += abs(rows[j, i]) * piece.tail[j]
             end[i] += rows[j, i] * piece.last[j]
-            allowed[i] += abs(rows[j, i]) * piece.rest[j]
+            allowed[i] += abs(rows[j, i]) * size
     for i in range(end.size):
-        piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end[i]))
-        allowed[i] = max(RESOLVED * piece.peak[s + i], STATE * allowed[i])
+        piece.peak[s + i] = max(z_size[s + i], abs(z[s + i]), abs(end[i]), STATE / RESOLVED * allowed[i])
+        allowed[i] = RESOLVED * piece.peak[s + i]
     return halvings(decays, m, rows, s, half, piece, tail, allowed)
 
 

@@ -11,7 +11,7 @@ from circuitsim.time_domain.decay_series import to_nodes
 from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
-from circuitsim.time_domain.part_states import RESOLVED, STATE, at_first, currents_of, first_value, later_errors
+from circuitsim.time_domain.part_states import RESOLVED, at_first, currents_of, first_value, later_errors
 from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
@@ -214,8 +214,7 @@ def resolve(modes, decays, inside, exponent, fixed, walk, parts, space, piece, l
     if decays is not None:
         s = walk.w.size
         for k in range(modes.size[m]):
-            # Differences of voltages drive currents through small resistances.
-            z_size[s + k] *= STATE / RESOLVED
+            z_size[s + k] = parts.x_error[modes.place[m, k]] / RESOLVED
     least, good, bad, step = exponent - LENGTHS, exponent - LENGTHS, power + 1, 1
     while True:
         walk.mark[TRIES] += 1

@@ -21,7 +21,8 @@ RESIDUE = 1e-5
 1e-9 it is the error of a state, `circuitsim.time_domain.part_states.STATE`, of what all is computed from."""
 ROUNDING = 1e-4
 """Least scale of a current, of the voltages at its nodes in its resistor; of a change of flux or charge, of the flux or
-charge itself: sums of some ten states, each with that error."""
+charge itself: sums of some ten states, each with that error. No change of flux or charge is less than rounding of the
+largest current or voltage anywhere at that time."""
 SIGNS = 1e-3
 """Least scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
 counts as zero where events are sought, `circuitsim.time_domain.roots.VALUE`."""
@@ -37,6 +38,14 @@ GAUSS = np.polynomial.legendre.leggauss(10)
 SHARES = np.concatenate([[0.0], 0.5 * (1.0 + GAUSS[0]), [1.0]])
 """Times of an interval, of its length: its ends and the nodes of Gauss and Legendre."""
 WEIGHTS = np.concatenate([[0.0], 0.5 * GAUSS[1], [0.0]])
+LAST = np.zeros((SHARES.size, 2))
+LAST[1:-1] = GAUSS[1][:, None] * np.polynomial.legendre.legvander(GAUSS[0], 9)[:, 8:] * [8.5, 9.5]
+"""The last two Legendre coefficients over the values at `SHARES`."""
+COARSE = 1e-5
+"""Last coefficient, of the largest value, above which an integral may be off by a tenth of a tolerance of 1e-9: Gauss's
+rule errs by the coefficient of twice that order, about the square."""
+SHORTER = 12
+"""How many times an interval is quartered, at most."""
 LAWS = {
     "kcl": "Kirchhoff's current law",
     "kvl": "Kirchhoff's voltage law",
@@ -190,20 +199,28 @@ class Waves(NamedTuple):
 
 
 def intervals(starts: np.ndarray, stop: float) -> np.ndarray:
-    """Times (g n,) of intervals within some of the segments that begin at ``starts`` (n,), the same for the same
+    """Times (g, n) of intervals within some of the segments that begin at ``starts`` (n,), the same for the same
     segments: as many long as short ones, and as many more where most of the time is spent."""
     ends = np.append(starts[1:], stop)
     length = ends - starts
     long_enough = length > RESOLUTION * np.spacing(ends)
     usable = np.flatnonzero(long_enough)
     if not usable.size:
-        return np.zeros(0)
+        return np.zeros((0, SHARES.size))
     draw = np.random.default_rng(usable.size)
     chosen = draw.choice(usable, min(INTERVALS, usable.size), replace=False)
     long = np.searchsorted(starts, stop * draw.random(INTERVALS // 3), side="right") - 1
     chosen = np.concatenate([chosen, long[long_enough[long]]])
     begin = starts[chosen] + (1.0 - QUARTER) * draw.random(chosen.size) * length[chosen]
-    return np.ravel(begin[:, None] + QUARTER * length[chosen, None] * SHARES)
+    return begin[:, None] + QUARTER * length[chosen, None] * SHARES
+
+
+def shortened(times: np.ndarray, coarse: np.ndarray) -> np.ndarray:
+    """The intervals (g, n) with the first quarter of these."""
+    begin, length = times[coarse, :1], times[coarse, -1:] - times[coarse, :1]
+    found = times.copy()
+    found[coarse] = begin + 0.25 * length * SHARES
+    return found
 
 
 class _Judge:
@@ -225,6 +242,7 @@ class _Judge:
         self.of, self.waves, self.ends = of, waves, list(zip(of.first.tolist(), of.second.tolist()))
         self.worst = dict.fromkeys(TransientCertificate._fields[:-2], 0.0)
         self.places: dict[str, Place] = {}
+        self.coarse = np.zeros((waves.times.size - waves.outputs) // SHARES.size, dtype=bool)
         self.potential = self._potentials()
         self.volts, self.amperes, r = np.abs(self.potential), np.zeros(self.potential.shape), of.resistors
         self._into(self.volts, self.ends, waves.voltage)
@@ -322,9 +340,13 @@ class _Judge:
         ):
             kept, pushed = waves.inside(state[chosen]), waves.inside(push[chosen])
             missing = np.abs(store @ (kept[..., -1] - kept[..., 0]) - length * (pushed @ WEIGHTS))
+            largest = np.finfo(float).eps * waves.inside(size)[..., 0].max(axis=0)
             values, scale = (waves.inside(self._at(own, chosen))[..., 0] for own in (size, scale))
-            allowed = length * share * scale + tolerance * ROUNDING * (np.abs(store) @ values)
-            self.take("reactances", tolerance * missing, np.maximum(allowed, SMALLEST), times[:, 0], of.names[chosen])
+            rounding = np.maximum(tolerance * ROUNDING * values, largest)
+            allowed = np.maximum(length * share * scale + np.abs(store) @ rounding, SMALLEST)
+            last = np.abs(pushed @ LAST).max(axis=2) > COARSE * np.abs(pushed).max(axis=2)
+            self.coarse |= (last & (missing > allowed)).any(axis=0)
+            self.take("reactances", tolerance * missing, allowed, times[:, 0], of.names[chosen])
 
     def hold_signs(self) -> None:
         """Hold diodes to their signs, relative to sizes that are no less than a share of the run's from here on."""
@@ -339,10 +361,11 @@ class _Judge:
 @np.errstate(over="ignore", invalid="ignore")
 def certify(
     of: Elements, waves: Waves, imbalance: float, tolerance: float
-) -> tuple[TransientCertificate, dict[str, Place]]:
-    """The certificate of waveforms, and where each law is violated most."""
+) -> tuple[TransientCertificate, dict[str, Place], np.ndarray]:
+    """The certificate of waveforms, where each law is violated most, and which intervals are too long for their law of
+    inductors and capacitors: it is violated, and the waveforms vary too fast for its integral."""
     judge = _Judge(of, waves)
     judge.hold_kirchhoff()
     judge.hold_elements(tolerance)
     judge.hold_signs()
-    return TransientCertificate(**judge.worst, energy=imbalance, tolerance=tolerance), judge.places
+    return TransientCertificate(**judge.worst, energy=imbalance, tolerance=tolerance), judge.places, judge.coarse

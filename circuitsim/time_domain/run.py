@@ -24,7 +24,7 @@ from circuitsim.time_domain.deck import beside, setting, stated
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
-from circuitsim.time_domain.proof import Waves, certify, intervals
+from circuitsim.time_domain.proof import SHORTER, Waves, certify, intervals, shortened
 from circuitsim.time_domain.result import Segments, TransientResult, evaluate
 from circuitsim.time_domain.sampled import Sampled
 from circuitsim.time_domain.waveforms import Waveform, check_cycles
@@ -237,8 +237,13 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
         The certificate fails.
     """
     problem, segments, energies = run.problem, run.segments(), run.energies()
-    own = _waves(problem, segments, np.concatenate([times, intervals(segments.start, run.stop)]), times.size)
-    found, places = certify(problem.elements(), own, energies.imbalance, tolerance)
+    of, late, coarse = problem.elements(), intervals(segments.start, run.stop), np.zeros(0, dtype=bool)
+    for _ in range(SHORTER):
+        late = shortened(late, coarse) if coarse.any() else late
+        own = _waves(problem, segments, np.append(times, late), times.size)
+        found, places, coarse = certify(of, own, energies.imbalance, tolerance)
+        if not coarse.any():
+            break
     if not found.certified:
         raise ConvergenceError(
             f"{found.violated(places)}; take the method implicit, or accept less with a larger tolerance"

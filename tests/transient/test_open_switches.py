@@ -50,6 +50,13 @@ def test_against_50_digits(seed: int, currents: bool) -> None:
     assert error_of(seed, currents) < WRONG
 
 
+@pytest.mark.parametrize("seed", [5787, 5033])
+def test_kicks_that_are_over(seed: int) -> None:
+    """A capacitor at 10 V is resolved beside a node that has been at 1 GV (5787); v = L di/dt is judged where it varies
+    in picoseconds (5033)."""
+    assert error_of(seed, True) < WRONG
+
+
 def error_of(seed: int, currents: bool) -> float:
     """The largest error of a random circuit at random times, many of them soon after switches change.
 
