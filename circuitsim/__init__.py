@@ -74,6 +74,7 @@ _PARTS = frozenset(
         "elements",
         "errors",
         "examples",
+        "experiments",
         "families",
         "ffebm",
         "fitting",

@@ -7,22 +7,20 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.models import circuit as family
-from circuitsim.cli.train import COMMON
+from circuitsim import experiments
 from circuitsim.training import Trainer, software_versions
-from circuitsim.training.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
 NETLISTS = ROOT / "netlists"
 RESULTS = ROOT / "benchmarks" / "results" / "learning"
 
 
-def experiment(deck: str, **options: Any) -> Experiment:
-    """What ``circuitsim train netlists/DECK`` makes of these options."""
-    return family.build({**COMMON, **family.DEFAULTS, "deck": str(NETLISTS / deck), **options})
+def experiment(deck: str, **options: Any) -> experiments.Experiment:
+    """What ``circuitsim train circuit netlists/DECK`` makes of these options."""
+    return experiments.experiment("circuit", deck=str(NETLISTS / deck), **options)
 
 
-def train(made: Experiment) -> list[dict[str, Any]]:
+def train(made: experiments.Experiment) -> list[dict[str, Any]]:
     """The rows of its history."""
     return Trainer(made.trainable, made.data, made.plan, made.evaluate).train().history.rows
 

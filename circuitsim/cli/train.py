@@ -28,6 +28,7 @@ from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from circuitsim.training import Callback, TrainingPlan
+    from circuitsim.training.experiment import Experiment
 
 # MODEL → (module of its family, its line in the help).
 MODELS: dict[str, tuple[str, str]] = {
@@ -211,11 +212,11 @@ def run(args: argparse.Namespace) -> int:
         resumed = _Continued(options, recorded.get("epochs"))
     else:
         options = new_options(given)
-    experiment = _family(options["model"]).build(options)
+    made = _family(options["model"]).build(options)
     callbacks: list[Callback] = [] if board is None else [TensorBoard(board)]
     if directory is not None and resumed is None:
-        directory.create({**options, **experiment.chosen})
-    return _train(experiment, directory, resumed, not plain, callbacks)
+        directory.create({**options, **made.chosen})
+    return _train(made, directory, resumed, not plain, callbacks)
 
 
 def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
@@ -263,6 +264,31 @@ def new_options(given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in defaults:
             raise UsageError(f"{name} is not an option of circuitsim train {model}")
     return {**defaults, **given}
+
+
+def experiment(model: str, **options: Any) -> Experiment:
+    """What ``circuitsim train MODEL`` trains with these options, ready to start.
+
+    Parameters
+    ----------
+    model : str
+        circuit, drn, dhn, ffebm or rbm.
+    **options
+        As on the command line, with ``_`` for ``-``; what is left out has the command's default.
+
+    Raises
+    ------
+    UsageError
+        A model or an option that does not exist.
+
+    Examples
+    --------
+    >>> made = experiment("circuit", deck="netlists/learn-divider.cir", data="netlists/learn-divider.csv", epochs=3)
+    >>> print(made.title)
+    A voltage divider that learns its ratio: 1 input, 1 output, 5 trainable elements; ep, 4 samples
+    """
+    made: Experiment = _family(model).build(new_options({"model": model, **options}))
+    return made
 
 
 def check_acting(options: Mapping[str, Any], given: Iterable[str]) -> None:
