@@ -6,6 +6,7 @@ import argparse
 import gc
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -45,7 +46,8 @@ COLLECTED = 50_000
 """New objects after which a command looks for cycles to collect; at Python's 700 a tenth of its time goes there."""
 
 EPILOG = """\
-exit codes: 0 solved; 2 bad usage or bad deck; 3 no steady state, or not converged; 130 interrupted; 1 internal error
+exit codes: 0 solved; 2 bad usage or deck; 3 no solution, or not converged; 130 interrupted; 1 internal
+error
 
 first steps:
   circuitsim examples copy                            all bundled decks, into the folder netlists
@@ -53,6 +55,35 @@ first steps:
   circuitsim examples copy first/rectifier            a first deck of your own, with comments
   circuitsim COMMAND --help
 """
+
+
+WIDTH = 100
+"""Most columns of a help."""
+GROUPS = {
+    "deck": "--allow-include --lib -I --no-title",
+    "output": "--format --output --plot --columns --events --observe --top --workers --dask --checkpoint --explain "
+    "--quiet --verbose --help",
+}
+"""Options of a help's groups, beside positional ones in the first; all others are about the analysis."""
+
+
+class Help(argparse.HelpFormatter):
+    """A help of at most `WIDTH` columns; paragraphs with indented lines stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=min(WIDTH, shutil.get_terminal_size().columns))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        return "\n\n".join(
+            part if "\n  " in part else super(Help, self)._fill_text(part, width, indent) for part in parts
+        )
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -69,6 +100,30 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\.?[0-9]")
         self.helpful = self.prog
 
+    def format_help(self) -> str:
+        """The help: usage in a line, options in `GROUPS`, notes and examples."""
+        actions = self._optionals._group_actions
+        if len(self._action_groups) > 2 or self._subparsers is not None:
+            return super().format_help()
+        of = {name: title for title, names in GROUPS.items() for name in names.split()}
+        groups: dict[str, list[argparse.Action]] = {
+            "deck": [*self._positionals._group_actions],
+            "analysis": [],
+            "output": [],
+        }
+        for action in actions:
+            groups[next((of[name] for name in action.option_strings if name in of), "analysis")].append(action)
+        form = self._get_formatter()
+        words = " ".join(form._format_args(a, a.dest) for a in self._positionals._group_actions)
+        form.add_usage(f"{self.prog} [options] {words}", [], [], None)
+        form.add_text(self.description)
+        for title, own in groups.items():
+            form.start_section(title)
+            form.add_arguments(own)
+            form.end_section()
+        form.add_text(self.epilog)
+        return form.format_help()
+
     def error(self, message: str) -> NoReturn:
         """Raise the error with a pointer to the help."""
         from circuitsim.cli.hints import meant
@@ -84,7 +139,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         prog="circuitsim",
         description="Exact, certified steady states of resistor, ideal-diode and source circuits; circuits that learn.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     _add_common(parser)
@@ -96,7 +151,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
             name,
             help=line,
             description=line[0].upper() + line[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
             allow_abbrev=False,
         )
         if name == command:
@@ -123,14 +178,14 @@ def _add_common(parser: argparse.ArgumentParser, default: object = False) -> Non
         "--quiet",
         action="store_true",
         default=default,
-        help="no notes, no warnings, no progress: only results and errors",
+        help="only results and errors: no notes, warnings or progress",
     )
     parser.add_argument(
         "-v",
         "--verbose",
         action="store_true",
         default=default,
-        help="say at the end how long it took and how much memory it needed",
+        help="details of notes; time and memory at the end",
     )
     first = default is False
     parser.add_argument(

@@ -24,24 +24,15 @@ if TYPE_CHECKING:
     from circuitsim.small_signal import AcResult
 
 EPILOG = """\
-Small signals about the operating point: capacitors, inductors and their couplings act, ideal diodes stay as they
-conduct there, smooth devices are their tangents, controlled sources keep their gains. Each frequency is one linear
-circuit, certified voltage by voltage and current by current.
-
-frequencies: --from, --to and --points (a decade; --linear: in all), else the deck's .ac card, else 20 a decade from
-1 Hz to 1 MHz. amplitudes: --source, else AC magnitude phase on the sources' cards.
-
-columns: of each quantity the magnitude, decibels and the phase in degrees; --over divides by another quantity.
-
-The deck's .meas ac cards are measured too; --measure shows measurements in place of responses. Quantities are vm(a),
-vdb(a), vp(a) (degrees), vr(a), vi(a), the same of i, and db(v(a)/v(b)) or mag, ph, re, im of one or of a quotient.
+Small signals about the operating point: ideal diodes stay as they conduct, curved devices are tangents.
+Columns are magnitude, decibels and degrees. Measurements take vm, vdb, vp, vr, vi, the same of i, and
+db, mag, ph, re, im of a quotient.
 
 examples:
-  circuitsim ac netlists/lowpass-butterworth.cir
   circuitsim ac netlists/lowpass-butterworth.cir --columns 'v(out)' --over 'v(in)' --plot bode.png
-  circuitsim ac netlists/lowpass-butterworth.cir --poles
   circuitsim ac netlists/lowpass-butterworth.cir --measure 'f3 WHEN db(v(out)/v(in))=-9 FALL=1'
-  circuitsim ac my.cir --source V1 --source 'V2=0.5<90' --from 10 --to 100k --points 50 --format table
+  circuitsim ac netlists/lowpass-butterworth.cir --from 10 --to 100k --points 5 --format table
+  circuitsim ac netlists/lowpass-butterworth.cir --poles
 """
 
 
@@ -49,20 +40,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``ac``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (10, 1k)")
-    parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency")
+    parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (the deck's .ac, or 1)")
+    parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency (the deck's .ac, or 1MEG)")
     parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade (20)")
     parser.add_argument("--linear", action="store_true", help="equal distances; --points counts all")
     parser.add_argument(
         "--source",
-        metavar="NAME[=MAGNITUDE[<DEGREES]]",
+        metavar="NAME[=A[<DEGREES]]",
         action="append",
         default=[],
-        help="a source with an amplitude, 1 if none is stated (repeatable); all others are zero",
+        help="amplitude of a source, others 0 (repeatable; AC of the cards)",
     )
-    parser.add_argument("--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element)")
-    parser.add_argument("--over", metavar="QUANTITY", help="divide by this: transfer functions, for instance 'v(in)'")
-    add_measure(parser, "responses", "ac: 'f3 WHEN vdb(out)=-3 FALL=1', 'peak MAX vm(out)'")
+    parser.add_argument(
+        "--columns", metavar="LIST", action=Listed, help="v(node), v(a,b), i(element) (.print ac, or all)"
+    )
+    parser.add_argument("--over", metavar="QUANTITY", help="divide by this quantity: transfer functions")
+    add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)

@@ -12,12 +12,8 @@ from circuitsim.errors import UsageError
 from circuitsim.formats.strict_json import dumps
 
 EPILOG = """\
-Every measurement is a process of its own; finished ones are stored in OUT/results.jsonl, so the same command continues
-where it was stopped. No competitor's own status is believed: its node voltages are judged by circuitsim's certificate,
-and its tolerance is tightened until the verified error is at most 1e-9, or it is listed as failed.
-
-There is no --workers: measurements beside one another share processors and memory, and disturb each other's times. For
-several machines, split the suite with --against and --max-unknowns, each part on a machine of its own.
+Each measurement runs in a process of its own and is stored in OUT: the same command continues. Answers
+of others are judged by our certificate and tightened until their verified error is at most 1e-9.
 
 examples:
   circuitsim bench --suite small --against cvxpy-nodal:PIQP --out bench-small
@@ -33,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--against",
         default="cvxpy,ngspice",
         metavar="LIST",
-        help="competitors: cvxpy (all forms and backends), cvxpy-nodal:PIQP and the like, ngspice, by commas",
+        help="cvxpy, cvxpy-nodal:PIQP, ngspice …, by commas (cvxpy,ngspice)",
     )
     parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
     add_format(parser, "table", "json")

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from circuitsim.netlist.roles import Roles
 
 EPILOG = """\
-The deck is read and analysed, not solved. All errors of the text are listed (exit code 2); a deck that reads well is
-searched for likely mistakes, and tested for a steady state (exit code 3 without one, with the cause).
+Lists all errors of the text (exit code 2), likely mistakes, and why a circuit has no operating point
+(exit code 3).
 
 examples:
-  circuitsim check my.cir
-  circuitsim check my.cir --format json
+  circuitsim check netlists/nested-subcircuits.cir
+  circuitsim check netlists/rectifier-bridge.cir --format json
 """
 
 

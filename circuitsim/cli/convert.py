@@ -8,14 +8,12 @@ from circuitsim.cli.deck import add_deck, read, report, roles_of
 from circuitsim.cli.output import add_output, check_ending, check_target, deliver
 
 EPILOG = """\
-Sub-circuits, parameters and includes are worked out; what remains is one line an element, and the analyses,
-measurements and outputs of the deck. circuitsim reads it to the same results, and ngspice runs it (ideal diodes as
-steep ones, zero-ohm parts as sources of 0 V; with --ngspice also devices that it has no model of). What a flat deck
-cannot say (a sweep of a parameter) is refused by name.
+Works out sub-circuits, parameters and includes, and keeps sources over time, analyses, measurements and
+outputs. What a flat deck cannot say (a sweep of a parameter) is refused by name.
 
 examples:
-  circuitsim convert my.cir
-  circuitsim convert my.cir --ngspice --output flat.cir && ngspice -b flat.cir
+  circuitsim convert netlists/nested-subcircuits.cir
+  circuitsim convert netlists/boost-converter.cir --ngspice --output flat.cir
 """
 
 ENDINGS = ("cir", "net", "sp", "spice", "ckt", "lib", "inc", "txt")
@@ -27,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_output(parser, "the flattened deck")
-    more = "write idealised diodes, limiters, varistors, tables and cells as parts and formulas, which ngspice runs"
+    more = "write ideal diodes, limiters, varistors, tables as parts that ngspice has"
     parser.add_argument("--ngspice", action="store_true", help=more)
 
 

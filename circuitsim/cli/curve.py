@@ -15,17 +15,12 @@ if TYPE_CHECKING:
     from circuitsim.formats.table import Table
 
 EPILOG = """\
-The voltage lies between the nodes --between names, from the first to the second; the current flows into the first.
-Sources of the deck keep their values; --without leaves the one out that drives these nodes. --device takes one element
-alone, with the parameters it has in the deck.
-
-Piecewise-linear circuits (resistors, ideal and piecewise-linear diodes, sources) have exact breakpoints: --breakpoints
-prints them, with the slopes on both sides.
+Sources keep their values; leave out the one that drives these nodes. Breakpoints of piecewise-linear
+circuits are exact.
 
 examples:
-  circuitsim curve my.cir --device D1 --volts -6:1:0.01 --plot diode.png
-  circuitsim curve netlists/limiter-two-sided.cir --between out 0 --without V1 --volts -10:10:0.5 --breakpoints
-  circuitsim curve my.cir --between a b --volts 0:5:0.1 --format json
+  circuitsim curve netlists/clipper-1n4148.cir --device D1 --volts -1:1:0.01 --plot diode.png
+  circuitsim curve netlists/limiter-two-sided.cir --between out 0 --without V1 --breakpoints
 """
 
 
@@ -33,11 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``curve``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--between", metavar="NODE", nargs=2, help="the two nodes")
-    parser.add_argument("--device", metavar="NAME", help="one element alone, in place of --between")
     parser.add_argument(
-        "--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a list a,b,c (%(default)s)"
+        "--between", metavar="NODE", nargs=2, help="from the first node, into which the current flows, to the second"
     )
+    parser.add_argument("--device", metavar="NAME", help="one element alone, in place of --between")
+    parser.add_argument("--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a,b,c (%(default)s)")
     parser.add_argument(
         "--without", metavar="NAME", action="append", default=[], help="leave an element out (repeatable)"
     )

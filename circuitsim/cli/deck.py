@@ -20,20 +20,20 @@ READING: dict[str, dict[str, Any]] = {
     "--allow-include": {
         "metavar": "DIR",
         "action": "append",
-        "help": "let .include and .lib read below DIR too, not only below the deck's own folder (repeatable)",
+        "help": "let .include and .lib read below DIR too (repeatable)",
     },
     "--lib": {
         "metavar": "FILE",
         "action": "append",
-        "help": "a library: its definitions count where the deck has none of that name (repeatable)",
+        "help": "library for names that the deck does not define (repeatable)",
     },
     "-I": {
         "metavar": "DIR",
         "dest": "search",
         "action": "append",
-        "help": "look for included files in DIR too, by their own name; also in CIRCUITSIM_LIB_PATH (repeatable)",
+        "help": "look for included files in DIR too (repeatable; CIRCUITSIM_LIB_PATH)",
     },
-    "--no-title": {"action": "store_true", "help": "the first line is a card, not the deck's title"},
+    "--no-title": {"action": "store_true", "help": "the first line is a card, not a title"},
 }
 """Options of every command that reads a deck."""
 

@@ -10,13 +10,12 @@ from circuitsim.cli.output import check_drawing, draw
 from circuitsim.cli.solving import add_solving
 
 EPILOG = """\
-Colour is voltage, width and arrows are current, conducting diodes are filled. Every connection to ground has a ground
-symbol of its own. The picture is DECK's name with .png, in the current folder, unless --output is given. Of a circuit
-with more than 160 nodes that is not in layers it is a table of the worst nodes and elements, or a power grid's map.
+Colour is voltage, width and arrows are current, conducting diodes are filled. Above 160 nodes: a
+table of the worst nodes and elements, or the map of a power grid.
 
 examples:
   circuitsim graph netlists/rectifier-bridge.cir
-  circuitsim graph my.cir --output my.svg
+  circuitsim graph netlists/voltage-doubler.cir --output doubler.svg
 """
 
 
@@ -24,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``graph``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--output", "-o", metavar="FILE", help="the picture: .png, .svg or .pdf")
+    parser.add_argument(
+        "--output", "-o", metavar="FILE", help="the picture: .png, .svg or .pdf (name of DECK with .png)"
+    )
     add_solving(parser)
 
 

@@ -66,7 +66,7 @@ OPTIONS: dict[str, Option] = {
     "--low": (float, "V", "squared loss: target of the outputs of other classes (0)"),
     "--high": (float, "V", "squared loss: target of the output of the class (1)"),
     "--temperature": (float, "V", "cross-entropy: volts that count as one (spread of the first outputs)"),
-    "--tolerance": (float, "T", "largest error the certificate allows, relative to local scales (1e-09)"),
+    "--tolerance": (float, "T", "largest relative residual of the certificate (1e-09)"),
     "--nudge": (str, "KIND", "how outputs are pulled: resistor, current (follows the state) or constant (default)"),
     "--variant": (str, "NAME", "of equilibrium propagation: centred (default), positive or negative"),
     "--beta": (float, "B", "strength of the nudge"),

@@ -24,31 +24,20 @@ if TYPE_CHECKING:
     from circuitsim.tolerance.result import Quantity
 
 TOLERANCES = """\
-tolerances: NAMES=AMOUNT[,DISTRIBUTION][,lot]
+tolerances: NAMES=AMOUNT[,normal|truncated|ends][,lot]; in decks tol=5%, DEV, LOT, mc(), gauss()
   R*=1%            each resistor uniformly within ±1 % of its value
-  R1=0.5%,normal   normal, 0.5 % is three standard deviations; of several that match, the last counts
-  V1=0.1           ±0.1 V; an amount without % is in the unit of the value
-  R*=2%,truncated  normal without what lies beyond ±2 %
-  R*=2%,ends       one of the two ends, equally probable
-  R*=5%,lot        all resistors by one common share, added to their own deviations
-  D1.vfwd=10%      a parameter of a device
-tolerances in decks: R1 a b 1k tol=5%; .model RM RES(R=1 DEV=5% LOT=1%); R1 a b {mc(1k,0.05)}, gauss(), flat(), unif(),
-agauss(), aunif(), also in .param
+  R1=0.5%,normal   normal, with three standard deviations of 0.5 %
+  V1=0.1           ±0.1 V; D1.vfwd=10% is a parameter of a device
+  R*=5%,lot        all by one common share, added to their own deviations
 """
 
 EPILOG = f"""\
-Every sample is a certified operating point. The results depend on --seed alone, not on the number of workers. Memory
-does not grow with the number of samples; quantiles of more than 16,384 samples come from a sketch, whose rank error is
-part of their intervals.
-
 {TOLERANCES}
-contributions: the share of the variance that each tolerance explains linearly.
+Results depend on --seed alone. contributions: the share of the variance that each tolerance explains.
 
 examples:
-  circuitsim montecarlo my.cir --tol 'R*=1%' --observe 'v(out)'
-  circuitsim montecarlo my.cir --tol 'R*=1%,normal' --tol 'V1=2%' --samples 1000000 --spec '4.9<v(out)<5.1'
-  circuitsim montecarlo my.cir --tol 'R*=5%' --latin --spec 'v(out)>1' --plot histogram.png --format json
-  circuitsim montecarlo my.cir --tol 'R*=1%' --observe 'v(out)' --dask tcp://10.0.0.1:8786 --checkpoint run
+  circuitsim montecarlo netlists/divider.cir --tol 'R*=1%' --observe 'v(out)'
+  circuitsim montecarlo netlists/divider.cir --tol 'R*=5%,normal' --spec 'v(out)>1' --plot a.png
 """
 
 
@@ -63,21 +52,21 @@ def add_tolerances(parser: argparse.ArgumentParser, quantity: str, spec: str) ->
         metavar="NAMES=AMOUNT",
         action="append",
         default=[],
-        help="a tolerance (repeatable), see below; beside those in the deck",
+        help="a tolerance, beside those of the deck (repeatable; forms below)",
     )
     parser.add_argument(
         "--observe",
         metavar="LIST",
         action=Listed,
         default="",
-        help=f"quantities: v(node), v(a,b), i(element), {quantity}",
+        help=f"v(node), v(a,b), i(element), {quantity}",
     )
     parser.add_argument(
         "--spec",
         metavar="RANGE",
         action="append",
         default=[],
-        help=f"a range {spec}, for instance '4.9<v(out)<5.1' (repeatable)",
+        help=f"a range {spec}: '4.9<v(out)<5.1' (repeatable)",
     )
 
 
@@ -103,17 +92,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser, "p(element)", "of a good circuit")
-    parser.add_argument(
-        "--samples", metavar="N", type=whole, default=10_000, help="circuits to draw (%(default)s; 1e6 is a number too)"
-    )
+    parser.add_argument("--samples", metavar="N", type=whole, default=10_000, help="circuits to draw (%(default)s)")
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random numbers (%(default)s)")
     parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals (%(default)s)")
-    add_workers(parser, "a thread for each processor, in this one", checkpoint=True)
+    add_workers(parser, "threads of this one", checkpoint=True)
     add_tolerance(parser)
     add_format(parser, "table", "csv", "json")
     add_output(parser)
-    parser.add_argument("--rows", metavar="FILE", help="also write the quantities of every sample as CSV")
+    parser.add_argument("--rows", metavar="FILE", help="also write each sample's quantities as CSV")
     add_plot(parser, "draw histograms and contributions")
 
 

@@ -14,15 +14,12 @@ if TYPE_CHECKING:
     from circuitsim.tolerance.design import Design
 
 EPILOG = """\
-Least squares of relative errors with exact derivatives. Resistances vary over three decades around the deck's value, or
-within bounds. --series rounds them to preferred values, with the others made up for each rounding; every candidate is
-a certified operating point. The search is local: another start is another deck.
+Least squares of relative errors, from the deck's values. Resistances vary over three decades, or within
+bounds. Rounding to a series adjusts the other values after each.
 
 examples:
-  circuitsim optimise ladder.cir --adjust 'R*' --target 'v(a)=8' --target 'v(b)=4'
-  circuitsim optimise ladder.cir --adjust R1=100:10k --adjust R2 --target 'v(out)=2.5' --series E24
-  circuitsim optimise pad.cir --adjust 'R?' --target 'v(in)=0.5' --target 'v(out)=50m' --series E96 --deck found.cir
-  circuitsim optimise ladder.cir --adjust 'R*' --target 'v(a)=8' --target 'v(b)=4' --plot ladder.png
+  circuitsim optimise netlists/divider.cir --adjust 'R*' --target 'v(out)=2' --series E24
+  circuitsim optimise netlists/divider.cir --adjust R1=100:10k --target 'v(out)=2' --plot a.png
 """
 
 
@@ -35,24 +32,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES[=LOW:HIGH]",
         action="append",
         required=True,
-        help="resistors and sources that may vary, and their bounds (repeatable)",
+        help="resistors and sources that vary (repeatable)",
     )
     parser.add_argument(
         "--target",
         metavar="QUANTITY=VALUE[,weight=W]",
         action="append",
         required=True,
-        help="for instance 'v(out)=2.5' (repeatable)",
+        help="'v(out)=2.5' (repeatable)",
     )
     parser.add_argument(
         "--series",
+        metavar="SERIES",
         choices=("E6", "E12", "E24", "E48", "E96", "E192"),
         default="",
-        help="round resistances to preferred values",
+        help="round to preferred values: E6, E12, E24, E48, E96 or E192",
     )
     add_format(parser, "table", "csv", "json")
     add_output(parser)
-    parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the circuit with these values")
+    parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the deck with these values")
     add_plot(parser, "draw errors and values")
 
 

@@ -33,8 +33,9 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
     """Add ``--format`` with some of `FORMATS`; the first is the default."""
     parser.add_argument(
         "--format",
+        metavar="FORMAT",
         choices=names,
-        help="how the result is written (the first of these, or what the output file's name ends with)",
+        help=f"{' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))} ({names[0]}, or the ending of --output)",
     )
     parser.set_defaults(formats=names)
 
@@ -84,9 +85,7 @@ def check_ending(path: str | None, endings: Sequence[str]) -> None:
 
 def add_output(parser: argparse.ArgumentParser, what: str = "the result") -> None:
     """Add ``--output`` to a command; behind `add_format`, if it has one."""
-    names = [f".{'txt' if name == 'table' else name}" for name in parser.get_default("formats") or ()]
-    ends = f"; {', '.join(names)} at its end is its --format, where none is given" if names else ""
-    parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE instead of standard output{ends}")
+    parser.add_argument("--output", "-o", metavar="FILE", help=f"write {what} to FILE (standard output)")
 
 
 def add_plot(parser: argparse.ArgumentParser, what: str) -> None:

@@ -32,17 +32,19 @@ ELSEWHERE = frozenset(("tran", "ac", "amplitude"))
 def add_shown(parser: argparse.ArgumentParser) -> None:
     """Add the options of what is shown."""
     parser.add_argument(
-        "--columns", metavar="LIST", action=Listed, help="what to show: v(node), v(a,b), i(element), p(element)"
+        "--columns",
+        metavar="LIST",
+        action=Listed,
+        help="v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
     )
-    parser.add_argument("--events", action="store_true", help="show the changes of diodes instead of the waveforms")
-    add_measure(parser, "waveforms", "tran: 'ripple PP v(out) FROM=1m', 't1 WHEN v(out)=2 RISE=1'")
+    parser.add_argument("--events", action="store_true", help="show the changes of diodes and switches instead")
+    add_measure(parser, "tran: 'ripple PP v(out) FROM=1m'")
     parser.add_argument(
         "--fourier",
         metavar="'FREQ …'",
         action="append",
         default=[],
-        help="as .four: '1k v(out)', '1k 20 v(out) i(R1)' for 20 harmonics, '1k 20 5 v(out)' over the last 5 periods "
-        "(repeatable); the harmonics are shown in place of waveforms",
+        help="show harmonics, as .four: '1k v(out)', '1k 20 5 v(out)' (repeatable)",
     )
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
@@ -50,14 +52,14 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
     add_plot(parser, "plot columns and states of diodes")
 
 
-def add_measure(parser: argparse.ArgumentParser, shown: str, form: str) -> None:
+def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
     """Add ``--measure`` to a command."""
     parser.add_argument(
         "--measure",
         metavar="'NAME …'",
         action="append",
         default=[],
-        help=f"as .meas {form} (repeatable); shown in place of {shown}",
+        help=f"show a measurement, as .meas {form} (repeatable)",
     )
 
 

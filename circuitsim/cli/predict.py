@@ -9,14 +9,12 @@ from circuitsim.cli.output import add_format, add_output, check_target, deliver
 from circuitsim.errors import UsageError
 
 EPILOG = """\
-FILE has the form of the training data. Circuits: .csv or .npz, iris or digits. Models of images: .npz with x, a folder
-of idx files, or the name of a data set (its test images). Where it has targets, the error with its standard error and
-the loss follow: in JSON under "evaluation", of csv on stderr.
+FILE is as the training data: .csv, .npz, idx files or the name of a data set. Where it has targets, the
+error and the loss follow (JSON: "evaluation").
 
 examples:
   circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
   circuitsim predict run --data netlists/learn-divider.csv
-  circuitsim predict run --data netlists/learn-divider.csv --format table
 """
 
 

@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
-The drawing can be moved, zoomed and searched; a click on a heading sorts a table; all of it works by keyboard.
-A deck with .dc, .step, .temp or .tran has its curves too. A deck without a steady state shows in red what prevents
-it (exit code 3).
-
---capacitance is for runs of train circuit: how long the outputs take to settle within 1 % after a step of the inputs
-from 0 to each sample of the training data, and the energy that the sources deliver until then.
+Operating point, sweeps and waveforms of a deck, or the history of a training run, in one file. Drawings
+can be moved and zoomed; a click on a heading sorts a table. What prevents an operating point is shown
+in red (exit code 3).
 
 examples:
   circuitsim report netlists/rectifier-bridge.cir
-  circuitsim report run --output run.html
-  circuitsim report run --capacitance 1p
+  circuitsim report netlists/boost-converter.cir --output boost.html
 """
 
 MOST_POINTS = 5000
@@ -39,13 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``report``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--output", "-o", metavar="FILE", help="the report (DECK's or RUN's name with .html)")
+    parser.add_argument("--output", "-o", metavar="FILE", help="the report (name of DECK or RUN with .html)")
     add_solving(parser)
     parser.add_argument(
         "--capacitance",
         metavar="F",
-        help="of a run: settling times and energies with this capacitance from every node to ground, for instance 1p; "
-        "0: the deck's own capacitors alone",
+        help="of a run: settling times and energies with F from each node to ground",
     )
 
 

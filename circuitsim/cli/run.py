@@ -13,14 +13,13 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.requests import analyses_of
 
 EPILOG = """\
-Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, each as its own command
-does (solve, sweep, tran, ac, sensitivity). A deck without any of them is solved for its operating point. Long tables
-are shortened on the terminal; --output DIR writes all rows and --plot DIR draws them, one file per analysis. If an
-analysis fails, the others still run; the exit code is the worst of theirs.
+Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, or the
+operating point of a deck without any. If one fails, the others still run; the exit code is the worst.
+Long tables are shortened on the terminal only.
 
 examples:
   circuitsim run netlists/boost-converter.cir
-  circuitsim run my.cir --output results --plot results
+  circuitsim run netlists/lowpass-butterworth.cir --output results --plot results
 """
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -42,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``run``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--output", "-o", metavar="DIR", help="write every result to a CSV file in DIR")
-    parser.add_argument("--plot", metavar="DIR", help="draw every result as a PNG file in DIR")
+    parser.add_argument("--output", "-o", metavar="DIR", help="write each result to a CSV file in DIR")
+    parser.add_argument("--plot", metavar="DIR", help="draw each result as a PNG file in DIR")
 
 
 def run(args: argparse.Namespace) -> int:

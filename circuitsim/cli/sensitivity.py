@@ -17,18 +17,12 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
-The derivative of each output by every resistance, source, gain and device parameter, from one adjoint solution an
-output: exact, not difference quotients. "for 1 %" is the change of the output for 1 % of the value, to first order;
-the table is sorted by it. At a kink (a diode without current and without voltage) the derivatives towards smaller and
-larger values differ, and both are shown.
-
-Outputs are those of --observe, else those of the deck's .sens. --input SOURCE (or .tf OUTPUT SOURCE in the deck) adds
-gain, input resistance and output resistance.
+Exact derivatives by each resistance, source, gain and device parameter, sorted by the effect of 1 %
+of the value. Where a diode has neither voltage nor current, both one-sided derivatives are shown.
 
 examples:
-  circuitsim sensitivity my.cir --observe 'v(out) i(R1)'
-  circuitsim sensitivity my.cir --observe 'v(out)' --input V1 --top 0
-  circuitsim sensitivity my.cir --observe 'v(out)' --plot bars.png --format csv > table.csv
+  circuitsim sensitivity netlists/wheatstone-unbalanced.cir --observe 'v(a,b)'
+  circuitsim sensitivity netlists/divider.cir --observe 'v(out)' --input V1 --plot bars.png
 """
 
 
@@ -37,10 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     parser.add_argument(
-        "--observe", metavar="LIST", action=Listed, help="quantities: v(node), v(a,b), i(element), p(element)"
+        "--observe", metavar="LIST", action=Listed, help="v(node), v(a,b), i(element), p(element) (the deck's .sens)"
     )
-    parser.add_argument("--input", metavar="SOURCE", help="also gain and resistances from this source to each output")
-    parser.add_argument("--top", metavar="N", type=int, help="of the table, the N values of largest effect")
+    parser.add_argument(
+        "--input", metavar="SOURCE", help="also gain, input and output resistance from this source (.tf)"
+    )
+    parser.add_argument("--top", metavar="N", type=int, help="the N values of largest effect")
     add_format(parser, "table", "csv", "json")
     add_tolerance(parser)
     add_output(parser)

@@ -17,24 +17,13 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
 
 EPILOG = """\
-formats:
-  table   for people: potentials, branches, diode states, certificate
-  json    everything, in full double precision; also printed where there is no steady state (exit code 3)
-  csv     one row a node and a branch; pandas.read_csv reads it
-  raw     a SPICE3 rawfile; ngspice's `load` reads it
-
-signs are SPICE's: a current flows from an element's first node through it to its second.
-
---drops is for power grids: a net is what resistors, inductors and sources of 0 V join, its pads are the voltage
-sources between it and ground, and the drop of a node is what it lacks of the potential at the pads. --plot then draws
-the largest drop of each spot; names that end in the place, as n1_1200_350, say where a node is. csv has the pads.
+A current flows from an element's first node through it to its second. JSON holds everything, also
+where there is no operating point (exit code 3). The drop of a node of a power grid is what it lacks
+of the potential at the voltage sources (pads) of its net.
 
 examples:
   circuitsim solve netlists/rectifier-half-wave.cir
-  circuitsim solve my.cir --format json --output my.json
-  circuitsim solve my.cir --plot my.svg
-  circuitsim solve trigger.cir --start high.json
-  circuitsim solve grid.spice --drops --top 50 --plot drop.png
+  circuitsim solve netlists/rectifier-bridge.cir --output bridge.json --plot bridge.svg
   printf 'divider\\nV1 in 0 6\\nR1 in out 1k\\nR2 out 0 2k\\n' | circuitsim solve -
 """
 
@@ -49,13 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--start",
         metavar="FILE",
-        help="operating point (JSON of solve) to continue from: chooses one of several with controlled sources",
+        help="JSON of an operating point to start from, where there are several",
     )
-    parser.add_argument("--explain", action="store_true", help="print the method, why, and each residual on stderr")
-    parser.add_argument(
-        "--drops", action="store_true", help="voltage drops, worst nodes and pad currents of a power grid instead"
-    )
-    parser.add_argument("--top", metavar="N", type=int, help="worst nodes and pads shown by --drops (10)")
+    parser.add_argument("--explain", action="store_true", help="print the method, the reason for it and each residual")
+    parser.add_argument("--drops", action="store_true", help="voltage drops and pad currents of a power grid instead")
+    parser.add_argument("--top", metavar="N", type=int, help="number of worst nodes and pads of --drops (10)")
     add_plot(parser, "draw the circuit, or the map of --drops")
 
 

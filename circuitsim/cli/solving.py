@@ -21,7 +21,7 @@ def add_solving(parser: argparse.ArgumentParser) -> None:
         "--solver",
         metavar="NAME",
         default="auto",
-        help="auto (default), or a method by name: active-set, coordinate-descent, cvxpy:CLARABEL …",
+        help="auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)",
     )
     add_tolerance(parser)
 
@@ -33,21 +33,21 @@ def add_tolerance(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         type=tolerance,
         default=TOLERANCE,
-        help="largest error the certificate allows, relative to local scales (%(default)g)",
+        help="largest relative residual of the certificate (%(default)g)",
     )
 
 
 def add_method(parser: argparse.ArgumentParser) -> None:
     """Add ``--method`` and ``--accuracy``, of runs over time, to a command."""
     parser.add_argument(
-        "--method", choices=("exact", "implicit"), help="exact or implicit (exact where it applies, see below)"
+        "--method", metavar="METHOD", choices=("exact", "implicit"), help="exact or implicit (exact where it applies)"
     )
     parser.add_argument(
         "--accuracy",
         type=tolerance,
         default=1e-5,
         metavar="X",
-        help="of the implicit method: largest local error of a step, of each state's largest value (1e-5)",
+        help="implicit method: relative error of a step (1e-5)",
     )
 
 

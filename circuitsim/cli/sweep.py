@@ -22,24 +22,13 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
-Without --vary the sweep is the deck's: .dc or .tran, inside .step cards and a .temp with several values. With --vary
-the deck's analyses are ignored, and each point is an operating point (waveforms: circuitsim tran --vary).
-Numbers are SPICE's (10k, 1MEG, 5m). The first name varied runs fastest, as in .dc.
-
-columns: those of --columns, else those of the deck's .print, .plot or .save for this analysis, else all v(node) and
-i(element). {v(a)-2*i(R1)} is an expression, v(x1*) is every node of x1.
-
---workers and --dask solve blocks of points elsewhere; with controlled sources a point starts at the one before, and all
-are solved in one place.
-
-A point without a steady state is a row with its status and empty columns; the exit code is then 3.
+Without --vary: the deck's .dc, .step and .temp, the first name fastest. A point without a solution is
+a row with its status and empty columns (exit code 3). Waveforms: circuitsim tran --vary.
 
 examples:
-  circuitsim sweep my.cir --vary V1=0:5:0.1 > my.csv
-  circuitsim sweep my.cir --vary V1=0:5:0.1 --vary R2=1k,2k,5k --columns 'v(out) i(D1)' --plot my.png
-  circuitsim sweep my.cir --format table
-  circuitsim sweep my.cir --format raw --output my.raw      for ngspice's load, or spicelib's RawRead
-  circuitsim sweep my.cir --vary R1=1k:100k:10 --workers 2 --checkpoint run > my.csv
+  circuitsim sweep netlists/limiter-two-sided.cir --vary V1=-10:10:0.5 --columns 'v(out)'
+  circuitsim sweep netlists/divider.cir --vary R1=1k,2k,5k --format table --plot a.png
+  circuitsim sweep netlists/sweep-dead-zone.cir --format raw --output zone.raw
 """
 
 
@@ -47,12 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sweep``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    add_vary(parser, "an element, a parameter, temp (°C) or time (s)")
+    add_vary(parser, "element, parameter, temp or time")
     parser.add_argument(
         "--columns",
         metavar="LIST",
         action=Listed,
-        help="what to show: v(node), v(a,b), i(element), p(element), {expression}",
+        help="v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
     )
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
@@ -68,7 +57,7 @@ def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
         metavar="NAME=RANGE",
         action="append",
         default=[],
-        help=f"{what}, and start:stop:step or a list a,b,c (repeatable)",
+        help=f"{what} = start:stop:step or a,b,c (repeatable)",
     )
 
 

@@ -24,40 +24,15 @@ if TYPE_CHECKING:
     from circuitsim.time_domain import TransientResult
 
 EPILOG = """\
-Circuits of R, C, L, diodes, switches and sources (DC, PULSE, PWL, SIN, EXP, AM, SFFM, formulas of the time). Where
-diodes are ideal or piecewise linear, waveforms are exact: between two events the circuit is linear and its waveforms
-are matrix exponentials; the times at which diodes change are roots of them. So there is no time step to choose: --step
-is the distance of the output times alone. Devices with curves (junction diodes, LEDs, varistors), controlled sources,
-SFFM, formulas that are curves, and more than 60 capacitors and inductors get the implicit method, with steps of the
-stated --accuracy; --method asks for one.
-
-The run begins at the operating point of time 0; .tran … UIC begins at the ic= of capacitors and inductors (0 without
-one), --initial states them on the command line. .ic holds nodes and inductors at the operating point.
-
-The deck's .meas tran cards are measured too; --measure adds to them and shows them in place of waveforms. Ctrl-C ends
-the run and shows what is done; so does an error after time 0, with its exit code (in Python: its partial_result).
-
---vary and the deck's .step cards run it at several values: a row for each time of each run, the values behind the time;
-with --measure a row a run.
-
---steady shows one period of the state that a circuit with periodic sources reaches after a long time: Newton's method
-on the states at the beginning of the period. The period is the least common one of all sources unless --period states
-it. JSON has the number of periods that were run, the mismatch of the states, and the Floquet multipliers under
-"shooting". The deck's .meas cards are left out; --measure takes times within the period.
-
-columns: those of --columns, else those of the deck's .print tran or .save, else all v(node) and i(element).
+Circuits with ideal or piecewise-linear diodes are solved exactly between events. Curved devices,
+controlled sources and more than 60 capacitors and inductors get the implicit method. A run begins at
+the operating point of time 0, with UIC at the ic= of the elements. Ctrl-C shows what is done.
 
 examples:
-  circuitsim tran netlists/half-wave-smoothed.cir > waves.csv
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
-  circuitsim tran netlists/buck-converter.cir --events
-  circuitsim tran my.cir --format raw --output my.raw        for ngspice's load, or spicelib's RawRead
-  circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m' --measure 'top MAX i(L1)'
-  circuitsim tran netlists/clipper-1n4148.cir --accuracy 1e-6 --plot clipper.png
-  circuitsim tran netlists/boost-converter.cir --vary C1=5u:20u:5u --measure 'ripple PP v(out) FROM=3m' --plot a.png
+  circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m'
   circuitsim tran netlists/boost-converter.cir --steady --columns 'v(out) i(L1)' --plot steady.png
-  circuitsim tran netlists/boost-converter.cir --steady --measure 'ripple PP v(out)' --measure 'mean AVG v(out)'
-  circuitsim tran my.cir --stop 5m --step 10u --initial C1=10 --initial L1=0.5 --format table
+  circuitsim tran netlists/boost-converter.cir --vary C1=5u,10u --measure 'ripple PP v(out) FROM=3m'
 """
 
 
@@ -65,20 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tran``."""
     parser.epilog = EPILOG
     add_deck(parser)
-    parser.add_argument("--stop", metavar="TIME", help="end of the run, s, for instance 20m (the deck's .tran)")
-    parser.add_argument("--step", metavar="TIME", help="distance of the output times, s (the deck's .tran)")
+    parser.add_argument("--stop", metavar="TIME", help="end of the run: 20m (the deck's .tran)")
+    parser.add_argument("--step", metavar="TIME", help="distance of output times (the deck's .tran)")
     parser.add_argument(
         "--initial",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="capacitor voltage or inductor current at time 0, in place of the operating point (repeatable); with "
-        "--steady where the search begins",
+        help="capacitor voltage or inductor current at time 0 (repeatable)",
     )
     parser.add_argument("--steady", action="store_true", help="one period of the periodic steady state")
-    parser.add_argument("--period", metavar="TIME", help="of --steady, s (the sources' least common period)")
+    parser.add_argument("--period", metavar="TIME", help="of --steady (least common period of the sources)")
     parser.add_argument("--points", type=int, metavar="N", help="of --steady: output times (1001)")
-    add_vary(parser, "in place of the deck's .step: an element, a parameter or temp (°C)")
+    add_vary(parser, "element, parameter or temp")
     add_method(parser)
     add_shown(parser)
     add_workers(parser, "this one", cluster=False)

@@ -11,12 +11,9 @@ import time
 from pathlib import Path
 
 EPILOG = """\
-Kernels are compiled at their first use and stored on disk, for this processor and this version. Decks of up to some
-thousand nodes run without compiled kernels until there are some, so this command is never needed: it spares large
-decks, long sweeps and training a wait of some seconds each.
-
-Kernels are stored beside the program, in the user's cache directory, or in the directory NUMBA_CACHE_DIR. Run this
-command with the same setting, and as the user, that will run circuitsim (when a container image is built, for example).
+Kernels are compiled at first use and kept for this processor and version: this command spares large
+decks, long sweeps and training that wait. They are stored beside the program, in the user's cache
+folder, or in NUMBA_CACHE_DIR.
 
 examples:
   circuitsim warm-up

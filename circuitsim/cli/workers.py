@@ -26,13 +26,13 @@ def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool 
         Of each option, for instance its default.
     """
     parser.add_argument(
-        "--workers", metavar="N", type=int, help=f"processes ({where}); the results do not depend on it", **settings
+        "--workers", metavar="N", type=int, help=f"processes ({where}); results do not depend on it", **settings
     )
     if cluster:
-        help = "run on the Dask cluster of this scheduler, for instance tcp://10.0.0.1:8786"
+        help = "run on the Dask cluster of this scheduler"
         parser.add_argument("--dask", metavar="ADDRESS", help=help, **settings)
     if checkpoint:
-        help = "keep finished blocks in DIR: the same command goes on after them"
+        help = "keep finished blocks in DIR and continue after them"
         parser.add_argument("--checkpoint", metavar="DIR", help=help, **settings)
 
 

@@ -18,19 +18,14 @@ if TYPE_CHECKING:
     from circuitsim.tolerance.worst_case import Extreme
 
 EPILOG = f"""\
-The least and the largest value of each quantity over all values within the tolerances at once, each attained at a
-certified operating point, with a bound that no value passes. With resistors and sources the extremes are exact. With
-ideal or piecewise-linear diodes the search ends at --gap or --budget, and the gap that is left is stated. Two solves
-prove the total dissipation and the port of the only source (Rayleigh), where resistors alone deviate.
+The least and the largest value over all values within the tolerances, each attained at a certified
+operating point, with a bound that no value passes: equal for resistors and sources, and as close as
+--gap or --budget allow for diodes.
 
 {TOLERANCES}
-quantities: v(node), v(a,b), i(element), dissipation
-
 examples:
-  circuitsim worst-case my.cir --tol 'R*=1%' --observe 'v(out)'
-  circuitsim worst-case my.cir --tol 'R*=5%' --tol 'V1=2%' --spec '4.9<v(out)<5.1'
-  circuitsim worst-case my.cir --tol 'R*=10%' --observe 'v(*) dissipation' --format json
-  circuitsim worst-case my.cir --tol 'R*=5%' --spec '4.9<v(out)<5.1' --plot ranges.png
+  circuitsim worst-case netlists/divider.cir --tol 'R*=1%' --observe 'v(out) dissipation'
+  circuitsim worst-case netlists/divider.cir --tol 'R*=5%' --spec '1.9<v(out)<2.1' --plot ranges.png
 """
 
 
@@ -39,9 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_tolerances(parser, "dissipation", "to hold everywhere")
-    parser.add_argument("--gap", metavar="G", type=gap, help="gap that ends a search, V or A (1e-4 of the range)")
     parser.add_argument(
-        "--budget", metavar="N", type=int, default=4000, help="most small linear systems of a search (%(default)s)"
+        "--gap", metavar="G", type=gap, help="gap between value and bound that ends a search (1e-4 of the range)"
+    )
+    parser.add_argument(
+        "--budget", metavar="N", type=int, default=4000, help="most linear systems of a search (%(default)s)"
     )
     add_workers(parser, "this one")
     add_format(parser, "table", "csv", "json")

@@ -55,7 +55,7 @@ def test_defaults_stand_in_brackets() -> None:
             assert "default" not in text.replace("%(default)", ""), f"{command} {name}: {action.help}"
 
 
-@pytest.mark.parametrize("name", ["--tolerance", "--format", "--dask", "--data-dir", "--checkpoint", "--lib", "-I"])
+@pytest.mark.parametrize("name", ["--tolerance", "--dask", "--data-dir", "--checkpoint", "--lib", "-I"])
 def test_an_option_has_one_help(name: str) -> None:
     """But ``--tolerance`` of sweeps over layers."""
     own = ("drn", "dhn", "table3") if name == "--tolerance" else ("data",)

@@ -76,7 +76,7 @@ def test_every_command_with_an_output_file_is_here(command: Command, capsys: pyt
         with pytest.raises(SystemExit):
             main([name, "--help"])
         text = capsys.readouterr().out
-        if "--output FILE" in text:
+        if "--output, -o FILE" in text:
             found.add(name)
     assert found == set(LINES)
 

@@ -145,6 +145,45 @@ def test_every_command_with_plot_is_looked_at(drawn, capsys: pytest.CaptureFixtu
     assert found == {"run", *COMMAND_ROWS}
 
 
+LONG = "bench", "reproduce", "train", "predict", "warm-up", "data"
+"""Commands that take long, or files that another one makes."""
+
+
+def examples() -> list[str]:
+    """The command lines at the end of every help, but those of `LONG`."""
+    found = []
+    for name in COMMANDS:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+            main([name, "--help"])
+        lines = out.getvalue().partition("\nexamples:\n")[2].splitlines()
+        found += [line.split("   ")[0] for line in map(str.strip, lines) if line.startswith(f"circuitsim {name}")]
+    return [line.removeprefix("circuitsim ") for line in found if line.split()[1] not in LONG]
+
+
+@pytest.mark.parametrize("line", examples())
+def test_examples_of_helps_run_and_draw(drawn, line: str) -> None:
+    found = drawn(line)
+    assert found.code == 0
+    assert bool(found.figures) == ("--plot" in line or line.startswith("graph")) or line.startswith("report")
+    assert all(has_data(axes) for figure in found.figures for axes in figure.axes)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("examples", "data", "reproduce", "train")])
+def test_a_help_fits_on_a_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 100
+    groups = [line for line in lines if line in ("deck:", "analysis:", "output:")]
+    assert groups == sorted(groups, key=["deck:", "analysis:", "output:"].index)
+    assert "output:" in groups
+
+
 def test_run_draws_a_picture_for_each_analysis(drawn) -> None:
     found = drawn("run own.cir --plot pictures")
     assert found.code == 0
