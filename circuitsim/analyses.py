@@ -14,7 +14,7 @@ from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import OVER_TIME, analyses_of, columns_of, measurements_of, steps_of, transfers_of
-from circuitsim.small_signal import AcResult, ac
+from circuitsim.small_signal import AcResult, ac, ac_sweep
 from circuitsim.small_signal.measure import measure_all as over_frequency
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
 from circuitsim.time_domain.measure import measure_all
@@ -38,14 +38,15 @@ def run(deck: Deck) -> Results:
     Parameters
     ----------
     deck : Deck
-        ``.step`` and a ``.temp`` of several values are outer loops of ``.dc`` and ``.tran``; all other analyses are of
-        the values as written.
+        ``.step`` and a ``.temp`` of several values are outer loops of ``.dc``, ``.tran`` and ``.ac``; all other
+        analyses are of the values as written.
 
     Returns
     -------
     dict
         ``op``: `OperatingPoint`; ``dc``: `Sweep`; ``tran``: `TransientResult`, or with ``.step`` a `TransientSweep`;
-        ``meas``: value or None by name; ``ac``: `AcResult`; ``tf``: list of `Transfer`; ``sens``: `Sensitivity`.
+        ``meas``: value or None by name; ``ac``: `AcResult`, or with ``.step`` an `AcSweep`; ``tf``: list of `Transfer`;
+        ``sens``: `Sensitivity`.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def run(deck: Deck) -> Results:
         "op": solve,
         "dc": sweep,
         "tran": _over_time,
-        "ac": ac,
+        "ac": _over_frequency,
         "tf": _transfers,
         "sens": sensitivity,
     }
@@ -97,6 +98,15 @@ def _over_time(deck: Deck) -> Any:
     return transient_sweep(deck, steps, columns_of(deck, OVER_TIME)) if steps else transient(deck)
 
 
+def _over_frequency(deck: Deck) -> Any:
+    """Responses, of several runs inside ``.step``."""
+    return ac_sweep(deck, failed=_warn) if steps_of(deck) else ac(deck)
+
+
+def _warn(error: UsageError) -> None:
+    warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=5)
+
+
 def _transfers(deck: Deck) -> list[Any]:
     return [transfer_function(deck, *pair) for pair in transfers_of(deck)]
 
@@ -104,10 +114,6 @@ def _transfers(deck: Deck) -> list[Any]:
 def _measured(deck: Deck, result: TransientResult | AcResult, texts: Sequence[str]) -> dict[str, float | None]:
     """Measurements; one without an answer is None, with a warning."""
     names = {name.lower(): value for name, value in deck.parameters.items()}
-
-    def failed(error: UsageError) -> None:
-        warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=5)
-
     if isinstance(result, AcResult):
-        return over_frequency(result, texts, names, failed)
-    return measure_all(result, texts, names, failed)
+        return over_frequency(result, texts, names, _warn)
+    return measure_all(result, texts, names, _warn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from circuitsim.formats.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from circuitsim.analysis.sweep_axes import Axis
 
 
 class Failure(NamedTuple):
@@ -137,4 +139,20 @@ class Sweep(Result):
         return "certified: every point whose status is solved"
 
 
-__all__ = ["Failure", "Sweep"]
+def runs(
+    title: str,
+    axes: Sequence[Axis],
+    varied: np.ndarray,
+    measured: Sequence[Mapping[str, float | None]],
+    errors: Mapping[int, CircuitError],
+    shape: tuple[int, ...],
+) -> Sweep:
+    """A row a run: the varied values (axes, runs) and what was measured; nan where that failed."""
+    names = list(dict.fromkeys(name for run in measured for name in run))
+    values = {name: np.array([np.nan if (own := run.get(name)) is None else own for run in measured]) for name in names}
+    units = {axis.label: axis.unit for axis in axes} | dict.fromkeys(names, "")
+    failures = [Failure(k, error) for k, error in errors.items()]
+    return Sweep(title, {axis.label: own for axis, own in zip(axes, varied)}, values, units, failures, [], shape)
+
+
+__all__ = ["Failure", "Sweep", "runs"]

@@ -12,7 +12,8 @@ from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
 from circuitsim.cli.over_time import acts_over_time, add_measure, lower_names, say_measured
 from circuitsim.cli.solving import add_tolerance
-from circuitsim.errors import UsageError
+from circuitsim.cli.sweep import add_vary
+from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.netlist.deck import Deck
+    from circuitsim.netlist.requests import Vary
     from circuitsim.small_signal import AcResult
 
 EPILOG = """\
@@ -56,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this quantity: transfer functions")
     add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
+    add_vary(parser, "element, parameter or temp")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
     add_format(parser, "csv", "table", "json", "raw")
     add_tolerance(parser)
@@ -65,23 +68,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run over the frequencies and print the responses, or the poles."""
-    from circuitsim.cli.sweep import note_steps
-
-    check_targets(args)
-    deck = read(args)
-    elsewhere = ("ac", "amplitude", "coupled", "tran")
-    report([w for w in deck.notes if w.kind not in elsewhere and not acts_over_time(w)], args.verbose)
-    note_steps(deck, "ac")
-    if args.poles:
-        return _poles(args, deck)
     from circuitsim.analysis.probes import parse_probes
+    from circuitsim.cli.sweep import note_steps, varied
     from circuitsim.formats.rawfile import swept
-    from circuitsim.netlist.requests import columns_of
+    from circuitsim.netlist.requests import columns_of, steps_of
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
     from circuitsim.time_domain.measure import measurements_table
 
+    check_targets(args)
+    vary, deck = varied(args.vary), read(args)
+    elsewhere = ("ac", "amplitude", "coupled", "tran")
+    report([w for w in deck.notes if w.kind not in elsewhere and not acts_over_time(w)], args.verbose)
+    if args.poles:
+        note_steps(deck, "ac --poles")
+        return _poles(args, deck)
     columns = args.columns or _amplitudes(columns_of(deck, ("ac",))) or _all(deck)
+    if vary := vary or steps_of(deck):
+        return _at_values(args, deck, vary, columns)
     probes = parse_probes(columns, deck.operating_circuit)
     over = parse_probes(args.over, deck.operating_circuit)[0] if args.over else None
     sources = dict(_source(text) for text in args.source) or None
@@ -111,16 +115,43 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -> int:
+    """The responses at all combinations of varied values."""
+    from circuitsim.cli.progress import LateProgress
+    from circuitsim.cli.stepped import say_runs
+    from circuitsim.cli.sweep import show
+    from circuitsim.netlist.requests import measurements_of
+    from circuitsim.small_signal import ac_sweep
+
+    texts = [*measurements_of(deck, "ac"), *args.measure]
+    sources = dict(_source(text) for text in args.source) or None
+    with LateProgress("ac") as line:
+        found = ac_sweep(
+            deck, vary, columns, args.over, texts, _frequencies(args), sources, args.tolerance, _failed, line.update
+        )
+    measured = found.measured
+    more = {} if args.measure or not texts else {"measurements": measured.to_dict()["columns"]}
+    show(measured if args.measure else found.responses, args, more, None if args.measure else found.plot)
+    if more and args.format != "json":
+        say_runs(measured)
+    if failures := measured.failures:
+        raise ConvergenceError(
+            f"{len(failures)} of {len(measured)} runs have no response; the first: {failures[0].error}"
+        )
+    return 0
+
+
+def _failed(error: UsageError) -> None:
+    print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+
+
 def _measured(deck: Deck, found: AcResult, asked: Sequence[str]) -> dict[str, float | None]:
     """The deck's ``.meas ac`` cards and ``--measure``; a card without an answer fails alone, with a warning."""
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal.measure import measure_all
 
-    def failed(error: UsageError) -> None:
-        print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
-
     names = lower_names(deck)
-    values = measure_all(found, measurements_of(deck, "ac"), names, failed)
+    values = measure_all(found, measurements_of(deck, "ac"), names, _failed)
     known = {name.lower(): value for name, value in values.items() if value is not None}
     return values | measure_all(found, asked, names | known)
 

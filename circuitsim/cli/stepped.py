@@ -73,7 +73,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
         measured = {} if shown.measure else found.measured.to_dict()["columns"]
         show(chosen, args, {"measurements": measured} if measured else {})
     if wanted and not shown.measure and not shown.events and args.format != "json":
-        _say(found.measured)
+        say_runs(found.measured)
     if interrupt.asked:
         print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
     failed = found.measured.failures
@@ -85,7 +85,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     return INTERRUPTED if interrupt.asked else 0
 
 
-def _say(measured: Sweep) -> None:
+def say_runs(measured: Sweep) -> None:
     """The deck's measurements, a line a run, on standard error."""
     failed = {failure.row for failure in measured.failures}
     for row in range(len(measured)):

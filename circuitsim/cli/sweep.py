@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from circuitsim.netlist.deck import DcSweep, Transient
 from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, memory, ranges_of, steps_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from circuitsim.analysis import Sweep
     from circuitsim.netlist.deck import Deck
 
@@ -172,7 +174,20 @@ def as_raw(found: Sweep) -> str:
     return swept(found.title, ((name, found.units.get(name, ""), v.tolist()) for name, v in columns.items()))
 
 
-def show(found: Sweep, args: argparse.Namespace, more: Mapping[str, Any] = MappingProxyType({})) -> None:
-    """Write a sweep, with ``more`` in its JSON object."""
+def show(
+    found: Sweep,
+    args: argparse.Namespace,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    figure: Callable[[], Figure] | None = None,
+) -> None:
+    """Write a sweep, with ``more`` in its JSON object, and another picture than its own."""
     text = found.tables()["points"].text
-    present(found, args, None, more, table=lambda: f"{found.title}\n\n{text()}".lstrip("\n"), raw=lambda: as_raw(found))
+    present(
+        found,
+        args,
+        None,
+        more,
+        figure,
+        table=lambda: f"{found.title}\n\n{text()}".lstrip("\n"),
+        raw=lambda: as_raw(found),
+    )

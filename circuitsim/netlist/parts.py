@@ -189,7 +189,8 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: W
             checked_waveform(Waveform(wave.name, known), wave.offset)
         return wave.offset, wave, wave
     if value is None:
-        parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
+        if not any(word.text.lower() == "ac" for word in words):
+            parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
         value = 0.0
     varies = wave is not None and wave.name not in EXTERNAL and wave.numbers
     return offset, value, wave if varies else None

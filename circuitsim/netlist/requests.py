@@ -129,8 +129,7 @@ def ranges_of(deck: Deck) -> Vary:
 def analyses_of(deck: Deck) -> list[str]:
     """The analyses that a deck asks for by the words of their cards, in its order; ``op`` where it asks for none.
 
-    ``.step`` and a ``.temp`` of several values belong to ``.dc`` and ``.tran``, and ``ac`` leaves them out; alone they
-    are a ``dc`` sweep.
+    ``.step`` and a ``.temp`` of several values belong to ``.dc``, ``.tran`` and ``.ac``; alone they are a ``dc`` sweep.
     """
     words = [word for word in deck.cards() if word in ("op", "dc", "tran", "ac", "tf", "sens")]
     if steps_of(deck) and not {"dc", "tran", "ac"} & set(words):

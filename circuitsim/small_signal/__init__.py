@@ -3,5 +3,6 @@
 from circuitsim.small_signal.frequency import AcResult, ac
 from circuitsim.small_signal.measure import measure
 from circuitsim.small_signal.poles import Poles, poles
+from circuitsim.small_signal.stepped import AcSweep, ac_sweep
 
-__all__ = ["AcResult", "Poles", "ac", "measure", "poles"]
+__all__ = ["AcResult", "AcSweep", "Poles", "ac", "ac_sweep", "measure", "poles"]

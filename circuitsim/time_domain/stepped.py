@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, of_deck
-from circuitsim.analysis.sweep_result import Failure, Sweep
+from circuitsim.analysis.sweep_result import Failure, Sweep, runs
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.executors import executor_of, in_order
@@ -165,11 +165,11 @@ def transient_sweep(
         _check(deck, axis)
     text = columns if columns is None or isinstance(columns, str) else " ".join(columns)
     probes = [*all_probes(deck.operating_circuit)] if text is None else parse_probes(text, deck.operating_circuit)
-    own, runs = setting(deck, step, stop, initial), grid.points if grid else 1
+    own, many = setting(deck, step, stop, initial), grid.points if grid else 1
     times = output_times(own.begin, own.grid.stop, None, own.grid.step)
-    if runs > MAX_RUNS or runs * times.size * max(len(probes), 1) > MAX_VALUES:
+    if many > MAX_RUNS or many * times.size * max(len(probes), 1) > MAX_VALUES:
         raise UsageError(
-            f"{runs:,} runs of {times.size:,} output times and {len(probes):,} columns: at most {MAX_RUNS:,} runs and "
+            f"{many:,} runs of {times.size:,} output times and {len(probes):,} columns: at most {MAX_RUNS:,} runs and "
             f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
         )
     wanted = tuple(measurements_of(deck, "tran") if measurements is None else measurements)
@@ -182,17 +182,17 @@ def transient_sweep(
         try:
             for run in in_order(pool, count, solve_task, (Task(job, tuple(values)) for values in varied.T.tolist())):
                 done.append(run)
-                if progress is not None and progress(len(done), runs):
+                if progress is not None and progress(len(done), many):
                     break
         except KeyboardInterrupt:  # of a worker process, which Ctrl-C reaches too
-            if not done or progress is None or not progress(len(done), runs):
+            if not done or progress is None or not progress(len(done), many):
                 raise
     shape = grid.shape if grid else ()
-    if len(done) < runs:
+    if len(done) < many:
         varied, shape = varied[:, : len(done)], (len(done),)
-    return TransientSweep(
-        _waves(job, done, varied, times, shape), _measured(job, done, varied, shape), _events(job, done, varied)
-    )
+    errors = {k: run.error for k, run in enumerate(done) if run.error is not None}
+    measured = runs(deck.title, axes, varied, [run.measured for run in done], errors, shape)
+    return TransientSweep(_waves(job, done, varied, times, shape), measured, _events(job, done, varied))
 
 
 def _check(deck: Deck, axis: Axis) -> None:
@@ -254,23 +254,11 @@ def _waves(job: Job, runs: Sequence[Run], varied: np.ndarray, times: np.ndarray,
         job.deck.title,
         axes,
         {str(probe): table[k] for k, probe in enumerate(job.probes)},
-        {TIME: "s"} | _units(job) | {str(probe): probe.unit for probe in job.probes},
+        {TIME: "s"} | {axis.label: axis.unit for axis in job.axes} | {str(probe): probe.unit for probe in job.probes},
         failures,
         [],
         (n, *shape),
     )
-
-
-def _measured(job: Job, runs: Sequence[Run], varied: np.ndarray, shape: tuple[int, ...]) -> Sweep:
-    """The measurements of all runs."""
-    names = list(dict.fromkeys(name for run in runs for name in run.measured))
-    values = {
-        name: np.array([np.nan if (found := run.measured.get(name)) is None else found for run in runs])
-        for name in names
-    }
-    failures = [Failure(k, run.error) for k, run in enumerate(runs) if run.error is not None]
-    axes = {axis.label: column for axis, column in zip(job.axes, varied)}
-    return Sweep(job.deck.title, axes, values, _units(job) | dict.fromkeys(names, ""), failures, [], shape)
 
 
 def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
@@ -282,7 +270,3 @@ def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
     columns = [[cell for table in tables for cell in table.columns[k]] for k in range(len(empty.header))]
     labels, units = tuple(axis.label for axis in job.axes), tuple(axis.unit for axis in job.axes)
     return Table((*labels, *empty.header), (*units, *empty.units), (*axes, *columns))
-
-
-def _units(job: Job) -> dict[str, str]:
-    return {axis.label: axis.unit for axis in job.axes}

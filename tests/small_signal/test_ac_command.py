@@ -194,9 +194,9 @@ def test_sources_that_follow_fixed_voltages_follow_their_amplitudes() -> None:
 
 def test_steps_are_left_out_with_a_note(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = "t\nV1 a 0 SIN(0 1 1k) AC 1\nR1 a b 1k\nC1 b 0 1u\n.step temp 0 100 50\n.ac lin 1 1k 1k\n"
-    for command, *more in (("ac",), ("tran", "--steady")):
-        code, _, err = run(capsys, command, deck(tmp_path, text), *more)
-        assert code == 0 and f"note: {more[0] if more else command} is of the circuit as the cards have it" in err
+    for command, option, name in (("ac", "--poles", "ac --poles"), ("tran", "--steady", "--steady")):
+        code, _, err = run(capsys, command, deck(tmp_path, text), option)
+        assert code == 0 and f"note: {name} is of the circuit as the cards have it" in err
 
 
 ZERO = "zero\nV1 a 0 DC 0 AC 1\nR1 a b 1k\nC1 b 0 1u\nR2 c 0 1k\nI1 c 0 0\n.ac dec 1 1 100\n"
