@@ -9,9 +9,11 @@ from typing import Any
 from circuitsim.analysis.sensitivity import sensitivity
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
+from circuitsim.analysis.sweep_result import Sweep
 from circuitsim.analysis.transfer import transfer_function
 from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
 from circuitsim.formats.result import Result
+from circuitsim.measurements import measure_sweep
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import OVER_TIME, analyses_of, columns_of, measurements_of, steps_of, transfers_of
 from circuitsim.small_signal import AcResult, ac, ac_sweep
@@ -84,7 +86,7 @@ def run(deck: Deck) -> Results:
             result = error.partial_result
         if result is not None:
             found[name] = result
-        if isinstance(result, TransientResult | AcResult) and (texts := measurements_of(deck, name)):
+        if isinstance(result, TransientResult | AcResult | Sweep) and (texts := measurements_of(deck, name)):
             found.setdefault("meas", {}).update(_measured(deck, result, texts))
     if failed is not None:
         failed.partial_result = found
@@ -111,9 +113,11 @@ def _transfers(deck: Deck) -> list[Any]:
     return [transfer_function(deck, *pair) for pair in transfers_of(deck)]
 
 
-def _measured(deck: Deck, result: TransientResult | AcResult, texts: Sequence[str]) -> dict[str, float | None]:
+def _measured(deck: Deck, result: TransientResult | AcResult | Sweep, texts: Sequence[str]) -> dict[str, float | None]:
     """Measurements; one without an answer is None, with a warning."""
     names = {name.lower(): value for name, value in deck.parameters.items()}
+    if isinstance(result, Sweep):
+        return measure_sweep(deck, result, texts, _warn)
     if isinstance(result, AcResult):
         return over_frequency(result, texts, names, _warn)
     return measure_all(result, texts, names, _warn)

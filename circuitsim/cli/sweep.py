@@ -10,17 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, alone, read, report
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
+from circuitsim.cli.over_time import add_measure, say_measured
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import DcSweep, Transient
-from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, memory, ranges_of, steps_of
+from circuitsim.netlist.requests import (
+    OVER_TIME,
+    STEADY,
+    TIME,
+    Vary,
+    columns_of,
+    measurements_of,
+    memory,
+    ranges_of,
+    steps_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from circuitsim.analysis import Sweep
+    from circuitsim.formats.table import Table
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
@@ -45,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action=Listed,
         help="v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
     )
+    add_measure(parser, "dc: 'vth FIND v(in) WHEN v(out)=1'")
     add_format(parser, "csv", "table", "json", "raw")
     add_output(parser)
     add_solving(parser)
@@ -66,13 +79,15 @@ def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve all points and print them as rows."""
     from circuitsim.analysis import sweep
+    from circuitsim.time_domain.measure import measurements_table
 
     check_targets(args)
     vary = varied(args.vary)
     deck = read(args)
     if not vary and runs_over_time(deck):
         return _over_time(args, deck)
-    report(deck.notes, args.verbose)
+    texts = [] if vary else measurements_of(deck, "dc")
+    report([w for w in deck.notes if not texts or not set(w.names) & {".meas", ".measure"}], args.verbose)
     asked = vary or ranges_of(deck)
     for card in (
         [] if vary or TIME in asked or not alone() else [card for card in deck.analyses if isinstance(card, Transient)]
@@ -84,10 +99,29 @@ def run(args: argparse.Namespace) -> int:
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
-    show(found, args)
+    values = _measured(deck, found, texts, args.measure)
+    if args.measure:
+        present(found, args, measurements_table(values))
+    else:
+        more = {"measurements": values} if values else {}
+        show(found, args, more, below=measurements_table(values) if values else None)
+        if values and args.format in ("csv", "raw"):
+            say_measured(values)
     if found.failures:
         raise _failed(found)
     return 0
+
+
+def _measured(deck: Deck, found: Sweep, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
+    """The deck's ``.meas dc`` cards and ``--measure``; a card without an answer fails alone, with a warning."""
+    if not own and not asked:
+        return {}
+    from circuitsim.measurements import measure_sweep
+
+    def failed(error: UsageError) -> None:
+        print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+
+    return measure_sweep(deck, found, own, failed) | measure_sweep(deck, found, asked)
 
 
 def runs_over_time(deck: Deck) -> bool:
@@ -106,7 +140,7 @@ def _over_time(args: argparse.Namespace, deck: Deck) -> int:
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
-    return run_all(args, deck, steps_of(deck), Shown(args.columns or columns_of(deck, OVER_TIME)))
+    return run_all(args, deck, steps_of(deck), Shown(args.columns or columns_of(deck, OVER_TIME), measure=args.measure))
 
 
 def _failed(found: Sweep) -> ConvergenceError:
@@ -179,8 +213,9 @@ def show(
     args: argparse.Namespace,
     more: Mapping[str, Any] = MappingProxyType({}),
     figure: Callable[[], Figure] | None = None,
+    below: Table | None = None,
 ) -> None:
-    """Write a sweep, with ``more`` in its JSON object, and another picture than its own."""
+    """Write a sweep, with ``more`` in its JSON object, a table below its text, and another picture than its own."""
     text = found.tables()["points"].text
     present(
         found,
@@ -188,6 +223,6 @@ def show(
         None,
         more,
         figure,
-        table=lambda: f"{found.title}\n\n{text()}".lstrip("\n"),
+        table=lambda: "\n".join([f"{found.title}\n\n{text()}".lstrip("\n")] + ([below.text()] if below else [])),
         raw=lambda: as_raw(found),
     )

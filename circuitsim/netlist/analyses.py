@@ -112,20 +112,20 @@ def _end_of_word(text: str, at: int) -> int:
 
 
 INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
-OTHER_MEASUREMENTS = frozenset(("dc", "op", "tf", "noise", "sp", "pz", "fft", "hb"))
+OTHER_MEASUREMENTS = frozenset(("op", "tf", "noise", "sp", "pz", "fft", "hb"))
 """Analyses whose measurements are not done."""
 
 
 def measurement(card: Card, after: int) -> MeasurementRequest | None:
-    """``.meas tran NAME …`` or ``.meas ac``, whose text `circuitsim.time_domain.measure` and that of
-    `circuitsim.small_signal` read; None for other analyses.
+    """``.meas tran NAME …``, ``.meas ac`` or ``.meas dc``, whose text `circuitsim.time_domain.measure`, that of
+    `circuitsim.small_signal` and `circuitsim.measurements` read; None for other analyses.
 
     LTspice leaves out which analysis it is.
     """
     words = card.text[after:].split(None, 1)
     if len(words) < 2 or words[0].lower() in OTHER_MEASUREMENTS:
         return None
-    analysis = words[0].lower() if words[0].lower() in ("tran", "ac") else ""
+    analysis = words[0].lower() if words[0].lower() in ("tran", "ac", "dc") else ""
     text = words[1] if analysis else card.text[after:]
     return MeasurementRequest(text.strip(), card.place(card.start()), analysis or "tran")
 

@@ -178,7 +178,7 @@ class SensitivityRequest(NamedTuple):
 
 
 class MeasurementRequest(NamedTuple):
-    """``.meas tran`` or ``.meas ac``: its text from the name on, as written, and the analysis."""
+    """``.meas tran``, ``ac`` or ``dc``: its text from the name on, as written, and the analysis."""
 
     text: str
     location: Location

@@ -198,7 +198,12 @@ class Linker:
                     [call.name],
                 )
         for key, at in call.offsets.items():
-            if key != "m" and not target.is_parameter(key):
+            if key == "m" or target.is_parameter(key):
+                continue
+            if any(key in one.read_names() for one in target.variants or [target]):
+                message = "parameters that no .subckt card declares act where its expressions read them (%s)"
+                self.reporter.gather("assumed", message, call.card, at, f"{short(target.name)} {short(key)}")
+            else:
                 known = ", ".join(short(k, 30) for k in [*target.defaults, *target.parameters][:8])
                 fail(
                     "parameter",

@@ -174,7 +174,7 @@ def columns_of(deck: Deck, kinds: tuple[str, ...]) -> str | None:
 
 
 def measurements_of(deck: Deck, analysis: str) -> list[str]:
-    """The deck's ``.meas`` cards of an analysis (``tran``, ``ac``), from their names on."""
+    """The deck's ``.meas`` cards of an analysis (``tran``, ``ac``, ``dc``), from their names on."""
     return [c.text for c in deck.analyses if isinstance(c, MeasurementRequest) and c.analysis == analysis]
 
 

@@ -272,6 +272,19 @@ class Scope:
         """The ``.subckt`` that ``name`` means here."""
         return next((scope.subcircuits[name] for scope in self.outwards() if name in scope.subcircuits), None)
 
+    def read_names(self) -> set[str]:
+        """The names that the expressions of this scope's own cards read, in lower case."""
+        found, left = set[str](), [value for name, value in vars(self).items() if name not in ("parent", "variants")]
+        while left:
+            value = left.pop()
+            if isinstance(value, Code):
+                found.update(value.names)
+            elif isinstance(value, dict):
+                left += value.values()
+            elif isinstance(value, (tuple, list)) and not isinstance(value, Card):
+                left += value
+        return found
+
     def is_parameter(self, name: str) -> bool:
         """Whether a parameter of that name is declared in this scope itself."""
         return name in self.parameters or name in self.defaults

@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from scipy.integrate import trapezoid
-from scipy.optimize import brentq, minimize_scalar
 
 from circuitsim.analysis.probes import parse_probes
 from circuitsim.errors import UsageError
+from circuitsim.measurements import Between
 from circuitsim.small_signal.frequency import AcResult, ac, response
 from circuitsim.time_domain.measure import Failed, Measurement, Words, in_order
-from circuitsim.time_domain.signals import Signal
 
 PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "m": np.abs,
@@ -30,17 +28,13 @@ PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 WORDS = {"mag": "m", "abs": "m", "db": "db", "ph": "p", "phase": "p", "re": "r", "im": "i"}
 """Functions that mean the same: ``db(v(out)/v(in))``."""
 FORMS = "vm(a) vdb(a) vp(a) vr(a) vi(a), the same of i, v(a) for vm(a), and mag db ph re im of one or of a quotient"
-CLOSE = 1e-10
-"""Relative width within which crossings and extremes are found."""
-STEP = 6e-6
-"""Relative step of difference quotients: the cube root of the unit roundoff balances rounding and truncation."""
 
 _NAMED = re.compile(r"([vi])(m|db|p|r|i)?(\([^()]*\))", re.IGNORECASE)
 _FUNCTION = re.compile(r"(mag|abs|db|ph|phase|re|im)\((.*)\)", re.IGNORECASE)
 _PLAIN = re.compile(r"[vi]\([^()]*\)", re.IGNORECASE)
 
 
-class Response(Signal):
+class Response(Between):
     """One number of a response over frequency, less a level."""
 
     def __init__(self, result: AcResult, part: str, above: str, below: str | None, level: float) -> None:
@@ -63,50 +57,6 @@ class Response(Signal):
             near = np.interp(frequencies, self.grid, self.known)
             found += 360.0 * np.round((near - found) / 360.0)
         return found
-
-    def slope(self, frequency: float) -> float:
-        """The derivative at a frequency, 1/Hz, by central differences."""
-        step = STEP * (frequency or float(self.grid.max()))
-        ends = np.array([max(frequency - step, 0.0), frequency + step])
-        low, high = self.at(ends)
-        return float((high - low) / (ends[1] - ends[0]))
-
-    def _within(self, begin: float, end: float) -> tuple[np.ndarray, np.ndarray]:
-        """The frequencies of the result between two, and these, with the values there."""
-        inside = (self.grid > begin) & (self.grid < end)
-        ends = self.at(np.array([begin, end]))
-        return np.concatenate(([begin], self.grid[inside], [end])), np.insert(ends, 1, self.known[inside])
-
-    def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
-        """Where it crosses zero, and whether it rises there."""
-        f, y = self._within(begin, end)
-        found: list[tuple[float, bool]] = []
-        for k in range(f.size - 1):
-            if y[k] < 0.0 <= y[k + 1] or y[k] > 0.0 >= y[k + 1]:
-                root = brentq(lambda x: self.at(np.array([x]))[0], f[k], f[k + 1], rtol=CLOSE, xtol=1e-300)
-                found.append((float(root), bool(y[k] < y[k + 1])))
-        return found
-
-    def extremes(self, begin: float, end: float) -> tuple[tuple[float, float], tuple[float, float]]:
-        """The smallest and the largest value, each with its frequency."""
-        f, y = self._within(begin, end)
-        low, high = (self._extreme(f, y, sign) for sign in (1.0, -1.0))
-        return low, high
-
-    def _extreme(self, f: np.ndarray, y: np.ndarray, sign: float) -> tuple[float, float]:
-        k = int(np.argmin(sign * y))
-        around = f[max(k - 1, 0)], f[min(k + 1, f.size - 1)]
-        width = CLOSE * (around[1] - around[0])
-        found = minimize_scalar(
-            lambda x: sign * self.at(np.array([x]))[0], bounds=around, method="bounded", options={"xatol": width}
-        )
-        better = sign * found.fun if found.fun < sign * y[k] else y[k]
-        return float(better), float(found.x if found.fun < sign * y[k] else f[k])
-
-    def integral(self, begin: float, end: float, power: int = 1) -> float:
-        """The integral of a power, by the trapezoidal rule on the frequencies of the result."""
-        f, y = self._within(begin, end)
-        return float(trapezoid(y**power, f))
 
 
 class _Reader(Words):

@@ -331,7 +331,7 @@ class _Unknown(Signal):
         return 1.0
 
 
-class _OverTime(Words):
+class OverTime(Words):
     """Reads quantities of a run over time."""
 
     @abstractmethod
@@ -350,7 +350,7 @@ class _OverTime(Words):
         return self.of(probes[0], level)
 
 
-class Reader(_OverTime):
+class Reader(OverTime):
     """Reads one measurement of a run."""
 
     def __init__(self, result: TransientResult, text: str, names: Mapping[str, float], last: LastStretch) -> None:
@@ -362,7 +362,7 @@ class Reader(_OverTime):
         return Signal(self.result, probe, self.names, level, self.last)
 
 
-class _Checker(_OverTime):
+class _Checker(OverTime):
     """Reads a measurement of a run that is still to be made; ``unknown`` are names whose values it alone tells."""
 
     def __init__(

@@ -312,3 +312,13 @@ def test_conditions_of_sub_circuits_are_decided_in_every_call() -> None:
     assert circuitsim.sweep(deck, {"s": [1.0, 1.0]}, "v(y)")["v(y)"].tolist() == [9.0, 9.0]
     with pytest.raises(UsageError, match=r"s = 2 decides an \.if of a sub-circuit otherwise"):
         circuitsim.sweep(deck, {"s": [1.0, 2.0]}, "v(y)")
+
+
+def test_a_call_sets_what_the_body_reads_undeclared() -> None:
+    """LTspice's op-amps: the card declares no parameters, the calls set them."""
+    body = "t\nV1 in 0 1\nX1 in out amp Gain=3{}\nR1 out 0 1k\n.subckt amp a b\nE1 b 0 a 0 {{gain}}\n.ends\n"
+    deck = loads(body.format(""))
+    assert solve(deck)["out"] == 3.0
+    assert [note.kind for note in deck.notes] == ["assumed"]
+    with pytest.raises(NetlistError, match="amp has no parameter 'other'"):
+        loads(body.format(" other=1"))
