@@ -47,7 +47,8 @@ def test_a_junction_diode_between_points() -> None:
     found = measure_sweep(deck, circuitsim.sweep(deck), ["on WHEN i(D1)=1m"])
     thermal = 1.380649e-23 * 300.15 / 1.602176634e-19  # ngspice's constants, of 2010, differ by 3e-7
     assert found["on"] == pytest.approx(thermal * math.log1p(1e-3 / 1e-14), rel=1e-6)
-    assert circuitsim.solve(deck.circuit.with_values({"V1": found["on"]})).current("D1") == pytest.approx(1e-3, rel=1e-7)
+    there = circuitsim.solve(deck.circuit.with_values({"V1": found["on"]}))
+    assert there.current("D1") == pytest.approx(1e-3, rel=1e-7)
 
 
 def test_a_falling_sweep_crosses_in_its_own_order() -> None:

@@ -318,7 +318,7 @@ def test_a_call_sets_what_the_body_reads_undeclared() -> None:
     """LTspice's op-amps: the card declares no parameters, the calls set them."""
     body = "t\nV1 in 0 1\nX1 in out amp Gain=3{}\nR1 out 0 1k\n.subckt amp a b\nE1 b 0 a 0 {{gain}}\n.ends\n"
     deck = loads(body.format(""))
-    assert solve(deck)["out"] == 3.0
+    assert circuitsim.solve(deck)["out"] == 3.0
     assert [note.kind for note in deck.notes] == ["assumed"]
     with pytest.raises(NetlistError, match="amp has no parameter 'other'"):
         loads(body.format(" other=1"))
