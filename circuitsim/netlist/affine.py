@@ -17,25 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from circuitsim.circuit.elements import AFFINE_VOLTAGE, DIODE, RESISTOR
-from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.netlist import limits
-from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import NAME, NEGATE, SIGNAL, Code, ExpressionError
+from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
+from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
 from circuitsim.netlist.functions import OPERATORS
-from circuitsim.netlist.symbolic_run import MARK, SymbolicRun
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.controlled_laws import PendingLaw
-    from circuitsim.netlist.protocols import Elaboration
-
-VOLTS = 1024.0
-"""Volts of a ramp's node for each unit of the ramp: in other programs the drop of its diode counts for so much less."""
-
-OHMS = 1e6
-"""The resistor that a ramp's diode drives."""
 
 
 class Affine(NamedTuple):
@@ -173,66 +160,6 @@ def total(left: Any, right: Any) -> Affine:
     return Affine(a.constant + b.constant, together)
 
 
-# ---------------------------------------------------------------------- elements
-def built(elaborator: Elaboration) -> None:
-    """Append the elements of all ramps, and put their nodes into the laws that read them."""
-    out = elaborator.out
-    with_ramps = sorted(k for k, pending in out.pending.items() if pending.ramps)
-    taken = {name.lower() for name in out.names} if with_ramps else set()
-    for position in with_ramps:
-        pending = out.pending[position]
-        nodes: list[int] = []
-        for law, names in pending.ramps:
-            nodes.append(_ramp(elaborator, pending, _placed(law, nodes, VOLTS), names, len(nodes) + 1, taken))
-        out.pending[position] = pending._replace(law=_placed(pending.law, nodes, 1.0), ramps=())
-
-
-def _placed(law: Law, nodes: list[int], factor: float) -> Law:
-    """``factor`` times the law, with the nodes of ramps in place of their numbers."""
-    voltages = [
-        VoltageControl(c * factor, plus, minus)
-        if plus >= 0
-        else VoltageControl(c * factor / VOLTS, nodes[-1 - plus], 0)
-        for c, plus, minus in law.voltages
-    ]
-    currents = tuple(control._replace(coefficient=control.coefficient * factor) for control in law.currents)
-    return law._replace(constant=law.constant * factor, voltages=tuple(voltages), currents=currents)
-
-
-def _ramp(
-    elaborator: Elaboration, owner: PendingLaw, law: Law, names: tuple[str, ...], number: int, taken: set[str]
-) -> int:
-    """Source, diode and resistor of one ramp; the node whose voltage it is."""
-    out = elaborator.out
-    stem = f"{owner.own}."
-    while any(f"{stem}{letter}{number}".lower() in taken for letter in "bdr") or any(
-        f"{stem}{letter}{number}".lower() in out.nodes for letter in "uy"
-    ):
-        stem += "."
-    inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
-    source = len(out.kind)
-    if not out.files or out.files[-1] != owner.card.source.name:
-        out.starts.append(source)
-        out.files.append(owner.card.source.name)
-    for letter, code, ends, value in (
-        ("B", AFFINE_VOLTAGE, (inside, 0), float("nan")),
-        ("D", DIODE, (inside, output), float("nan")),
-        ("R", RESISTOR, (output, 0), OHMS),
-    ):
-        out.kind.append(code)
-        out.first.append(ends[0])
-        out.second.append(ends[1])
-        out.value.append(value)
-        out.lines.append(owner.card.line)
-        out.names.append(f"{stem}{letter}{number}")
-        taken.add(f"{stem}{letter}{number}".lower())
-    law = law._replace(quantity=Quantity.VOLTAGE)
-    out.pending[source] = owner._replace(
-        law=law, names=names, own=f"{stem}B{number}", code=AFFINE_VOLTAGE, value=float("nan"), ramps=()
-    )
-    return output
-
-
 MEET = 1e-12
 """Share of its terms by which two values may differ at the threshold: rounding of the numbers in a deck."""
 
@@ -361,7 +288,6 @@ class Reference(NamedTuple):
     current: bool
     first: str
     second: str
-    offset: int
 
     @property
     def text(self) -> str:
@@ -372,7 +298,7 @@ class Reference(NamedTuple):
 def numbered(controls: list[Reference], made: Reference) -> int:
     """The place of a control among the others, the same for the same one; a new one is added."""
     words = made.current, made.first.lower(), made.second.lower()
-    for k, (current, first, second, _) in enumerate(controls):
+    for k, (current, first, second) in enumerate(controls):
         if (current, first.lower(), second.lower()) == words:
             return k
     controls.append(made)
@@ -380,28 +306,23 @@ def numbered(controls: list[Reference], made: Reference) -> int:
 
 
 class Behaviour(NamedTuple):
-    """A parsed expression and the controls in it, by the number in their stand-in's name."""
+    """A parsed expression, the controls in it, and which of them its signals are."""
 
     code: Code
     controls: tuple[Reference, ...]
+    numbers: dict[Signal, int]
 
 
 def behaviour(code: Code) -> Behaviour:
-    """The law of a formula: stand-ins for the voltages and currents that it reads."""
+    """A formula with the voltages and currents that it reads."""
     controls: list[Reference] = []
-    law = Code(code.card, code.scope, code.start)
-    law.names = dict(code.names)
-    for instruction, argument, at in code.program:
-        if instruction == SIGNAL and argument.kind in ("v", "i"):
-            second = argument.second or ""
-            made = Reference(argument.kind == "i", argument.first, "" if second.lower() in ("0", "gnd") else second, at)
-            law.program.append((NAME, f"{MARK}{numbered(controls, made)}", at))
-        elif instruction == SIGNAL:
-            law.names.setdefault(argument.kind, at)
-            law.program.append((NAME, argument.kind, at))
-        else:
-            law.program.append((instruction, argument, at))
-    return Behaviour(law, tuple(controls))
+    numbers = {}
+    for signal in code.signals:
+        if signal.kind in UNKNOWN:
+            second = signal.second or ""
+            made = Reference(signal.kind == "i", signal.first, "" if second.lower() in ("0", "gnd") else second)
+            numbers[signal] = numbered(controls, made)
+    return Behaviour(code, tuple(controls), numbers)
 
 
 class PiecewiseLinear(NamedTuple):
@@ -430,118 +351,115 @@ def affine_value(parsed: Behaviour, environment: Environment, evaluator: Evaluat
 
 def _value(parsed: Behaviour, environment: Environment, evaluator: Evaluator, apart: bool) -> PiecewiseLinear:
     """`affine_value`; with ``apart`` v(a,b) is v(a) − v(b), which a condition may compare with v(a)."""
-    evaluator.depth = 0
-    evaluator.need(parsed.code, environment)
-    run = _Run(parsed.code, environment, evaluator, Choices(Ramps(), list(parsed.controls)), apart)
-    found = run.value()
-    with run.at(parsed.code.start):
-        value = run.choices.affine(found)
-    return PiecewiseLinear(value, run.choices.ramps.values, tuple(run.choices.controls))
+    domain = _PiecewiseLinear(parsed, evaluator, apart)
+    value = evaluator.symbolic(parsed.code, environment, domain)
+    return PiecewiseLinear(value, domain.choices.ramps.values, tuple(domain.choices.controls))
 
 
-class _Run(SymbolicRun):
-    """A program on numbers, affine values, and numbers that conditions on these choose."""
+class _PiecewiseLinear(Domain):
+    """Affine values, and numbers that conditions on these choose."""
 
     symbols = (Affine, Steps)
 
-    def __init__(
-        self, code: Code, environment: Environment, evaluator: Evaluator, choices: Choices, apart: bool
-    ) -> None:
-        super().__init__(code, environment, evaluator)
-        self.choices, self.apart = choices, apart
+    def __init__(self, parsed: Behaviour, evaluator: Evaluator, apart: bool) -> None:
+        self.numbers, self.evaluator, self.apart = parsed.numbers, evaluator, apart
+        self.choices = Choices(Ramps(), list(parsed.controls))
 
-    def inside(self, code: Code) -> _Run:
-        """The same on the body of a function."""
-        return _Run(code, self.environment, self.evaluator, self.choices, self.apart)
+    def whole(self, value: Any) -> Affine:
+        """The value of the expression as an affine one."""
+        with _continuous():
+            return self.choices.affine(value)
 
-    @contextmanager
-    def at(self, at: int, name: str = "") -> Iterator[None]:
-        """Errors of ramps and choices at this place."""
-        try:
-            yield
-        except ValueError as error:
-            message, hint = f"{name}(): {error}" if name else str(error), "" if name else _CONTINUOUS
-            raise ExpressionError("unsupported", message, at, hint, self.code) from None
-
-    def refuse(self, what: str, at: int) -> ExpressionError:
+    def refused(self, what: str) -> ExpressionError:
         """The error for what is not piecewise linear."""
         return ExpressionError(
             "unsupported",
             f"{what} of voltages or currents is not affine in them",
-            at,
-            "sums, products with numbers, max, min, abs, limit, table and continuous if() may be written; "
+            hint="sums, products with numbers, max, min, abs, limit, table and continuous if() may be written; "
             "a nonlinear law with diodes",
-            self.code,
         )
 
-    def control(self, number: int) -> Affine:
+    def signal(self, signal: Signal) -> Affine:
         """A voltage or current."""
-        controls = self.choices.controls
-        if not self.apart or not controls[number].second:
+        number, controls = self.numbers[signal], self.choices.controls
+        _, first, second = controls[number]
+        if not self.apart or not second:
             return Affine(0.0, {number: 1.0})
-        _, first, second, offset = controls[number]
-        ends = (numbered(controls, Reference(False, node, "", offset)) for node in (first, second))
+        ends = (numbered(controls, Reference(False, node, "")) for node in (first, second))
         return Affine(0.0, dict(zip(ends, (1.0, -1.0))))
 
-    def need_condition(self, value: Any, at: int) -> None:
+    def need_condition(self, value: Any) -> None:
         """Refuse a voltage or current in place of a condition."""
         if isinstance(value, Affine):
-            raise ExpressionError(
-                "unsupported", "a voltage or current is no condition", at, "compare it: v(a) > 0 ? … : …", self.code
-            )
+            hint = "compare it: v(a) > 0 ? … : …"
+            raise ExpressionError("unsupported", "a voltage or current is no condition", hint=hint)
 
-    def either(self, condition: Any, yes: Any, no: Any, at: int) -> Any:
+    def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
-        with self.at(at):
+        with _continuous():
             return self.choices.chosen(condition, lambda number: yes if number else no)
 
-    def sign(self, instruction: Any, value: Any, at: int) -> Any:
-        """Negation of an affine value or of a condition."""
-        if instruction == NEGATE and isinstance(value, Affine):
-            return scaled(value, -1.0)
-        self.need_condition(value, at)
-        return self.choices.chosen(value, lambda number: self.signed(instruction, number, at))
-
-    def built_in(self, name: str, values: Sequence[Any], at: int) -> Any:
-        """A choice, a step, or a piecewise-linear function."""
-        if name in ("if", "ternary_fcn") and len(values) == 3:
-            self.need_condition(values[0], at)
-            return self.either(values[0], values[1], values[2], at)
-        if name in _STEPS and len(values) == 1 and isinstance(values[0], Affine):
-            return Steps(values[0], *_STEPS[name], 1)
+    def apply(self, name: Any, values: Sequence[Any]) -> Any:
+        """An operator, a sign, a choice, a step, or a piecewise-linear function."""
+        first, *rest = values
+        if name in OPERATORS:
+            return self.operation(name, first, *rest)
+        if name == NEGATE and isinstance(first, Affine):
+            return scaled(first, -1.0)
+        if name in (NEGATE, NOT, TRUTH):
+            self.need_condition(first)
+            return self.choices.chosen(first, lambda number: self.evaluator.sign(name, number))
+        if name in ("if", "ternary_fcn") and len(rest) == 2:
+            self.need_condition(first)
+            return self.either(first, *rest)
+        if name in _STEPS and not rest and isinstance(first, Affine):
+            return Steps(first, *_STEPS[name], 1)
         function, low, high = self.choices.ramps.function(name) or (None, 1, 0)
         if function is None or not low <= len(values) <= high:
-            raise self.refuse(f"{name}()", at)
-        with self.at(at):
+            raise self.refused(f"{name}()")
+        with _continuous():
             plain = [self.choices.affine(value) if isinstance(value, Steps) else value for value in values]
-        with self.at(at, name):
+        try:
             return function(*plain)
+        except ValueError as error:
+            raise ExpressionError("unsupported", f"{name}(): {error}") from None
 
-    def operation(self, operator: Any, left: Any, right: Any, at: int) -> Any:
+    def operation(self, operator: str, left: Any, right: Any) -> Any:
         """left operator right."""
-        with self.at(at):
+        if not isinstance(left, self.symbols) and not isinstance(right, self.symbols):
+            return self.evaluator.apply(operator, OPERATORS[operator], (left, right))
+        with _continuous():
             if isinstance(left, Steps):
-                return self.choices.chosen(left, lambda number: self.binary(operator, number, right, at))
+                return self.choices.chosen(left, lambda number: self.operation(operator, number, right))
             if isinstance(right, Steps):
-                return self.choices.chosen(right, lambda number: self.binary(operator, left, number, at))
+                return self.choices.chosen(right, lambda number: self.operation(operator, left, number))
         if operator in ("+", "-"):
             return total(left, scaled(right, -1.0 if operator == "-" else 1.0))
         if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
             return scaled(left, right) if isinstance(left, Affine) else scaled(right, left)
         if operator == "/" and not isinstance(right, Affine):
-            return scaled(left, self.binary("/", 1.0, right, at))
+            return scaled(left, self.operation("/", 1.0, right))
         if operator in ("<", "<=", ">", ">="):
             below, above = (left, right) if operator in ("<", "<=") else (right, left)
             difference = total(above, scaled(below, -1.0))
             if any(difference.coefficients.values()):
                 return Steps(difference, 1.0, 0.0, 1)
             return float(OPERATORS[operator](total(left, scaled(right, -1.0)).constant, 0.0))
-        raise self.refuse(_WORDS.get(operator, f"{operator!r}"), at)
+        raise self.refused(_WORDS.get(operator, f"{operator!r}"))
+
+
+@contextmanager
+def _continuous() -> Iterator[None]:
+    """Errors of choices."""
+    try:
+        yield
+    except ValueError as error:
+        raise ExpressionError("unsupported", str(error), hint=_CONTINUOUS) from None
 
 
 _CONTINUOUS = "both values must meet at the threshold, as in if(v(a) > 1, v(a) - 1, 0)"
 
-_WORDS = {"*": "the product", "/": "a quotient by", "**": "a power", "^": "a power"}
+_WORDS = {"*": "the product", "/": "a quotient by", "**": "a power"}
 
 _STEPS = {
     "u": (1.0, 0.0),

@@ -20,7 +20,9 @@ from circuitsim.circuit.elements import (
     BY_VOLTAGE_E,
     BY_VOLTAGE_G,
     CAPACITOR,
+    DIODE,
     NULLOR,
+    RESISTOR,
     VOLTAGE,
     device_code,
 )
@@ -28,19 +30,26 @@ from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageContro
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
-from circuitsim.netlist.affine import Affine, Reference, affine_value, built
+from circuitsim.netlist.affine import Affine, Behaviour, Reference, affine_value
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.controlled import Control, Controlled
-from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import NEGATE, TRUTH, Code, ExpressionError
+from circuitsim.netlist.evaluate import Domain
+from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, ExpressionError, Signal
+from circuitsim.netlist.functions import FUNCTIONS, OPERATORS
 from circuitsim.netlist.physical import factor_of
-from circuitsim.netlist.symbolic_run import SymbolicRun
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
     from circuitsim.netlist.protocols import Elaboration
+
+
+VOLTS = 1024.0
+"""Volts of a ramp's node for each unit of the ramp: in other programs the drop of its diode counts for so much less."""
+
+OHMS = 1e6
+"""The resistor that a ramp's diode drives."""
 
 
 class Formula(NamedTuple):
@@ -51,29 +60,6 @@ class Formula(NamedTuple):
 
 
 Entry = float | Formula
-Of = Callable[[Sequence[Entry]], Formula]
-
-
-def tape_of(code: Code, signs: Sequence[float], environment: Environment, evaluator: Evaluator) -> Tape:
-    """The tape of an expression with stand-ins for its controls.
-
-    Parameters
-    ----------
-    code : Code
-        See `circuitsim.netlist.affine.Behaviour`.
-    signs : sequence of float
-        1 for a control that is the voltage, −1 for one that is its negative.
-    environment, evaluator
-        Parameters and functions.
-
-    Raises
-    ------
-    ExpressionError
-        It has no value, or does something with the voltage for which there is no operation.
-    """
-    evaluator.depth = 0
-    evaluator.need(code, environment)
-    return _tape(_Run(code, environment, evaluator, signs).value())
 
 
 def times(tape: Tape, factor: float) -> Tape:
@@ -126,84 +112,57 @@ def _joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -
     return Formula((*(one for entry in of for one in _tape(entry)), (op, number)), condition)
 
 
-class _Run(SymbolicRun):
-    """A program on numbers and formulas."""
+class _OfFormulas(Domain):
+    """Tapes of the voltage, whose sign each control has."""
 
     symbols = (Formula,)
 
-    def __init__(self, code: Code, environment: Environment, evaluator: Evaluator, signs: Sequence[float]) -> None:
-        super().__init__(code, environment, evaluator)
-        self.signs = signs
+    def __init__(self, parsed: Behaviour, signs: Sequence[float]) -> None:
+        self.signs = {signal: signs[number] for signal, number in parsed.numbers.items()}
 
-    def inside(self, code: Code) -> _Run:
-        """The same on the body of a function."""
-        return _Run(code, self.environment, self.evaluator, self.signs)
+    def whole(self, value: Entry) -> Tape:
+        """The tape."""
+        return _tape(value)
 
-    def bounded(self, formula: Formula, at: int) -> Formula:
-        """The formula itself, unless it is too long."""
-        if len(formula.tape) > f.LONGEST:
-            raise ExpressionError(
-                "limit", f"the formula has more than {f.LONGEST} operations", at, "simplify it", self.code
-            )
-        return formula
-
-    def control(self, number: int) -> Formula:
+    def signal(self, signal: Signal) -> Formula:
         """The voltage or its negative."""
         own = Formula(((f.VOLTAGE, 0.0),))
-        return own if self.signs[number] > 0.0 else _joined(f.NEGATE, own)
+        return own if self.signs[signal] > 0.0 else _joined(f.NEGATE, own)
 
-    def need_condition(self, value: Any, at: int) -> None:
+    def need_condition(self, value: Any) -> None:
         """Refuse a number of the voltage in place of a condition."""
         if not value.condition:
-            raise self.refuse("a number as condition", at)
+            raise self.refused("a number as condition")
 
-    def refuse(self, what: str, at: int) -> ExpressionError:
+    def refused(self, what: str) -> ExpressionError:
         """The error for what there is no operation for."""
-        return ExpressionError(
-            "unsupported",
-            f"{what} is not supported in a formula of the source's own voltage",
-            at,
-            "docs/devices.md lists what is",
-            self.code,
-        )
+        message = f"{what} is not supported in a formula of the source's own voltage"
+        return ExpressionError("unsupported", message, hint="docs/devices.md lists what is")
 
-    def either(self, condition: Any, yes: Entry, no: Entry, at: int) -> Formula:
+    def either(self, condition: Any, yes: Entry, no: Entry) -> Formula:
         """``yes`` where the condition holds, else ``no``."""
         holds = all(way.condition if isinstance(way, Formula) else way in (0.0, 1.0) for way in (yes, no))
-        return self.bounded(_joined(f.CHOOSE, condition, yes, no, condition=holds), at)
+        return _bounded(_joined(f.CHOOSE, condition, yes, no, condition=holds))
 
-    def sign(self, instruction: Any, value: Any, at: int) -> Formula:
-        """Negation of a formula or of a condition."""
-        if instruction == NEGATE:
-            return _joined(f.NEGATE, value)
-        self.need_condition(value, at)
-        return value if instruction == TRUTH else _joined(f.SUBTRACT, 1.0, value, condition=True)
-
-    def built_in(self, name: str, values: Sequence[Entry], at: int) -> Formula:
-        """A function that has an operation."""
-        made = _built_in(name, values)
+    def apply(self, name: Any, values: Sequence[Any]) -> Formula:
+        """A sign, or an operator or function that has an operation."""
+        if name == NEGATE:
+            return _joined(f.NEGATE, *values)
+        if name in (NOT, TRUTH):
+            self.need_condition(values[0])
+            return _joined(f.SUBTRACT, 1.0, *values, condition=True) if name == NOT else values[0]
+        _, low, high = FUNCTIONS.get(name, (None, 2, 2))
+        made = _OPERATIONS[name](*values) if name in _OPERATIONS and low <= len(values) <= high else None
         if made is None:
-            raise self.refuse(f"{name}()", at)
-        return self.bounded(made, at)
-
-    def operation(self, operator: Any, left: Entry, right: Entry, at: int) -> Formula:
-        """left operator right."""
-        return self.bounded(self.operated(operator, left, right, at), at)
-
-    def operated(self, operator: Any, left: Entry, right: Entry, at: int) -> Formula:
-        """`operation`, however long."""
-        if operator in _ARITHMETIC:
-            return _joined(_ARITHMETIC[operator], left, right)
-        if operator in _COMPARISONS:
-            op, turned = _COMPARISONS[operator]
-            return _joined(op, _joined(f.SUBTRACT, *((right, left) if turned else (left, right))), condition=True)
-        if operator in ("**", "^"):
-            return _raised(left, right)
-        raise self.refuse(f"{operator!r}", at)
+            raise self.refused(f"{name!r}" if name in OPERATORS else f"{name}()")
+        return _bounded(made)
 
 
-_ARITHMETIC = {"+": f.ADD, "-": f.SUBTRACT, "*": f.MULTIPLY, "/": f.DIVIDE}
-_COMPARISONS = {">": (f.STEP, False), ">=": (f.REACHED, False), "<": (f.STEP, True), "<=": (f.REACHED, True)}
+def _bounded(formula: Formula) -> Formula:
+    """The formula itself, unless it is too long."""
+    if len(formula.tape) > f.LONGEST:
+        raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", hint="simplify it")
+    return formula
 
 
 def _raised(base: Entry, exponent: Entry) -> Formula:
@@ -247,7 +206,7 @@ def _polygon(x: Entry, *points: Entry) -> Formula | None:
     """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
     numbers = [one for one in points if not isinstance(one, Formula)]
     places, values = numbers[0::2], numbers[1::2]
-    if len(numbers) < len(points) or len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
+    if len(numbers) < max(len(points), 4) or len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
         return None
     total: Entry = values[0]
     for (a, b), (y, z) in zip(pairwise(places), pairwise(values)):
@@ -257,23 +216,36 @@ def _polygon(x: Entry, *points: Entry) -> Formula | None:
     return total if isinstance(total, Formula) else _joined(f.ADD, total, _joined(f.MULTIPLY, 0.0, x))
 
 
-def _unary(op: int, condition: bool = False) -> Callable[..., Formula | None]:
-    return lambda x: _joined(op, x, condition=condition)
+def _of(op: int, condition: bool = False) -> Callable[..., Formula | None]:
+    return lambda *x: _joined(op, *x, condition=condition)
 
 
-_BUILT_IN: dict[str, Callable[..., Formula | None]] = {
-    **{name: _unary(op) for op, name in f.FUNCTIONS.items()},
-    "log": _unary(f.LOG),
-    "arctan": _unary(f.ATAN),
-    "sign": _unary(f.SIGN),
+def _compared(op: int, turned: bool = False) -> Callable[..., Formula | None]:
+    return lambda x, y: _joined(op, _joined(f.SUBTRACT, *((y, x) if turned else (x, y))), condition=True)
+
+
+_OPERATIONS: dict[str, Callable[..., Formula | None]] = {
+    "+": _of(f.ADD),
+    "-": _of(f.SUBTRACT),
+    "*": _of(f.MULTIPLY),
+    "/": _of(f.DIVIDE),
+    "**": _raised,
+    ">": _compared(f.STEP),
+    ">=": _compared(f.REACHED),
+    "<": _compared(f.STEP, True),
+    "<=": _compared(f.REACHED, True),
+    **{name: _of(op) for op, name in f.FUNCTIONS.items()},
+    "log": _of(f.LOG),
+    "arctan": _of(f.ATAN),
+    "sign": lambda x, *y: None if y else _joined(f.SIGN, x),
     "log10": lambda x: _joined(f.MULTIPLY, 0.4342944819032518, _joined(f.LOG, x)),
     "sqr": lambda x: _joined(f.POWER, x, number=2.0),
     "cbrt": lambda x: _joined(f.SIGNED_POWER, x, number=1.0 / 3.0),
     "tan": lambda x: _joined(f.DIVIDE, _joined(f.SIN, x), _joined(f.COS, x)),
     "hypot": lambda x, y: _joined(f.SQRT, _joined(f.ADD, *(_joined(f.POWER, one, number=2.0) for one in (x, y)))),
-    "u": _unary(f.STEP, True),
-    "stp": _unary(f.STEP, True),
-    "buf": _unary(f.STEP, True),
+    "u": _of(f.STEP, True),
+    "stp": _of(f.STEP, True),
+    "buf": _of(f.STEP, True),
     "inv": lambda x: _joined(f.SUBTRACT, 1.0, _joined(f.STEP, x), condition=True),
     "uramp": lambda x: _joined(f.MAXIMUM, x, 0.0),
     "min": _extreme(f.MINIMUM),
@@ -284,19 +256,7 @@ _BUILT_IN: dict[str, Callable[..., Formula | None]] = {
     "pwr": _with_number(f.POWER),
     "pwrs": _with_number(f.SIGNED_POWER),
 }
-"""Functions of formulas by their names in decks; None for arguments that they do not take."""
-
-
-def _built_in(name: str, values: Sequence[Entry]) -> Formula | None:
-    """A function built in; None where there is no operation for it."""
-    made = _BUILT_IN.get(name)
-    counts = {"hypot": 2, "pow": 2, "pwr": 2, "pwrs": 2, "limit": 3}
-    several = name in ("min", "max", "table")
-    if made is None or (not several and len(values) != counts.get(name, 1)):
-        return None
-    if name == "table" and len(values) < 5:
-        return None
-    return made(*values)
+"""Operators and functions of formulas by their names in decks; None for arguments that they do not take."""
 
 
 _QUANTITY = {
@@ -446,7 +406,8 @@ def _device(
 ) -> FormulaLaw | FormulaVoltage:
     """The device of a formula."""
     assert spec.expression is not None
-    tape = tape_of(spec.expression.code, signs, frame.environment, elaborator.evaluator)
+    domain = _OfFormulas(spec.expression, signs)
+    tape = elaborator.evaluator.symbolic(spec.expression.code, frame.environment, domain)
     try:
         if spec.code == AFFINE_CURRENT:
             return FormulaLaw(tape, cells(elaborator, frame, spec))
@@ -525,12 +486,71 @@ def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
     return plus, minus, ""
 
 
+def _built(elaborator: Elaboration) -> None:
+    """Append the elements of all ramps, and put their nodes into the laws that read them."""
+    out = elaborator.out
+    with_ramps = sorted(k for k, pending in out.pending.items() if pending.ramps)
+    taken = {name.lower() for name in out.names} if with_ramps else set()
+    for position in with_ramps:
+        pending = out.pending[position]
+        nodes: list[int] = []
+        for law, names in pending.ramps:
+            nodes.append(_ramp(elaborator, pending, _placed(law, nodes, VOLTS), names, len(nodes) + 1, taken))
+        out.pending[position] = pending._replace(law=_placed(pending.law, nodes, 1.0), ramps=())
+
+
+def _placed(law: Law, nodes: list[int], factor: float) -> Law:
+    """``factor`` times the law, with the nodes of ramps in place of their numbers."""
+    voltages = [
+        VoltageControl(c * factor, plus, minus)
+        if plus >= 0
+        else VoltageControl(c * factor / VOLTS, nodes[-1 - plus], 0)
+        for c, plus, minus in law.voltages
+    ]
+    currents = tuple(control._replace(coefficient=control.coefficient * factor) for control in law.currents)
+    return law._replace(constant=law.constant * factor, voltages=tuple(voltages), currents=currents)
+
+
+def _ramp(
+    elaborator: Elaboration, owner: PendingLaw, law: Law, names: tuple[str, ...], number: int, taken: set[str]
+) -> int:
+    """Source, diode and resistor of one ramp; the node whose voltage it is."""
+    out = elaborator.out
+    stem = f"{owner.own}."
+    while any(f"{stem}{letter}{number}".lower() in taken for letter in "bdr") or any(
+        f"{stem}{letter}{number}".lower() in out.nodes for letter in "uy"
+    ):
+        stem += "."
+    inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
+    source = len(out.kind)
+    if not out.files or out.files[-1] != owner.card.source.name:
+        out.starts.append(source)
+        out.files.append(owner.card.source.name)
+    for letter, code, ends, value in (
+        ("B", AFFINE_VOLTAGE, (inside, 0), float("nan")),
+        ("D", DIODE, (inside, output), float("nan")),
+        ("R", RESISTOR, (output, 0), OHMS),
+    ):
+        out.kind.append(code)
+        out.first.append(ends[0])
+        out.second.append(ends[1])
+        out.value.append(value)
+        out.lines.append(owner.card.line)
+        out.names.append(f"{stem}{letter}{number}")
+        taken.add(f"{stem}{letter}{number}".lower())
+    law = law._replace(quantity=Quantity.VOLTAGE)
+    out.pending[source] = owner._replace(
+        law=law, names=names, own=f"{stem}B{number}", code=AFFINE_VOLTAGE, value=float("nan"), ramps=()
+    )
+    return output
+
+
 def resolved(elaborator: Elaboration) -> dict[int, Law]:
     """The laws, ramps as elements, with the positions of what controls them; what is missing is reported."""
     out = elaborator.out
     if not out.pending:
         return {}
-    built(elaborator)
+    _built(elaborator)
     place = {name.lower(): k for k, name in enumerate(out.names)}
     touched = {0, *out.first, *out.second}
     laws = {}

@@ -8,8 +8,9 @@ recursion over parameters, so that a chain of a hundred thousand parameters is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.deviations import FORMS, Draws, RandomValue
@@ -24,6 +25,7 @@ from circuitsim.netlist.expression import (
     PUSH,
     SIGNAL,
     TRUTH,
+    UNKNOWN,
     Code,
     ExpressionError,
     Signal,
@@ -81,6 +83,44 @@ class Environment:
                 return here
             here = here.parent
         return None
+
+
+class Domain(ABC):
+    """Values that stand for unknown voltages and currents in expressions, beside numbers.
+
+    Errors that the methods raise get their place from `Evaluator.run`.
+
+    Attributes
+    ----------
+    symbols : tuple of types
+        Of these values.
+    """
+
+    symbols: ClassVar[tuple[type, ...]]
+
+    @abstractmethod
+    def signal(self, signal: Signal) -> Any:
+        """The value of a voltage or current."""
+
+    @abstractmethod
+    def need_condition(self, value: Any) -> None:
+        """Refuse a value that is no condition."""
+
+    @abstractmethod
+    def either(self, condition: Any, yes: Any, no: Any) -> Any:
+        """``yes`` where the condition is not zero, else ``no``."""
+
+    @abstractmethod
+    def apply(self, name: Any, values: Sequence[Any]) -> Any:
+        """An operator, a sign (`NEGATE`, `NOT`, `TRUTH`) or a function, of numbers and such values."""
+
+    @abstractmethod
+    def refused(self, what: str) -> ExpressionError:
+        """The error for what such values do not have."""
+
+    @abstractmethod
+    def whole(self, value: Any) -> Any:
+        """What the value of a whole expression is returned as."""
 
 
 class Evaluator:
@@ -190,66 +230,132 @@ class Evaluator:
         if owner is None and name in self.constants:
             return self.constants[name]
         # Only a function's body comes here: its free names are those of the expression that calls it.
-        self.deeper(code, at)
+        self.deeper()
         single = Code(code.card, code.scope, at)
         single.names = {name: at}
         self.need(single, environment)
         self.depth -= 1
         return environment.values[name]
 
-    def deeper(self, code: Code, at: int) -> None:
+    def deeper(self) -> None:
         self.depth += 1
         if self.depth > limits.FUNCTION_DEPTH:
             raise ExpressionError(
                 "function",
                 f"functions call each other more than {limits.FUNCTION_DEPTH} deep (or themselves)",
-                at,
-                "a function may not call itself",
-                code,
+                hint="a function may not call itself",
             )
 
-    def run(self, code: Code, environment: Environment, arguments: tuple[float, ...], stop: int) -> float:
-        """Run the program of ``code`` with ``arguments`` for its locals."""
+    def symbolic(self, code: Code, environment: Environment, domain: Domain) -> Any:
+        """The value of ``code`` in a domain: a number, or one that stands for unknown voltages and currents.
+
+        Raises
+        ------
+        ExpressionError
+            As `value`, or something is done that the domain does not have.
+        """
+        self.depth = 0
+        for instruction, argument, at in reversed(code.program):
+            if instruction == SIGNAL and argument.kind not in UNKNOWN:
+                self.read(argument.kind, at, code, environment)
+        self.need(code, environment)
+        found = self.run(code, environment, (), limits.ALL_OPERATIONS, domain)
+        try:
+            return domain.whole(found)
+        except ExpressionError as error:
+            error.offset, error.code = code.start, code
+            raise
+
+    def run(
+        self,
+        code: Code,
+        environment: Environment,
+        arguments: Sequence[Any],
+        stop: int,
+        domain: Domain | None = None,
+        part: tuple[int, int] | None = None,
+    ) -> Any:
+        """The value of a program.
+
+        Parameters
+        ----------
+        code, environment
+        arguments : sequence
+            The values of its locals.
+        stop : int
+            The work at which it ends in an error.
+        domain : Domain, optional
+            Of its values; numbers without it. Both ways are evaluated where a condition is no number.
+        part : tuple of int, optional
+            The part of the program that is run; all of it without.
+        """
         stack: list[Any] = []
         push, pop = stack.append, stack.pop
-        program, position, end = code.program, 0, len(code.program)
-        while position < end:
-            instruction, argument, at = program[position]
-            position += 1
-            self.work += 1
-            if self.work > stop or self.work > limits.ALL_OPERATIONS:
-                raise ExpressionError("limit", "the expression takes too many steps", at, "simplify it", code)
-            if instruction == PUSH:
-                push(argument)
-            elif instruction == NAME:
-                push(self.read(argument, at, code, environment))
-            elif instruction == LOCAL:
-                push(arguments[argument])
-            elif instruction == SIGNAL:
-                push(self.signal(argument, at, code))
-            elif instruction == NEGATE:
-                push(-pop())
-            elif instruction in (NOT, TRUTH):
-                push(self.truth(pop(), instruction == TRUTH))
-            elif instruction == JUMP:
-                position = argument
-            elif instruction == JUMP_IF_ZERO:
-                position = position if self.decision(pop(), at, code) else argument
-            elif instruction == CALL:
-                name, count = argument
-                values = tuple(stack[len(stack) - count :])
-                del stack[len(stack) - count :]
-                push(self.call(name, values, at, code, environment, stop))
-            else:
-                right, left = pop(), pop()
-                push(self.apply(instruction, OPERATORS[instruction], (left, right), at, code))
+        program, symbols = code.program, () if domain is None else domain.symbols
+        position, end = part or (0, len(program))
+        at = code.start
+        try:
+            while position < end:
+                instruction, argument, at = program[position]
+                position += 1
+                self.work += 1
+                if self.work > stop or self.work > limits.ALL_OPERATIONS:
+                    raise ExpressionError("limit", "the expression takes too many steps", hint="simplify it")
+                if instruction == PUSH:
+                    push(argument)
+                elif instruction == NAME:
+                    value = self.read(argument, at, code, environment)
+                    push(value if domain is None else self.noted(value))
+                elif instruction == LOCAL:
+                    push(arguments[argument])
+                elif instruction == SIGNAL:
+                    if domain is None:
+                        push(self.signal(argument))
+                    elif argument.kind in UNKNOWN:
+                        push(domain.signal(argument))
+                    else:
+                        push(self.noted(self.read(argument.kind, at, code, environment)))
+                elif instruction == JUMP:
+                    position = argument
+                elif instruction == JUMP_IF_ZERO:
+                    value = pop()
+                    if domain is not None and isinstance(value, symbols):
+                        domain.need_condition(value)
+                        end_of_both = program[argument - 1][1]  # where the jump before its target leads to
+                        ways = (position, argument - 1), (argument, end_of_both)
+                        yes, no = (self.run(code, environment, arguments, stop, domain, way) for way in ways)
+                        push(domain.either(value, yes, no))
+                        position = end_of_both
+                    elif not (self.decision(value, at, code) if domain is None else value):
+                        position = argument
+                elif instruction in (NEGATE, NOT, TRUTH):
+                    value = pop()
+                    known = domain if isinstance(value, symbols) else None
+                    push(self.sign(instruction, value) if known is None else known.apply(instruction, (value,)))
+                else:
+                    name, count = argument if instruction == CALL else (instruction, 2)
+                    values = tuple(stack[len(stack) - count :])
+                    del stack[len(stack) - count :]
+                    known = domain if any(isinstance(own, symbols) for own in values) else None
+                    if instruction != CALL:
+                        push(self.apply(name, OPERATORS[name], values) if known is None else known.apply(name, values))
+                    elif known is not None or domain is None:
+                        push(self.call(name, values, at, code, environment, stop, known))
+                    else:
+                        limit = self.work + limits.OPERATIONS
+                        push(self.noted(self.call(name, values, at, code, environment, limit)))
+        except ExpressionError as error:
+            if error.code is None:
+                error.offset, error.code = at, code
+            raise
         result = pop()
-        return result if isinstance(result, float) else float(result)
+        return result if domain is not None or isinstance(result, float) else float(result)
 
-    @staticmethod
-    def truth(value: float, wanted: bool) -> float:
-        """1 where ``value`` is as wanted, zero or not."""
-        result = float(bool(value) is wanted)
+    def sign(self, instruction: int, value: float) -> float:
+        """A number with the other sign, or 1 where it is zero (`NOT`) or not (`TRUTH`)."""
+        if instruction == NEGATE:
+            return -value
+        result = float(bool(value) is (instruction == TRUTH))
         return RandomValue(result, None) if isinstance(value, RandomValue) else result
 
     def decision(self, value: float, at: int, code: Code) -> bool:
@@ -258,7 +364,7 @@ class Evaluator:
             self.draws.decided(value, code.card, at)
         return bool(value)
 
-    def signal(self, signal: Signal, at: int, code: Code) -> float:
+    def signal(self, signal: Signal) -> float:
         """The value of a quantity of the solution."""
         try:
             if self.signals is not None:
@@ -266,36 +372,47 @@ class Evaluator:
             why = "it depends on the solution"
         except ValueError as error:
             why = str(error)
-        raise ExpressionError("unsupported", why, at, "see docs/netlist.md for what a source may depend on", code)
+        raise ExpressionError("unsupported", why, hint="see docs/netlist.md for what a source may depend on")
 
     def call(
-        self, name: str, values: tuple[float, ...], at: int, code: Code, environment: Environment, stop: int
-    ) -> float:
+        self,
+        name: str,
+        values: Sequence[Any],
+        at: int,
+        code: Code,
+        environment: Environment,
+        stop: int,
+        domain: Domain | None = None,
+    ) -> Any:
         """``name(values)``: a function of the deck, or one built in."""
         if name not in code.linked:
             code.linked[name] = code.scope.find_function(name) if code.scope is not None else None
         own: Function | None = code.linked[name]
         if own is not None:
             if len(values) != len(own.arguments):
+                if domain is not None:
+                    raise domain.refused(f"{name}()")
                 takes = f"{len(own.arguments)} argument" + "s" * (len(own.arguments) != 1)
-                raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}", at, "", code)
-            self.deeper(code, at)
-            result = self.run(own.body, environment, values, stop)
+                raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
+            self.deeper()
+            result = self.run(own.body, environment, values, stop, domain)
             self.depth -= 1
             return result
+        if domain is not None:
+            return domain.apply(name, values)
         function, low, high = FUNCTIONS.get(name, (None, 1, 0))
         if name in FORMS and self.draws is not None and not low <= len(values) <= high:
             draws = self.draws
-            return self.apply(name, lambda *x: draws.draw(name, x, code.card, at), values, at, code)
+            return self.apply(name, lambda *x: draws.draw(name, x, code.card, at), values)
         if function is None:
             message, hint = unknown_function(name)
-            raise ExpressionError("function", message, at, hint, code)
+            raise ExpressionError("function", message, hint=hint)
         if not low <= len(values) <= high:
             takes = f"{low} argument" + "s" * (low != 1) if low == high else f"at least {low} argument"
-            raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}", at, "", code)
-        return self.apply(name, function, values, at, code)
+            raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
+        return self.apply(name, function, values)
 
-    def apply(self, name: str, function: Any, values: tuple[float, ...], at: int, code: Code) -> float:
+    def apply(self, name: str, function: Any, values: Sequence[float]) -> float:
         """One operator or function, with its domain and range checked."""
         try:
             result = function(*values)
@@ -313,4 +430,4 @@ class Evaluator:
                 why = "outside the domain of the function"
         shown = ", ".join(exact(v) for v in values[:4])
         what = f"{exact(values[0])} {name} {exact(values[1])}" if name in OPERATORS else f"{name}({shown})"
-        raise ExpressionError("number", f"{what}: {why}", at, "", code) from None
+        raise ExpressionError("number", f"{what}: {why}") from None

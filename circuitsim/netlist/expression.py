@@ -34,6 +34,9 @@ SPLINES = frozenset(("spline", "akima", "cubic", "wodicka", "bli"))
 SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
 
+UNKNOWN = ("v", "i")
+"""Those that stand for voltages and currents."""
+
 _LEVELS = {
     "||": 1,
     "&&": 2,
@@ -56,7 +59,7 @@ _LEVELS = {
 class ExpressionError(Exception):
     """What is wrong with an expression, and where in its text. ``code`` is set when another text is at fault."""
 
-    def __init__(self, kind: str, message: str, offset: int, hint: str = "", code: Code | None = None) -> None:
+    def __init__(self, kind: str, message: str, offset: int = 0, hint: str = "", code: Code | None = None) -> None:
         super().__init__(message)
         self.kind, self.message, self.offset, self.hint, self.code = kind, message, offset, hint, code
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -145,7 +145,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
 MAY_UNDERFLOW = frozenset(("*", "/", "**", "exp", "pow", "pwr", "sqr"))
 
 
-def checked(name: str, result: Any, arguments: tuple[float, ...]) -> float:
+def checked(name: str, result: Any, arguments: Sequence[float]) -> float:
     """``result`` of ``name`` as a finite float.
 
     Raises

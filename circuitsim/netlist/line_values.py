@@ -66,9 +66,9 @@ class BranchEvaluator(Evaluator):
         self.taken.append(found := super().decision(value, at, code))
         return found
 
-    def apply(self, name: str, function: Any, values: tuple[float, ...], at: int, code: Code) -> float:
+    def apply(self, name: str, function: Any, values: Sequence[float]) -> float:
         """One operator or function."""
-        found = super().apply(name, function, values, at, code)
+        found = super().apply(name, function, values)
         if name in _WAYS:
             self.taken.append(_WAYS[name](*values))
         return found
@@ -176,9 +176,9 @@ class LineEvaluator(Evaluator):
         A result follows no straight line.
     """
 
-    def apply(self, name: str, function: Any, values: tuple[float, ...], at: int, code: Code) -> float:
+    def apply(self, name: str, function: Any, values: Sequence[float]) -> float:
         """One operator or function."""
-        found = super().apply(name, function, tuple(map(float, values)), at, code)
+        found = super().apply(name, function, tuple(map(float, values)))
         if not any(map(slope_of, values)):
             return found
         if name not in _SLOPES:
