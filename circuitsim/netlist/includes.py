@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from circuitsim.errors import NetlistError, Problem, UsageError
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.source import Source, decode, read_bytes
+from circuitsim.netlist.source import ELSEWHERE, Source, decode, read_bytes
 from circuitsim.netlist.tokens import STRING, CardError, Token, delimited
 from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from circuitsim.netlist.protocols import Reader
 
 ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders to look in"
-_ELSEWHERE = re.compile(r"[A-Za-z]:|[\\/]|~")
 
 
 def base_name(path: str) -> str:
@@ -31,7 +30,7 @@ def base_name(path: str) -> str:
 
 def is_elsewhere(path: str) -> bool:
     """Whether a path is absolute, on this system or on Windows."""
-    return _ELSEWHERE.match(path) is not None
+    return ELSEWHERE.match(path) is not None
 
 
 def may_be_missing(path: str) -> bool:
@@ -160,6 +159,9 @@ def text_of(
     try:
         real = reader.files.find(path, card.source)
         key = real if section is None else f"{real}\0{section.name}"
+        if is_elsewhere(path) and not os.path.lexists(path) and os.path.isfile(real):
+            message = "files that are not where the deck says are read by their names (%s)"
+            reader.reporter.gather("assumed", message, card, token.offset, path)
         if key in reader.open_files:
             raise CardError("include", f"{short(path)} includes itself", token.offset, "break the loop of .include")
         return real, key, *reader.files.read(real)

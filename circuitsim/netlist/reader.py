@@ -209,6 +209,8 @@ def _holds(reader: DeckReader, code: Code) -> bool:
     return bool(Evaluator().value(code, Environment(None, {}, (top.parameters, top.defaults))))
 
 
+_WITHOUT_MODEL = re.compile(r"(\w+)\s(?:.*\s)?__\1\s*")
+"""What KiCad writes of a part without one: ``J1 __J1``, ``J1 a b __J1``."""
 ACTING = frozenset(("temp", "tnom", "diodes"))
 """Options that change the operating point."""
 
@@ -397,6 +399,7 @@ class DeckReader:
         self.tables: dict[str, Table] = {}
         self.directives: list[Directive] = []
         self.globals: dict[str, str] = {}
+        self.without_model: list[tuple[Card, int, str, Scope]] = []
         self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
         self.couplings: list[tuple[Scope, Card, list[Token]]] = []
         self.options: dict[str, tuple[Card, Token]] = {}
@@ -500,6 +503,10 @@ class DeckReader:
             return
         if head == "+":
             raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
+        if _WITHOUT_MODEL.fullmatch(card.text, start):
+            self.without_model.append((card, start, word, self.scope))
+            card.done()
+            return
         if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:
             raise CardError(
                 "unsupported",
@@ -613,7 +620,13 @@ class DeckReader:
                 self.reporter.error("subcircuit", message, here.card, hint="close it with .ends")
 
     def refuse_foreign(self) -> None:
-        """One error for all transistors and code models of the deck."""
+        """One error for all transistors and code models of the deck; parts whose model nobody defines are left open."""
+        for card, start, word, scope in self.without_model:
+            if scope.find_model(f"__{word.lower()}") is not None:
+                self.foreign.setdefault(word[0].lower(), []).append((card, start, word))
+            else:
+                message = "parts without a simulation model are left open (%s)"
+                self.reporter.gather("no-model", message, card, start, word)
         if not self.foreign:
             return
         found = [place for places in self.foreign.values() for place in places]
@@ -622,10 +635,12 @@ class DeckReader:
         for letter, places in self.foreign.items():
             names = [name for _, _, name in places]
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            parts.append(f"{len(names)} × {refused.FOREIGN[letter]}: {', '.join(names[:5])}{more}")
+            parts.append(
+                f"{len(names)} × {refused.FOREIGN.get(letter, 'part with a model')}: {', '.join(names[:5])}{more}"
+            )
         message = f"elements that are not supported: {'; '.join(parts)}"
         if len(found) == 1:
-            kind = refused.FOREIGN[next(iter(self.foreign))]
+            kind = refused.FOREIGN.get(next(iter(self.foreign)), "part with a model")
             message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
         names = [name for _, _, name in found]
         self.reporter.error("unsupported", message, card, start, refused.FOREIGN_HINT, names[:20])

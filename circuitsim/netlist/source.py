@@ -19,6 +19,8 @@ from circuitsim.errors import Location, NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.units import short
 
+ELSEWHERE = re.compile(r"[A-Za-z]:|[\\/]|~")
+"""How an absolute path begins, on this system or on Windows."""
 STRETCH = 1 << 16
 """Characters between two marks of a text: how many lines end before them."""
 
@@ -179,8 +181,9 @@ class Files:
         self._cache: dict[str, tuple[str, Problem | None]] = {}
 
     def find(self, path: str, including: Source) -> str:
-        """The real path of ``path``: relative to the including file, else in the folders to look in, by its name; a
-        name without a folder last among the bundled sub-circuits.
+        """The real path of ``path``: relative to the including file, else in the folders to look in, by its name; an
+        absolute path that is not here by its name beside the including file; a name without a folder last among the
+        bundled sub-circuits.
 
         Raises
         ------
@@ -193,11 +196,14 @@ class Files:
         real = os.path.realpath(os.path.join(folder, path))
         if self.allowed(real) and os.path.lexists(real):
             return real
-        for folder in self.search:
-            for name in (path, re.split(r"[\\/]", path)[-1]):
-                other = os.path.realpath(os.path.join(folder, name))
-                if self.allowed(other) and os.path.isfile(other):
-                    return other
+        bare = re.split(r"[\\/]", path)[-1]
+        places = [(own, name) for own in self.search for name in (path, bare)]
+        if ELSEWHERE.match(path) and not os.path.lexists(real):
+            places.append((folder, bare))
+        for own, name in places:
+            other = os.path.realpath(os.path.join(own, name))
+            if self.allowed(other) and os.path.isfile(other):
+                return other
         bundled = os.path.join(_bundled.parts(), path)
         if not re.search(r"[\\/]", path) and os.path.isfile(bundled):
             return bundled

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from circuitsim import solve
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import limits, load, loads
 
@@ -198,3 +199,24 @@ def test_points_outside_the_folder_are_refused(tmp_path):
     main = write(tmp_path / "deck", main="t\nV1 a 0 PWL file=../secret.txt\nR1 a 0 1\n")
     with pytest.raises(NetlistError, match="outside the deck's folder"):
         load(main)
+
+
+@pytest.mark.parametrize("folder", ["/home/someone/parts/", "C:\\Users\\someone\\"])
+def test_a_library_of_another_machine_is_looked_up_by_its_name(tmp_path, folder):
+    (tmp_path / "lib.mod").write_text(".model DX D(vfwd=0.5)\n")
+    (tmp_path / "own.cir").write_text(f't\n.include "{folder}lib.mod"\nV1 a 0 1\nR1 a b 1k\nD1 b 0 DX\n')
+    deck = load(tmp_path / "own.cir")
+    assert solve(deck)["b"] == pytest.approx(0.5, abs=1e-3)
+    assert any("read by their names" in note.message for note in deck.notes)
+
+
+def test_parts_without_a_model_are_left_open():
+    """As KiCad writes connectors and test points; one whose model the deck defines is what that says."""
+    text = "t\nV1 a 0 1\nR1 a b 1k\nR2 b 0 1k\nJ1 a b __J1\nU1 __U1\n"
+    deck = loads(text)
+    assert solve(deck)["b"] == 0.5
+    (warning,) = deck.problems
+    assert warning.kind == "no-model"
+    assert warning.message.endswith("left open (J1, U1)")
+    with pytest.raises(NetlistError, match="J1 is a transistor"):
+        loads(text + ".model __J1 NJF\n")
