@@ -39,10 +39,11 @@ from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers import laplacian
 
-FIRST, PLAIN, AGAIN = 6, 25, 6
-"""Steps of Douglas and Rachford; most plain steps before the safeguard, and after each of its proximal steps."""
-PROXIMAL, INNER, SHRINK = 14, 40, 0.1
-"""Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next."""
+FIRST, PLAIN, AGAIN = 6, 6, 2
+"""Steps of Douglas and Rachford; plain steps without progress before the safeguard, and after each proximal step."""
+PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.1, 1e-2
+"""Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next; relative
+error of a proximal step, in power (Solodov & Svaiter 1999)."""
 RELAXED, CLEAR, CLOSE, REFINED = 1.8, 1e-9, 1e-6, 1e-11
 """Overrelaxation; what counts against the rounding of doubles; distance from smooth curves, before and after
 refinement."""
@@ -391,22 +392,28 @@ def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
         b = (np.abs(q.i[s] - found.i[s]) - slack_amperes[s]) / np.maximum(np.abs(q.i[s]), 1e-90)
         off = float(np.maximum(a, b).max())
     piece = np.where(wrong, q.piece, p.piece)
-    return not wrong.any() and found.balanced and off <= close, w, piece, off
+    distance = float(((found.d - q.d) ** 2 / net.rho).sum())
+    return not wrong.any() and found.balanced and off <= close, w, piece, distance
 
 
-def plain(net: Net, w, x, limit: int):
-    """Semismooth Newton in w until all points lie on their curves but for rounding; w, pieces, and whether it ended."""
-    piece, seen = None, set()
-    for _ in range(limit):
+def plain(net: Net, w, x, patience: int):
+    """Semismooth Newton in w until all points lie on their curves but for rounding; w, pieces, and whether it ended.
+
+    It gives up where the distance from the curves, in the norm of dissipated power, has not become less for
+    ``patience`` steps, or a set of pieces returns."""
+    piece, seen, best, since = None, set(), np.inf, 0
+    while since < patience:
         p = net.curves.at(w, net.rho, piece)
         key = p.piece.tobytes()
         if key in seen and not net.curves.smooth.size:
             break
         seen.add(key)
         found = tangents(net, p, x)
-        done, w, piece, _ = ends(net, p, found, CLEAR * found.volts, CLEAR * found.amperes, CLOSE)
+        done, w, piece, off = ends(net, p, found, CLEAR * found.volts, CLEAR * found.amperes, CLOSE)
         if done:
             return w, piece, True
+        since = 0 if off < 0.9 * best else since + 1
+        best = min(best, off)
     return w, piece, False
 
 
@@ -430,10 +437,10 @@ def multipliers(net: Net, w, x):
     for _ in range(PROXIMAL):
         for _ in range(INNER):
             need, p, size = unbalanced(net, x, y, ohms)
-            if (np.abs(need) <= 1e-13 * size)[:-1].all():
-                break
             factor = net.factored(1.0 / (p.ohms + ohms))
             step = net.solve(factor, need)
+            if need @ step <= ENOUGH * float((ohms * (p.i - y) ** 2).sum()):
+                break
             share = lowest(net, x, step, y, ohms)
             x += share * step
             q = net.curves.at(net.drops(x)[r:] + ohms * y, ohms)
@@ -583,6 +590,7 @@ class Result(NamedTuple):
     v: np.ndarray
     current: np.ndarray
     w: np.ndarray
+    x: np.ndarray
     way: str
     factors: tuple[int, int, int]
 
@@ -590,7 +598,10 @@ class Result(NamedTuple):
 def operating_point(net: Net, start=None) -> Result:
     """The loop."""
     x, net.factors = np.zeros(net.n + 1), 0
-    w = douglas_rachford(net, x) if start is None else start
+    if start is None:
+        w = douglas_rachford(net, x)
+    else:
+        w, x[:] = start.w, start.x
     w, piece, done = plain(net, w, x, PLAIN)
     count, way = net.factors, "plain"
     if not done:
@@ -608,4 +619,4 @@ def operating_point(net: Net, start=None) -> Result:
     current = point.current.copy()
     current[net.row] = found.i
     way = way if done else f"refinement after {way}"
-    return Result(point.v, current, w, way, (count, more - count, net.factors - more))
+    return Result(point.v, current, w, x, way, (count, more - count, net.factors - more))
