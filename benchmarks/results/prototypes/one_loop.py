@@ -41,14 +41,16 @@ from circuitsim.solvers import laplacian
 
 FIRST, PLAIN, AGAIN = 6, 6, 2
 """Steps of Douglas and Rachford; plain steps without progress before the safeguard, and after each proximal step."""
-PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.1, 1e-2
+PROXIMAL, INNER, SHRINK, ENOUGH, MOST = 20, 40, 0.1, 1e-2, 12
 """Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next; relative
-error of a proximal step, in power (Solodov & Svaiter 1999)."""
+error of a proximal step, in power (Solodov & Svaiter 1999); most refined steps."""
 RELAXED, CLEAR, CLOSE, REFINED = 1.8, 1e-9, 1e-6, 1e-11
 """Overrelaxation; what counts against the rounding of doubles; distance from smooth curves, before and after
 refinement."""
 WEAK = 1e-9
 """Conductance to ground of a part that nothing ties, against the least of the circuit: proximal in its potential."""
+NOTHING = 1e-24
+"""A current or voltage below this share of the largest is zero: a hundredth of what refinement promises."""
 INFINITE = 1e100
 """Weights beyond are shorts."""
 
@@ -239,6 +241,7 @@ class Net:
         self.size = np.bincount(self.coordinate[self.first[s]], abs(value[s]), self.n + 1)
         self.size += np.bincount(self.coordinate[self.second[s]], abs(value[s]), self.n + 1)
         self.rho = self._load_lines()
+        self.weak = WEAK * float(self.g.min(initial=self.unit))
 
     def _load_lines(self):
         """1/G + 1/G' with the conductances that meet at both ends, Ω; of nodes with none, those of neighbours."""
@@ -275,7 +278,7 @@ class Net:
         if weak.size:
             tied = np.flatnonzero(w > 0.0)
             self.part = part = component_labels(self.n + 1, self.a[tied], self.b[tied])
-            weak[part[self.island] != part[self.n]] = WEAK * float(self.g.min(initial=self.unit)) / self.unit
+            weak[part[self.island] != part[self.n]] = self.weak / self.unit
         w = np.append(w[self.apart], weak)
         self._factor = laplacian.factor(self.symbolic, w, self._factor, recycle=self._factor is not None)
         return self._factor
@@ -362,7 +365,9 @@ def tangents(net: Net, p: Points, x) -> Linear:
         noise[spare] = bound[forest.root_of[a[r:]]][spare]
     d[forest.inside] = t.emf[forest.inside]
     i = current[r:] + flow
-    return Linear(d, i, reach[r:], np.maximum(noise, rounding[r:]), balanced)
+    # Far from all sources everything decays to nothing, however precise each number is by itself.
+    volts, amperes = NOTHING / CLEAR * reach.max(), NOTHING / CLEAR * max(np.abs(current).max(), np.abs(i).max())
+    return Linear(d, i, np.maximum(reach[r:], volts), np.maximum(np.maximum(noise, rounding[r:]), amperes), balanced)
 
 
 def shared(net: Net, p: Points, tight, forest, left):
@@ -381,6 +386,7 @@ def shared(net: Net, p: Points, tight, forest, left):
 def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
     """Whether the linear circuit's points lie on the curves; else w of the next step."""
     w = found.d + net.rho * found.i
+    slack_volts = slack_volts + 4e-16 * np.abs(found.d)
     volts, amperes = net.curves.outside(found.d, found.i, p.ohms, p.piece)
     wrong = (np.abs(volts) > slack_volts) | (np.abs(amperes) > slack_amperes)
     wrong |= (p.ohms == 0.0) & (np.abs(found.d - p.d) > slack_volts)  # shorts that close a loop
@@ -388,6 +394,8 @@ def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
     s = net.curves.smooth
     off = 0.0
     if s.size:
+        r = p.ohms[s]
+        slack_volts[s] += np.where(r < INFINITE, r * slack_amperes[s], 0.0)
         a = (np.abs(q.d[s] - found.d[s]) - slack_volts[s]) / np.maximum(np.abs(q.d[s]), 1e-90)
         b = (np.abs(q.i[s] - found.i[s]) - slack_amperes[s]) / np.maximum(np.abs(q.i[s]), 1e-90)
         off = float(np.maximum(a, b).max())
@@ -428,13 +436,13 @@ def douglas_rachford(net: Net, x, steps: int = FIRST):
     return w
 
 
-def multipliers(net: Net, w, x):
+def multipliers(net: Net, w, x, most: int):
     """The safeguard: proximal steps on the currents of the curves, each a convex problem in x that Newton's method with
     exact line search solves; after each a few plain steps. Returns as `plain`."""
     r, ohms = net.r, net.rho.copy()
     p = net.curves.at(w, net.rho)
     y = p.i
-    for _ in range(PROXIMAL):
+    for _ in range(most):
         for _ in range(INNER):
             need, p, size = unbalanced(net, x, y, ohms)
             factor = net.factored(1.0 / (p.ohms + ohms))
@@ -448,8 +456,10 @@ def multipliers(net: Net, w, x):
                 break
         need, p, _ = unbalanced(net, x, y, ohms)
         y = p.i
-        w, piece, done = plain(net, p.d + net.rho * y, x.copy(), AGAIN)
+        near = x.copy()
+        w, piece, done = plain(net, p.d + net.rho * y, near, AGAIN)
         if done:
+            x[:] = near
             return w, piece, True
         ohms = SHRINK * ohms
     return w, piece, False
@@ -491,7 +501,7 @@ def lowest(net: Net, x, step, y, ohms) -> float:
     return low if low > 0.0 else high
 
 
-def refined(net: Net, p: Points, guess, anchor) -> tuple[Linear, LinearPoint, Network, tuple]:
+def refined(net: Net, p: Points, guess, anchor) -> tuple[Linear, LinearPoint]:
     """The linear circuit of the tangents, with the package's refinement of branch currents."""
     t, m, r = sources(net, p), net.kind.size, net.structure.resistors
     value, ohms, emf, source = net.value.copy(), *np.zeros((3, m))
@@ -521,12 +531,12 @@ def refined(net: Net, p: Points, guess, anchor) -> tuple[Linear, LinearPoint, Ne
     d[on] = t.emf[on]
     amperes = 4.0 * point.correction[net.row]
     inside = point.block[net.row] >= 0
-    amperes[inside] += tree.RESOLUTION * point.in_block[point.block[net.row[inside]]]
+    amperes[inside] += NOTHING * point.in_block[point.block[net.row[inside]]]
     joined = point.tree.root_of[net.first[net.ends]] == point.tree.root_of[net.second[net.ends]]
     volts = 2.0**-52 * np.maximum(np.abs(point.v[net.first[net.ends]]), np.abs(point.v[net.second[net.ends]]))
     volts[joined] = resolved_voltages(network, point, net.ends[joined])[1]
     balanced = not component_net_currents(network, point).any()
-    return Linear(d, i, volts, amperes, balanced), point, network, t
+    return Linear(d, i, volts, amperes, balanced), point
 
 
 def solver(net: Net, t: Sources, chosen):
@@ -585,38 +595,47 @@ def path(at, a, start, end):
 
 
 class Result(NamedTuple):
-    """Potentials, currents of all rows; how it ended; factors of the plain loop, the safeguard and the refinement."""
+    """Potentials, currents of all rows; how it ended; factors by the end of each stage."""
 
     v: np.ndarray
     current: np.ndarray
     w: np.ndarray
     x: np.ndarray
     way: str
-    factors: tuple[int, int, int]
+    factors: tuple[int, ...]
 
 
 def operating_point(net: Net, start=None) -> Result:
     """The loop."""
-    x, net.factors = np.zeros(net.n + 1), 0
+    net.factors = 0
     if start is None:
+        x = np.zeros(net.n + 1)
         w = douglas_rachford(net, x)
     else:
-        w, x[:] = start.w, start.x
-    w, piece, done = plain(net, w, x, PLAIN)
-    count, way = net.factors, "plain"
-    if not done:
-        w, piece, done = multipliers(net, w, x)
-        way = "safeguard" if done else "none"
-    more = net.factors
-    guess, anchor = np.zeros(net.kind.size), np.zeros(net.structure.arrays.n_nodes)
-    for _ in range(12):
-        p = without_loops(net, net.curves.at(w, net.rho, piece))
-        found, point, _, _ = refined(net, p, guess, anchor)
-        done, w, piece, off = ends(net, p, found, found.volts, found.amperes, REFINED)
-        guess, anchor = point.current, point.v
+        w, x = start.w, start.x
+    counts = []
+    for way, method, patience in (("plain", plain, PLAIN), ("safeguard", multipliers, PROXIMAL)):
+        here, y = x.copy(), w
+        y, piece, done = method(net, y, here, patience)
+        counts.append(net.factors)
         if done:
-            break
+            done, found, point, y = polished(net, y, here, piece)
+            counts.append(net.factors)
+            if done:
+                break
     current = point.current.copy()
     current[net.row] = found.i
-    way = way if done else f"refinement after {way}"
-    return Result(point.v, current, w, x, way, (count, more - count, net.factors - more))
+    return Result(point.v, current, y, here, way if done else "none", tuple(counts))
+
+
+def polished(net: Net, w, x, piece):
+    """The loop's last steps with refined currents and potentials: the judge of the others."""
+    guess, anchor = np.zeros(net.kind.size), x[net.coordinate] + net.offset
+    for _ in range(MOST):
+        p = without_loops(net, net.curves.at(w, net.rho, piece))
+        found, point = refined(net, p, guess, anchor)
+        done, w, piece, _ = ends(net, p, found, found.volts, found.amperes, REFINED)
+        guess, anchor = point.current, point.v
+        if done or not found.balanced:
+            break
+    return done, found, point, w
