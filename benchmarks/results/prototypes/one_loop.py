@@ -39,9 +39,9 @@ from circuitsim.program.components import component_labels
 from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers import laplacian
 
-FIRST, PLAIN, AGAIN = 6, 6, 2
+FIRST, PLAIN, AGAIN = 6, 3, 2
 """Steps of Douglas and Rachford; plain steps without progress before the safeguard, and after each proximal step."""
-PROXIMAL, INNER, SHRINK, ENOUGH, MOST = 20, 40, 0.1, 1e-2, 12
+PROXIMAL, INNER, SHRINK, ENOUGH, MOST = 20, 40, 0.03, 0.1, 12
 """Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next; relative
 error of a proximal step, in power (Solodov & Svaiter 1999); most refined steps."""
 RELAXED, CLEAR, CLOSE, REFINED = 1.8, 1e-9, 1e-6, 1e-11
@@ -233,6 +233,10 @@ class Net:
         v = self.structure.voltage_edges
         emf = np.where(self.kind[v] == VOLTAGE, value[v], 0.0)
         self.offset = self.structure.forest.offsets(emf)[0]
+        # Sums of sources are rounded to a share of the largest in their tree (beside `CLEAR`).
+        largest, root = np.zeros(self.structure.arrays.n_nodes), self.structure.forest.root
+        np.maximum.at(largest, root[self.first[v]], np.abs(emf))
+        self.summed = 1e-6 * np.maximum(*(largest[root[end[self.row]]] for end in (self.first, self.second)))
         self.held = self.offset[self.first[self.edge]] - self.offset[self.second[self.edge]]
         self.injected = np.zeros(self.n + 1)
         s = self.structure.currents
@@ -326,11 +330,17 @@ def sources(net: Net, p: Points) -> Sources:
     return Sources(short, g, emf, beside)
 
 
-def tangents(net: Net, p: Points, x) -> Linear:
-    """The linear circuit of the tangents, in doubles; potentials in ``x`` are the first guess, and changed."""
+def by_priority(p: Points, urgent, chosen):
+    """Shorts in the order in which a forest takes them: those that enter by falling voltage, the others by falling
+    current. Where a loop of sources and shorts does not close, what has just entered stays and another one gives way."""
+    return chosen[np.lexsort((-p.i[chosen], -urgent[chosen]))]
+
+
+def tangents(net: Net, p: Points, x, urgent) -> Linear:
+    """The linear circuit of the tangents, in doubles; potentials in ``x`` are the first guess, and changed. ``urgent``
+    are the voltages of what enters (`by_priority`)."""
     t, a, b, r = sources(net, p), net.a, net.b, net.r
-    chosen = np.flatnonzero(t.short & (a[r:] != b[r:]))
-    chosen = chosen[np.argsort(-p.i[chosen], kind="stable")]
+    chosen = by_priority(p, urgent, np.flatnonzero(t.short & (a[r:] != b[r:])))
     forest = grow(net.n + 1, a[r:], b[r:], np.array([net.n]), chosen)
     grown = forest.order, forest.edge, forest.parent, a[r:]
     last = np.arange(net.n + 1)
@@ -366,8 +376,8 @@ def tangents(net: Net, p: Points, x) -> Linear:
     d[forest.inside] = t.emf[forest.inside]
     i = current[r:] + flow
     # Far from all sources everything decays to nothing, however precise each number is by itself.
-    volts, amperes = NOTHING / CLEAR * reach.max(), NOTHING / CLEAR * max(np.abs(current).max(), np.abs(i).max())
-    return Linear(d, i, np.maximum(reach[r:], volts), np.maximum(np.maximum(noise, rounding[r:]), amperes), balanced)
+    volts, amperes = NOTHING / CLEAR * np.array([reach.max(initial=0.0), np.abs(np.append(current, i)).max(initial=0.0)])
+    return Linear(d, i, np.maximum(np.maximum(reach[r:], net.summed), volts), np.maximum(np.maximum(noise, rounding[r:]), amperes), balanced)
 
 
 def shared(net: Net, p: Points, tight, forest, left):
@@ -389,7 +399,9 @@ def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
     slack_volts = slack_volts + 4e-16 * np.abs(found.d)
     volts, amperes = net.curves.outside(found.d, found.i, p.ohms, p.piece)
     wrong = (np.abs(volts) > slack_volts) | (np.abs(amperes) > slack_amperes)
-    wrong |= (p.ohms == 0.0) & (np.abs(found.d - p.d) > slack_volts)  # shorts that close a loop
+    parted = (p.ohms == 0.0) & (np.abs(found.d - p.d) > slack_volts)  # shorts whose loop does not close
+    wrong |= parted
+    urgent = np.where(wrong, np.maximum(np.abs(volts), np.where(parted, np.abs(found.d - p.d), 0.0)), 0.0)
     q = net.curves.at(w, net.rho)
     s = net.curves.smooth
     off = 0.0
@@ -401,7 +413,7 @@ def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
         off = float(np.maximum(a, b).max())
     piece = np.where(wrong, q.piece, p.piece)
     distance = float(((found.d - q.d) ** 2 / net.rho).sum())
-    return not wrong.any() and found.balanced and off <= close, w, piece, distance
+    return not wrong.any() and found.balanced and off <= close, w, piece, distance, urgent
 
 
 def plain(net: Net, w, x, patience: int):
@@ -409,15 +421,15 @@ def plain(net: Net, w, x, patience: int):
 
     It gives up where the distance from the curves, in the norm of dissipated power, has not become less for
     ``patience`` steps, or a set of pieces returns."""
-    piece, seen, best, since = None, set(), np.inf, 0
+    piece, seen, best, since, urgent = None, set(), np.inf, 0, np.zeros(net.row.size)
     while since < patience:
         p = net.curves.at(w, net.rho, piece)
-        key = p.piece.tobytes()
+        key = p.piece.tobytes() + (urgent > 0.0).tobytes()
         if key in seen and not net.curves.smooth.size:
             break
         seen.add(key)
-        found = tangents(net, p, x)
-        done, w, piece, off = ends(net, p, found, CLEAR * found.volts, CLEAR * found.amperes, CLOSE)
+        found = tangents(net, p, x, urgent)
+        done, w, piece, off, urgent = ends(net, p, found, CLEAR * found.volts, CLEAR * found.amperes, CLOSE)
         if done:
             return w, piece, True
         since = 0 if off < 0.9 * best else since + 1
@@ -501,7 +513,7 @@ def lowest(net: Net, x, step, y, ohms) -> float:
     return low if low > 0.0 else high
 
 
-def refined(net: Net, p: Points, guess, anchor) -> tuple[Linear, LinearPoint]:
+def refined(net: Net, p: Points, urgent, guess, anchor) -> tuple[Linear, LinearPoint]:
     """The linear circuit of the tangents, with the package's refinement of branch currents."""
     t, m, r = sources(net, p), net.kind.size, net.structure.resistors
     value, ohms, emf, source = net.value.copy(), *np.zeros((3, m))
@@ -513,8 +525,7 @@ def refined(net: Net, p: Points, guess, anchor) -> tuple[Linear, LinearPoint]:
     emf[net.emf_row], source[net.beside] = t.emf[net.device], t.beside[net.device]
     branch = np.full(m, -1, dtype=np.int64)
     branch[net.edge[net.apart]] = np.arange(net.apart.size)
-    closed = np.flatnonzero(t.short)
-    closed = net.row[closed[np.argsort(-p.i[closed], kind="stable")]]
+    closed = net.row[by_priority(p, urgent, np.flatnonzero(t.short))]
     made = SimpleNamespace(direct=True, order=net.place)
     made.factor = lambda chosen, previous: SimpleNamespace(solve=solver(net, t, chosen))
     resistors = np.concatenate([r, net.row[resistive]])
@@ -613,16 +624,20 @@ def operating_point(net: Net, start=None) -> Result:
         w = douglas_rachford(net, x)
     else:
         w, x = start.w, start.x
-    counts = []
-    for way, method, patience in (("plain", plain, PLAIN), ("safeguard", multipliers, PROXIMAL)):
-        here, y = x.copy(), w
-        y, piece, done = method(net, y, here, patience)
+    counts, stages = [], [("plain", plain, PLAIN), ("safeguard", multipliers, PROXIMAL), ("again", multipliers, PROXIMAL)]
+    for way, method, patience in stages:
+        here = x.copy()
+        y, piece, done = method(net, w, here, patience)
         counts.append(net.factors)
-        if done:
+        if done or way == "again":
             done, found, point, y = polished(net, y, here, piece)
             counts.append(net.factors)
             if done:
                 break
+            if way == "safeguard":
+                w = y
+                x[net.coordinate] = point.v - net.offset
+                x[-1] = 0.0
     current = point.current.copy()
     current[net.row] = found.i
     return Result(point.v, current, y, here, way if done else "none", tuple(counts))
@@ -630,11 +645,11 @@ def operating_point(net: Net, start=None) -> Result:
 
 def polished(net: Net, w, x, piece):
     """The loop's last steps with refined currents and potentials: the judge of the others."""
-    guess, anchor = np.zeros(net.kind.size), x[net.coordinate] + net.offset
+    guess, anchor, urgent = np.zeros(net.kind.size), x[net.coordinate] + net.offset, np.zeros(net.row.size)
     for _ in range(MOST):
         p = without_loops(net, net.curves.at(w, net.rho, piece))
-        found, point = refined(net, p, guess, anchor)
-        done, w, piece, _ = ends(net, p, found, found.volts, found.amperes, REFINED)
+        found, point = refined(net, p, urgent, guess, anchor)
+        done, w, piece, _, urgent = ends(net, p, found, found.volts, found.amperes, REFINED)
         guess, anchor = point.current, point.v
         if done or not found.balanced:
             break
