@@ -3,7 +3,7 @@
     python benchmarks/results/prototypes/one_loop_families.py mesh-12 mesh-24 --count 20
     python benchmarks/results/prototypes/one_loop_families.py points smooth --count 20000
 
-Each family is one row of `one_loop.md`. Differences are against the bars of `tests/properties/branch_checks.py`: 1e-9 of
+Each family is one row of `one_loop.md`. Differences are against bars as in `tests/properties/branch_checks.py`: 1e-9 of
 the largest current at an element's ends or 1e-22 of the largest of all; 1e-9 of a potential or 1e-12 of the largest
 drop. 1 is such a bar. Circuits of smooth devices are held to 1e-9 of the sizes too, the tolerance of certificates.
 """
@@ -101,7 +101,7 @@ def mesh(seed, side, decades, kinds="i", share=0.6, graph=False):
     return sheet.circuit()
 
 
-def islands(seed):
+def islands(seed, kinds="iiz"):
     """40 parts of 6 nodes, joined to ground and each other by devices alone; sources within parts and from ground into
     a few, which a diode lets out."""
     sheet = Sheet(seed, 240, 6.0)
@@ -112,7 +112,7 @@ def islands(seed):
         sheet.put(CURRENT, a, b, rng.normal())
     for _ in range(60):
         p, q = rng.choice(40, 2, replace=False)
-        sheet.diodes(part[p, rng.integers(6, size=1)], part[q, rng.integers(6, size=1)], "iiz")
+        sheet.diodes(part[p, rng.integers(6, size=1)], part[q, rng.integers(6, size=1)], kinds)
     for p in rng.choice(40, 12, replace=False):
         sheet.put(DIODE, part[p, 0], 0), sheet.put(DIODE, 0, part[p, 1])
     for p in range(1, 40):  # a path out for every part
@@ -139,8 +139,9 @@ def diode_loops(seed):
     return sheet.circuit()
 
 
-def source_loops(seed):
-    """Nodes with hidden potentials in tenths of a volt; voltage sources and diodes that agree close loops."""
+def source_loops(seed, shockley=0.0):
+    """Nodes with hidden potentials in tenths of a volt; voltage sources and diodes that agree close loops; a share of
+    the diodes are Shockley's."""
     sheet = Sheet(seed, 200, 4.0)
     rng, hidden = sheet.rng, np.append(0, sheet.rng.integers(-4, 5, 200))
     for _ in range(150):
@@ -149,7 +150,8 @@ def source_loops(seed):
     for _ in range(300):
         a, b = rng.choice(201, 2, replace=False)
         a, b = (a, b) if hidden[a] <= hidden[b] else (b, a)
-        sheet.put(DIODE, a, b)
+        device = JunctionDiode(**{"is": 1e-12, "n": 1.5, "rs": 0.01}) if rng.random() < shockley else None
+        sheet.put(DIODE, a, b, device=device)
     a, b = rng.choice(201, (2, 200))
     sheet.put(RESISTOR, a, b, sheet.ohms(200))
     sheet.put(RESISTOR, np.arange(1, 201), 0, sheet.ohms(200))
@@ -171,17 +173,22 @@ def ladder(seed, kinds):
 HARD = {
     "mesh-12": lambda s: mesh(s, 32, 12),
     "mesh-24": lambda s: mesh(s, 32, 24),
+    "mesh-36": lambda s: mesh(s, 32, 36),
     "graph-12": lambda s: mesh(s, 32, 12, graph=True),
     "graph-24": lambda s: mesh(s, 32, 24, graph=True),
     "mesh-12-mixed": lambda s: mesh(s, 32, 12, "izs"),
     "mesh-24-mixed": lambda s: mesh(s, 32, 24, "izs"),
     "large-6-mixed": lambda s: mesh(s, 100, 6, "izs"),
     "large-2": lambda s: mesh(s, 100, 2),
+    "large-12": lambda s: mesh(s, 100, 12),
+    "large-24": lambda s: mesh(s, 100, 24),
     "many-2": lambda s: mesh(s, 32, 2, share=1.5),
     "many-6-mixed": lambda s: mesh(s, 32, 6, "izs", share=1.5),
     "islands": islands,
+    "islands-mixed": lambda s: islands(s, "isz"),
     "diode-loops": diode_loops,
     "source-loops": source_loops,
+    "source-loops-mixed": lambda s: source_loops(s, 0.5),
     "ladder": lambda s: ladder(s, "i"),
     "ladder-mixed": lambda s: ladder(s, "izs"),
 }
