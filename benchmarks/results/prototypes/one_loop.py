@@ -21,9 +21,11 @@ from circuitsim.solvers import laplacian
 
 FIRST, PLAIN, AGAIN = 6, 3, 2
 """Steps of Douglas and Rachford; plain steps without progress before the safeguard, and after each proximal step."""
-PROXIMAL, INNER, SHRINK, ENOUGH, MOST = 20, 40, 0.03, 0.1, 12
+PROXIMAL, INNER, SHRINK, ENOUGH, MOST = 20, 40, 0.03, 0.1, 30
 """Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next; relative
 error of a proximal step, in power (Solodov & Svaiter 1999); most refined steps."""
+STILL, STUCK = 0.999, 5
+"""So little progress of a Newton step, so often in a row, is rounding."""
 RELAXED, CLEAR, CLOSE, REFINED = 1.8, 1e-9, 1e-6, 1e-11
 """Overrelaxation; what counts against the rounding of doubles; distance from smooth curves, before and after
 refinement."""
@@ -57,12 +59,13 @@ def operating_point(net: Net, start=None) -> Result:
         here = x.copy()
         y, piece, done = method(net, w, here, patience)
         counts.append(net.factors)
-        if done or way == "again":
+        if done or way != "plain":
+            way = way if done or way == "again" else "refined"
             done, found, point, y = polished(net, y, here, piece)
             counts.append(net.factors)
             if done:
                 break
-            if way == "safeguard":  # rounding: from the refined potentials
+            if way != "plain":  # rounding: from the refined potentials
                 w = y
                 x[net.coordinate] = point.v - net.offset
                 x[-1] = 0.0
@@ -214,28 +217,42 @@ def multipliers(net: Net, w, x, most: int):
     co-content: convex, once differentiable. Then y becomes i. That converges for any ρ to an operating point if there
     is one (Rockafellar 1976), also with relative errors (Solodov & Svaiter 1999), faster the smaller ρ.
     """
-    r, ohms, y = net.r, net.rho.copy(), net.curves.at(w, net.rho).i
+    ohms, y = net.rho.copy(), net.curves.at(w, net.rho).i
+    failed = 0
     for _ in range(most):
-        for _ in range(INNER):
-            need, p = unbalanced(net, x, y, ohms)
-            factor = net.factored(1.0 / (p.ohms + ohms))
-            step = net.solve(factor, need)
-            if need @ step <= ENOUGH * float((ohms * (p.i - y) ** 2).sum()):
-                break
-            share = lowest(net, x, step, y, ohms)
-            x += share * step
-            q = net.curves.at(net.drops(x)[r:] + ohms * y, ohms)
-            if share == 1.0 and not net.curves.smooth.size and (q.piece == p.piece).all():
-                break
-        need, p = unbalanced(net, x, y, ohms)
-        y = p.i
-        near = x.copy()
+        if not proximal_step(net, x, y, ohms):
+            failed += 1
+        p = unbalanced(net, x, y, ohms)[1]
+        y, near = p.i, x.copy()
         w, piece, done = plain(net, p.d + net.rho * y, near, AGAIN)
         if done:
             x[:] = near
             return w, piece, True
+        if failed > 1:  # potentials in doubles resolve no more
+            break
         ohms = SHRINK * ohms
     return w, piece, False
+
+
+def proximal_step(net: Net, x, y, ohms) -> bool:
+    """Minimise φ over x, in place; whether that was possible."""
+    last, still = np.inf, 0
+    for _ in range(INNER):
+        need, p = unbalanced(net, x, y, ohms)
+        step = net.solve(net.factored(1.0 / (p.ohms + ohms)), need)
+        decrement = float(need @ step)
+        if decrement <= ENOUGH * float((ohms * (p.i - y) ** 2).sum()):
+            return True
+        still = still + 1 if decrement > STILL * last else 0
+        if still == STUCK:
+            return False
+        last = decrement
+        share = lowest(net, x, step, y, ohms)
+        x += share * step
+        q = net.curves.at(net.drops(x)[net.r :] + ohms * y, ohms)
+        if share == 1.0 and not net.curves.smooth.size and (q.piece == p.piece).all():
+            return True
+    return False
 
 
 def unbalanced(net: Net, x, y, ohms):

@@ -194,6 +194,9 @@ HARD = {
 }
 
 
+ENDED = "plain", "safeguard", "refined", "again"
+
+
 def deck(name, seed):
     """A circuit of the tests' corpus."""
     read = circuitsim.loads(FAMILIES[name].deck(seed))
@@ -251,17 +254,17 @@ def family(name, start, count, warm):
         seconds[1] += time.perf_counter() - began
         ways[found.way] += 1
         factors.append(found.factors[-1])
-        if point is not None and found.way in ("plain", "safeguard", "again"):
+        if point is not None and found.way in ENDED:
             off.append(compare(circuit, net, point, found))
             if not max(off[-1]) < 1.0:
                 bad.append((seed, *(f"{x:.1e}" for x in off[-1])))
-        elif found.way not in ("plain", "safeguard", "again"):
+        elif found.way not in ENDED:
             bad.append((seed, found.way, found.factors))
     share = np.percentile(factors, [50, 99, 99.9, 100]).round().astype(int) if factors else []
     worst = np.max(off, axis=0) if off else (0.0, 0.0)
-    other = {way: k for way, k in ways.items() if way not in ("plain", "safeguard", "again")}
+    other = {way: k for way, k in ways.items() if way not in ENDED}
     print(
-        f"| {name} | {len(factors)} | {ways['plain']} | {ways['safeguard']} | {other or 0} |"
+        f"| {name} | {len(factors)} | {' | '.join(str(ways[way]) for way in ENDED)} | {other or 0} |"
         f" {' / '.join(map(str, share))} | {seconds[1]:.2f} / {seconds[0]:.2f} |"
         f" {worst[0]:.1e}, {worst[1]:.1e} | {len(bad)} |",
         flush=True,
