@@ -21,9 +21,13 @@ from circuitsim.solvers import laplacian
 
 FIRST, PLAIN, AGAIN = 6, 3, 2
 """Steps of Douglas and Rachford; plain steps without progress before the safeguard, and after each proximal step."""
-PROXIMAL, INNER, SHRINK, ENOUGH, MOST = 20, 40, 0.03, 0.1, 30
+PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
 """Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next; relative
-error of a proximal step, in power (Solodov & Svaiter 1999); most refined steps."""
+error of a proximal step, in power (Solodov & Svaiter 1999)."""
+PATIENT, MOST = 4, 12
+"""Refined steps without progress: before the safeguard, and after the rest has ended."""
+HELD = 1e-6
+"""Conductance to ground of parts that curves alone tie, against the usual one, in the Hessian of a proximal step."""
 STILL, STUCK = 0.999, 5
 """So little progress of a Newton step, so often in a row, is rounding."""
 RELAXED, CLEAR, CLOSE, REFINED = 1.8, 1e-9, 1e-6, 1e-11
@@ -59,13 +63,13 @@ def operating_point(net: Net, start=None) -> Result:
         here = x.copy()
         y, piece, done = method(net, w, here, patience)
         counts.append(net.factors)
-        if done or way != "plain":
+        if done or way != "plain" or net.wide:
             way = way if done or way == "again" else "refined"
-            done, found, point, y = polished(net, y, here, piece)
+            done, found, point, y = polished(net, y, here, piece, PATIENT if way == "refined" else MOST)
             counts.append(net.factors)
             if done:
                 break
-            if way != "plain":  # rounding: from the refined potentials
+            if len(counts) > 2:  # rounding: from the refined potentials
                 w = y
                 x[net.coordinate] = point.v - net.offset
                 x[-1] = 0.0
@@ -223,15 +227,15 @@ def multipliers(net: Net, w, x, most: int):
         if not proximal_step(net, x, y, ohms):
             failed += 1
         p = unbalanced(net, x, y, ohms)[1]
-        y, near = p.i, x.copy()
-        w, piece, done = plain(net, p.d + net.rho * y, near, AGAIN)
+        y, w, near = p.i, p.d + net.rho * p.i, x.copy()
+        last, piece, done = plain(net, w, near, AGAIN)
         if done:
             x[:] = near
-            return w, piece, True
+            return last, piece, True
         if failed > 1:  # potentials in doubles resolve no more
             break
         ohms = SHRINK * ohms
-    return w, piece, False
+    return w, None, False
 
 
 def proximal_step(net: Net, x, y, ohms) -> bool:
@@ -239,7 +243,7 @@ def proximal_step(net: Net, x, y, ohms) -> bool:
     last, still = np.inf, 0
     for _ in range(INNER):
         need, p = unbalanced(net, x, y, ohms)
-        step = net.solve(net.factored(1.0 / (p.ohms + ohms)), need)
+        step = net.solve(net.factored(1.0 / (p.ohms + ohms), weak=HELD * net.usual), need)
         decrement = float(need @ step)
         if decrement <= ENOUGH * float((ohms * (p.i - y) ** 2).sum()):
             return True
@@ -290,14 +294,19 @@ def lowest(net: Net, x, step, y, ohms) -> float:
     return low if low > 0.0 else high
 
 
-def polished(net: Net, w, x, piece):
-    """The loop's last steps with refined currents and potentials: the judge of the others."""
+def polished(net: Net, w, x, piece, patience: int):
+    """The loop's last steps with refined currents and potentials: the judge of the others. ``patience`` as of `plain`,
+    for the number of curves that are off."""
     guess, anchor, urgent = np.zeros(net.kind.size), x[net.coordinate] + net.offset, np.zeros(net.row.size)
-    for _ in range(MOST):
+    least, since = np.inf, 0
+    while since < patience:
         p = without_loops(net, net.curves.at(w, net.rho, piece))
         found, point = refined(net, p, urgent, guess, anchor)
         done, w, piece, _, urgent = ends(net, p, found, found.volts, found.amperes, REFINED)
         guess, anchor = point.current, point.v
         if done or not found.balanced:
             break
+        wrong = np.count_nonzero(urgent)
+        since = 0 if wrong < least else since + 1
+        least = min(least, wrong)
     return done, found, point, w

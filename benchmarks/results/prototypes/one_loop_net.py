@@ -25,6 +25,8 @@ from circuitsim.solvers import laplacian
 
 WEAK = 1e-9
 """Conductance to ground of a part that nothing ties, against the least of the circuit: proximal in its potential."""
+WIDE = 1e16
+"""Ratio of conductances beyond which potentials in doubles lose all digits of some drops."""
 NOTHING = 1e-24
 """A current or voltage below this share of the largest is zero: a hundredth of what refinement promises."""
 INFINITE = 1e100
@@ -199,8 +201,10 @@ class Net:
         np.add.at(self.injected, self.coordinate[self.second[s]], value[s])
         self.size = np.bincount(self.coordinate[self.first[s]], abs(value[s]), self.n + 1)
         self.size += np.bincount(self.coordinate[self.second[s]], abs(value[s]), self.n + 1)
-        self.rho = self._load_lines()
+        self.wide = not self.curves.smooth.size and self.g.max(initial=0.0) > WIDE * self.g.min(initial=np.inf)
         self.weak = WEAK * float(self.g.min(initial=self.unit))
+        self.usual = float(np.exp(np.mean(np.log(self.g)))) if self.r else 1.0
+        self.rho = self._load_lines()
 
     def _load_lines(self):
         """1/G + 1/G' with the conductances that meet at both ends, Ω; of nodes with none, those of neighbours."""
@@ -209,13 +213,12 @@ class Net:
         np.add.at(g, a[:r], self.g)
         np.add.at(g, b[:r], self.g)
         g[self.n] = np.inf
-        usual = float(np.exp(np.mean(np.log(self.g)))) if r else 1.0
         for _ in range(8):
             found = np.zeros(self.n + 1)
             np.maximum.at(found, a[r:], np.where(g[b[r:]] < np.inf, g[b[r:]], 0.0))
             np.maximum.at(found, b[r:], np.where(g[a[r:]] < np.inf, g[a[r:]], 0.0))
             g = np.where(g == 0.0, found, g)
-        g[g == 0.0] = usual
+        g[g == 0.0] = self.usual
         return np.where(a[r:] == b[r:], 1e-15, 1.0 / g[a[r:]] + 1.0 / g[b[r:]])
 
     def sums(self, current):
@@ -226,19 +229,23 @@ class Net:
         """Voltages of resistors and curves, V."""
         return x[self.a] - x[self.b] + self.held
 
-    def factored(self, siemens, short=None):
-        """The factor with conductances (d,), S, of the curves and the ``short`` (d,) ones among them."""
+    def factored(self, siemens, short=None, weak=None):
+        """The factor with conductances (d,), S, of the curves and the ``short`` (d,) ones among them.
+
+        Parts that resistors do not tie to ground have a conductance ``weak``, S, to it: if not given, `WEAK` those that
+        curves do not tie either.
+        """
         self.factors += 1
         w = np.append(self.g, siemens) / self.unit
         if short is not None:
             w[self.r :][short] = laplacian.SHORT
         w = np.minimum(w, laplacian.SHORT)
-        weak = np.zeros(self.island.size)
-        if weak.size:
+        ground = np.full(self.island.size, (self.weak if weak is None else weak) / self.unit)
+        if ground.size and weak is None:
             tied = np.flatnonzero(w > 0.0)
-            self.part = part = component_labels(self.n + 1, self.a[tied], self.b[tied])
-            weak[part[self.island] != part[self.n]] = self.weak / self.unit
-        w = np.append(w[self.apart], weak)
+            self.part = component_labels(self.n + 1, self.a[tied], self.b[tied])
+            ground[self.part[self.island] == self.part[self.n]] = 0.0
+        w = np.append(w[self.apart], ground)
         self._factor = laplacian.factor(self.symbolic, w, self._factor, recycle=self._factor is not None)
         return self._factor
 
