@@ -26,8 +26,8 @@ PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
 error of a proximal step, in power (Solodov & Svaiter 1999)."""
 PATIENT, MOST = 4, 12
 """Refined steps without progress: before the safeguard, and after the rest has ended."""
-HELD = 1e-6
-"""Conductance to ground of parts that curves alone tie, against the usual one, in the Hessian of a proximal step."""
+HELD = 1e-9
+"""Conductance to ground of parts that curves alone tie, against what these have there, in the Hessian of φ."""
 STILL, STUCK = 0.999, 5
 """So little progress of a Newton step, so often in a row, is rounding."""
 RELAXED, CLEAR, CLOSE, REFINED = 1.8, 1e-9, 1e-6, 1e-11
@@ -48,7 +48,7 @@ class Result(NamedTuple):
 
 def operating_point(net: Net, start=None) -> Result:
     """The loop."""
-    net.factors = 0
+    net.factors, net.lines = 0, net.rho
     if start is None:
         x = np.zeros(net.n + 1)
         w = douglas_rachford(net, x)
@@ -75,7 +75,7 @@ def operating_point(net: Net, start=None) -> Result:
                 x[-1] = 0.0
     current = point.current.copy()
     current[net.row] = found.i
-    return Result(point.v, current, y, here, way if done else "none", tuple(counts))
+    return Result(point.v, current, found.d + net.rho * found.i, here, way if done else "none", tuple(counts))
 
 
 def douglas_rachford(net: Net, x, steps: int = FIRST):
@@ -97,7 +97,7 @@ def plain(net: Net, w, x, patience: int):
     """
     piece, seen, best, since, urgent = None, set(), np.inf, 0, np.zeros(net.row.size)
     while since < patience:
-        p = net.curves.at(w, net.rho, piece)
+        p = net.curves.at(w, net.lines, piece)
         key = p.piece.tobytes() + (urgent > 0.0).tobytes()
         if key in seen and not net.curves.smooth.size:
             break
@@ -113,14 +113,14 @@ def plain(net: Net, w, x, patience: int):
 
 def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
     """Whether the linear circuit's points lie on the curves; else w of the next step."""
-    w = found.d + net.rho * found.i
+    w = found.d + net.lines * found.i
     slack_volts = slack_volts + 4e-16 * np.abs(found.d)
     volts, amperes = net.curves.outside(found.d, found.i, p.ohms, p.piece)
     wrong = (np.abs(volts) > slack_volts) | (np.abs(amperes) > slack_amperes)
     parted = (p.ohms == 0.0) & (np.abs(found.d - p.d) > slack_volts)  # shorts whose loop does not close
     wrong |= parted
     urgent = np.where(wrong, np.maximum(np.abs(volts), np.where(parted, np.abs(found.d - p.d), 0.0)), 0.0)
-    q = net.curves.at(w, net.rho)
+    q = net.curves.at(w, net.lines)
     s = net.curves.smooth
     off = 0.0
     if s.size:
@@ -130,7 +130,7 @@ def ends(net: Net, p: Points, found: Linear, slack_volts, slack_amperes, close):
         b = (np.abs(q.i[s] - found.i[s]) - slack_amperes[s]) / np.maximum(np.abs(q.i[s]), 1e-90)
         off = float(np.maximum(a, b).max())
     piece = np.where(wrong, q.piece, p.piece)
-    distance = float(((found.d - q.d) ** 2 / net.rho).sum())
+    distance = float(((found.d - q.d) ** 2 / net.lines).sum())
     return not wrong.any() and found.balanced and off <= close, w, piece, distance, urgent
 
 
@@ -182,12 +182,12 @@ def shared(net: Net, p: Points, tight, forest, left):
     the Newton step of least change, in the norm of the load lines."""
     y = np.where(tight, p.i, 0.0)
     full = np.append(np.zeros(net.r), y)
-    w = np.append(np.zeros(net.r), np.where(tight, 1.0 / net.rho, 0.0))
+    w = np.append(np.zeros(net.r), np.where(tight, 1.0 / net.lines, 0.0))
     unit = float(w.max())
     net.factors += 1
     made = laplacian.factor(net.symbolic, np.append((w / unit)[net.apart], np.zeros(net.island.size)))
     x = np.append(laplacian.solve(made, ((left - net.sums(full))[:-1]) / unit), 0.0)
-    return np.where(tight, y + (x[net.a] - x[net.b])[net.r :] / net.rho, 0.0)
+    return np.where(tight, y + (x[net.a] - x[net.b])[net.r :] / net.lines, 0.0)
 
 
 @jit()
@@ -221,13 +221,15 @@ def multipliers(net: Net, w, x, most: int):
     co-content: convex, once differentiable. Then y becomes i. That converges for any ρ to an operating point if there
     is one (Rockafellar 1976), also with relative errors (Solodov & Svaiter 1999), faster the smaller ρ.
     """
-    ohms, y = net.rho.copy(), net.curves.at(w, net.rho).i
+    ohms, y = net.rho.copy(), net.curves.at(w, net.lines).i
     failed = 0
     for _ in range(most):
         if not proximal_step(net, x, y, ohms):
             failed += 1
         p = unbalanced(net, x, y, ohms)[1]
-        y, w, near = p.i, p.d + net.rho * p.i, x.copy()
+        # Load lines between those of the circuit and of the penalty: near the end, pieces show in voltages, too.
+        net.lines = np.sqrt(net.rho) * np.sqrt(ohms)
+        y, w, near = p.i, p.d + net.lines * p.i, x.copy()
         last, piece, done = plain(net, w, near, AGAIN)
         if done:
             x[:] = near
@@ -240,10 +242,10 @@ def multipliers(net: Net, w, x, most: int):
 
 def proximal_step(net: Net, x, y, ohms) -> bool:
     """Minimise φ over x, in place; whether that was possible."""
-    last, still = np.inf, 0
+    last, still, weak = np.inf, 0, HELD * net.ties(1.0 / net.rho)
     for _ in range(INNER):
         need, p = unbalanced(net, x, y, ohms)
-        step = net.solve(net.factored(1.0 / (p.ohms + ohms), weak=HELD * net.usual), need)
+        step = net.solve(net.factored(1.0 / (p.ohms + ohms), weak=weak), need)
         decrement = float(need @ step)
         if decrement <= ENOUGH * float((ohms * (p.i - y) ** 2).sum()):
             return True
@@ -300,7 +302,7 @@ def polished(net: Net, w, x, piece, patience: int):
     guess, anchor, urgent = np.zeros(net.kind.size), x[net.coordinate] + net.offset, np.zeros(net.row.size)
     least, since = np.inf, 0
     while since < patience:
-        p = without_loops(net, net.curves.at(w, net.rho, piece))
+        p = without_loops(net, net.curves.at(w, net.lines, piece))
         found, point = refined(net, p, urgent, guess, anchor)
         done, w, piece, _, urgent = ends(net, p, found, found.volts, found.amperes, REFINED)
         guess, anchor = point.current, point.v

@@ -171,7 +171,7 @@ class Net:
         self.a, self.b = self.coordinate[self.first[self.edge]], self.coordinate[self.second[self.edge]]
         self.r = r.size
         self.apart = np.flatnonzero(self.a != self.b)
-        island = component_labels(self.n + 1, self.a[: self.r], self.b[: self.r])
+        self.whole = island = component_labels(self.n + 1, self.a[: self.r], self.b[: self.r])
         self.island = np.flatnonzero((island == np.arange(self.n + 1)) & (island != island[self.n]))
         ends_a = np.concatenate([self.a[self.apart], self.island])
         ends_b = np.concatenate([self.b[self.apart], np.full(self.island.size, self.n)])
@@ -205,7 +205,7 @@ class Net:
         self.wide = not self.curves.smooth.size and self.g.max(initial=0.0) > WIDE * self.g.min(initial=np.inf)
         self.weak = WEAK * float(self.g.min(initial=self.unit))
         self.usual = float(np.exp(np.mean(np.log(self.g)))) if self.r else 1.0
-        self.rho = self._load_lines()
+        self.rho = self.lines = self._load_lines()
 
     def _load_lines(self):
         """1/G + 1/G' with the conductances that meet at both ends, Ω; of nodes with none, those of neighbours."""
@@ -249,6 +249,13 @@ class Net:
         w = np.append(w[self.apart], ground)
         self._factor = laplacian.factor(self.symbolic, w, self._factor, recycle=self._factor is not None)
         return self._factor
+
+    def ties(self, siemens):
+        """The sum of the conductances (d,), S, that meet at each part that resistors do not tie to ground."""
+        found = np.zeros(self.n + 1)
+        for end in (self.a, self.b):
+            np.add.at(found, self.whole[end[self.r :]], siemens)
+        return found[self.island]
 
     def balances(self, need, size) -> bool:
         """Whether no part that nothing ties to ground has a net current; what is left at other nodes is rounding."""
