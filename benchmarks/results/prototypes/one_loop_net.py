@@ -10,7 +10,6 @@ import numpy as np
 
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
-from circuitsim.engine.corrections import LOCAL
 from circuitsim.engine.kkt import component_net_currents, resolved_voltages, voltages_between
 from circuitsim.engine.network import Network
 from circuitsim.engine.refinement import LinearPoint, solve_linear
@@ -338,11 +337,7 @@ def refined(net: Net, p: Points, urgent, guess, anchor) -> tuple[Linear, LinearP
     amperes = 4.0 * point.correction[net.row]
     inside = point.block[net.row] >= 0
     amperes[inside] += NOTHING * point.in_block[point.block[net.row[inside]]]
-    at = np.zeros(net.structure.arrays.n_nodes)
-    for end in (net.first, net.second):
-        np.maximum.at(at, end, np.abs(point.current))
     a, b = net.first[net.ends], net.second[net.ends]
-    amperes = np.maximum(amperes, LOCAL * np.maximum(at[a], at[b]))
     joined = point.tree.root_of[a] == point.tree.root_of[b]
     volts = 2.0**-52 * np.maximum(np.abs(point.v[a]), np.abs(point.v[b]))
     volts[joined] = resolved_voltages(network, point, net.ends[joined])[1]
