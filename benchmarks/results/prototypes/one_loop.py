@@ -24,8 +24,8 @@ FIRST, PLAIN, AGAIN = 6, 3, 2
 PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
 """Most proximal steps; most Newton steps in each; factor of the penalty's resistance from one to the next; relative
 error of a proximal step, in power (Solodov & Svaiter 1999)."""
-PATIENT, MOST = 4, 12
-"""Refined steps without progress: before the safeguard, and after the rest has ended."""
+PATIENT, MOST, REFINING = 4, 12, 4
+"""Refined steps without progress: of circuits over many decades, and of others; refined proximal steps."""
 HELD = 1e-9
 """Conductance to ground of parts that curves alone tie, against what these have there, in the Hessian of φ."""
 STILL, STUCK = 0.999, 5
@@ -55,24 +55,25 @@ def operating_point(net: Net, start=None) -> Result:
     else:
         w, x = start.w, start.x
     counts: list[int] = []
-    for way, method, patience in (
-        ("plain", plain, PLAIN),
-        ("safeguard", multipliers, PROXIMAL),
-        ("again", multipliers, PROXIMAL),
-    ):
-        here = x.copy()
-        y, piece, done = method(net, w, here, patience)
+    for way in ("plain", "safeguard", "refined safeguard", "again"):
+        here, done = x.copy(), False
+        if way == "safeguard" and net.wide:
+            continue
+        if way == "refined safeguard":
+            done, found, point, y = refined_multipliers(net, w, here)
+        else:
+            method, patience = (plain, PLAIN) if way == "plain" else (multipliers, PROXIMAL)
+            y, piece, ended = method(net, w, here, patience)
+            if ended or way != "plain" or net.wide:
+                done, found, point, y = polished(net, y, here, piece, PATIENT if net.wide else MOST)
+                way = way if ended or way == "again" else f"{way}, refined"
         counts.append(net.factors)
-        if done or way != "plain" or net.wide:
-            way = way if done or way == "again" else "refined"
-            done, found, point, y = polished(net, y, here, piece, PATIENT if way == "refined" else MOST)
-            counts.append(net.factors)
-            if done:
-                break
-            if len(counts) > 2:  # rounding: from the refined potentials
-                w = y
-                x[net.coordinate] = point.v - net.offset
-                x[-1] = 0.0
+        if done:
+            break
+        if not way.startswith("plain"):  # potentials in doubles did not tell: from the refined ones
+            w = y
+            x[net.coordinate] = point.v - net.offset
+            x[-1] = 0.0
     current = point.current.copy()
     current[net.row] = found.i
     return Result(point.v, current, found.d + net.rho * found.i, here, way if done else "none", tuple(counts))
@@ -296,14 +297,18 @@ def lowest(net: Net, x, step, y, ohms) -> float:
     return low if low > 0.0 else high
 
 
-def polished(net: Net, w, x, piece, patience: int):
-    """The loop's last steps with refined currents and potentials: the judge of the others. ``patience`` as of `plain`,
-    for the number of curves that are off."""
+def polished(net: Net, w, x, piece, patience: int, ohms=None, y=None):
+    """Plain steps with refined currents and potentials: the judge of the others. ``patience`` as of `plain`, for the
+    number of curves that are off. With ``ohms`` and ``y``: a proximal step (`with_series`).
+    """
     guess, anchor, urgent = np.zeros(net.kind.size), x[net.coordinate] + net.offset, np.zeros(net.row.size)
     least, since = np.inf, 0
     while since < patience:
-        p = without_loops(net, net.curves.at(w, net.lines, piece))
-        found, point = refined(net, p, urgent, guess, anchor)
+        p = net.curves.at(w, net.lines, piece)
+        near = without_loops(net, p) if ohms is None else with_series(p, ohms, y)
+        found, point = refined(net, near, urgent, guess, anchor)
+        if ohms is not None:
+            found = found._replace(d=found.d - ohms * (found.i - y))
         done, w, piece, _, urgent = ends(net, p, found, found.volts, found.amperes, REFINED)
         guess, anchor = point.current, point.v
         if done or not found.balanced:
@@ -312,3 +317,26 @@ def polished(net: Net, w, x, piece, patience: int):
         since = 0 if wrong < least else since + 1
         least = min(least, wrong)
     return done, found, point, w
+
+
+def with_series(p: Points, ohms, y) -> Points:
+    """The tangents in series with resistances and sources of no drop at the currents y: a proximal step's circuit."""
+    r = p.ohms + ohms
+    emf = p.emf - ohms * y
+    return Points(p.d + ohms * (p.i - y), p.i, r, emf, np.where(r < np.inf, -emf / r, p.beside), p.piece)
+
+
+def refined_multipliers(net: Net, w, x):
+    """`multipliers` with refined currents and potentials, without line search. Returns as `polished`."""
+    net.lines, ohms, y = net.rho, net.rho, net.curves.at(w, net.lines).i
+    for _ in range(REFINING):
+        w = net.curves.at(w, net.lines).d + net.lines * y
+        _, _, point, w = polished(net, w, x, None, PATIENT, ohms, y)
+        y = net.curves.at(w, net.lines).i
+        x[net.coordinate] = point.v - net.offset
+        x[-1] = 0.0
+        last = polished(net, w, x, None, AGAIN)
+        if last[0]:
+            break
+        ohms = SHRINK * ohms
+    return last

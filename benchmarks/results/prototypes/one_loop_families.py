@@ -28,9 +28,12 @@ from corpus import FAMILIES  # noqa: E402
 
 import circuitsim  # noqa: E402
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE  # noqa: E402
+from circuitsim.engine.active_set import solve_dual  # noqa: E402
+from circuitsim.engine.network import network  # noqa: E402
 from circuitsim.errors import ConvergenceError  # noqa: E402
 from circuitsim.models.junction_diode import JunctionDiode  # noqa: E402
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode  # noqa: E402
+from circuitsim.program import analyse  # noqa: E402
 
 
 class Sheet:
@@ -194,7 +197,7 @@ HARD = {
 }
 
 
-ENDED = "plain", "safeguard", "refined", "again"
+ENDED = "plain", "plain, refined", "safeguard", "safeguard, refined", "refined safeguard", "again"
 
 
 def deck(name, seed):
@@ -218,6 +221,16 @@ def compare(circuit, net, point, found):
     fixed[[names.index(name) for name in point.intervals or {}]] = False
     bar = np.maximum(1e-9 * np.abs(v), max(1e-12 * np.nanmax(np.abs(point.drops)), 1e-22 * largest * ohms)) + 1e-290
     return off.max(initial=0.0), (np.abs(found.v[: net.n_nodes] - v) / bar)[fixed].max(initial=0.0)
+
+
+def dual(circuit, net, found):
+    """Linear circuits that the dual active-set method needs from where the loop has stopped; None where it fails."""
+    at = network(analyse(circuit), direct=True)
+    closed = net.row[found.current[net.row] > 0.0]
+    try:
+        return solve_dual(at, closed, found.current[: net.m], 400)[1]
+    except ConvergenceError:
+        return None
 
 
 def family(name, start, count, warm):
@@ -259,7 +272,8 @@ def family(name, start, count, warm):
             if not max(off[-1]) < 1.0:
                 bad.append((seed, *(f"{x:.1e}" for x in off[-1])))
         elif found.way not in ENDED:
-            bad.append((seed, found.way, found.factors))
+            more = None if circuit.devices else dual(circuit, net, found)
+            bad.append((seed, found.way, found.factors, f"dual method: {more} circuits"))
     share = np.percentile(factors, [50, 99, 99.9, 100]).round().astype(int) if factors else []
     worst = np.max(off, axis=0) if off else (0.0, 0.0)
     other = {way: k for way, k in ways.items() if way not in ENDED}
