@@ -26,6 +26,8 @@ PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
 error of a proximal step, in power (Solodov & Svaiter 1999)."""
 PATIENT, MOST, REFINING = 4, 12, 4
 """Refined steps without progress: of circuits over many decades, and of others; refined proximal steps."""
+DIGITS = 1e-4
+"""Share of a curve's current that rounding of the potentials at its ends may be, over the penalty's resistance."""
 HELD = 1e-9
 """Conductance to ground of parts that curves alone tie, against what these have there, in the Hessian of φ."""
 STILL, STUCK = 0.999, 5
@@ -85,7 +87,7 @@ def douglas_rachford(net: Net, x, steps: int = FIRST):
     for _ in range(steps):
         d = net.curves.at(w, net.rho).d
         current = np.append(net.g, 1.0 / net.rho) * (net.drops(x) - np.append(np.zeros(net.r), 2.0 * d - w))
-        x += net.solve(factor, net.injected - net.sums(current))
+        x += net.solve(factor, net.left(current))
         w += RELAXED * (net.drops(x)[net.r :] - d)
     return w
 
@@ -155,7 +157,7 @@ def tangents(net: Net, p: Points, x, urgent) -> Linear:
     def need():
         current[:] = g * (net.drops(x) - source)
         current[r:] += t.beside
-        return net.injected - net.sums(current)
+        return net.left(current)
 
     x += net.solve(factor, need())[last]
     left = need()
@@ -182,12 +184,12 @@ def shared(net: Net, p: Points, tight, forest, left):
     """Currents of the shorts ``tight`` (d,) that carry ``left`` away, as near to those before as loops let them be:
     the Newton step of least change, in the norm of the load lines."""
     y = np.where(tight, p.i, 0.0)
-    full = np.append(np.zeros(net.r), y)
     w = np.append(np.zeros(net.r), np.where(tight, 1.0 / net.lines, 0.0))
+    away = np.bincount(net.a[net.r :], y, net.n + 1) - np.bincount(net.b[net.r :], y, net.n + 1)
     unit = float(w.max())
     net.factors += 1
     made = laplacian.factor(net.symbolic, np.append((w / unit)[net.apart], np.zeros(net.island.size)))
-    x = np.append(laplacian.solve(made, ((left - net.sums(full))[:-1]) / unit), 0.0)
+    x = np.append(laplacian.solve(made, (left - away)[:-1] / unit), 0.0)
     return np.where(tight, y + (x[net.a] - x[net.b])[net.r :] / net.lines, 0.0)
 
 
@@ -223,7 +225,7 @@ def multipliers(net: Net, w, x, most: int):
     is one (Rockafellar 1976), also with relative errors (Solodov & Svaiter 1999), faster the smaller ρ.
     """
     ohms, y = net.rho.copy(), net.curves.at(w, net.lines).i
-    failed = 0
+    failed, share = 0, SHRINK
     for _ in range(most):
         if not proximal_step(net, x, y, ohms):
             failed += 1
@@ -237,8 +239,17 @@ def multipliers(net: Net, w, x, most: int):
             return last, piece, True
         if failed > 1:  # potentials in doubles resolve no more
             break
-        ohms = SHRINK * ohms
+        ohms, share = penalties(net, x, y, share), SHRINK * share
     return w, None, False
+
+
+def penalties(net: Net, x, y, share: float):
+    """The share of the load lines, but no less than keeps the rounding of the potentials below `DIGITS` of each
+    current."""
+    reach = (np.abs(x[net.a]) + np.abs(x[net.b]) + net.offsets)[net.r :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = 1e-16 / DIGITS * reach / np.abs(y)
+    return np.minimum(net.rho, np.maximum(share * net.rho, np.where(least < np.inf, least, np.inf)))
 
 
 def proximal_step(net: Net, x, y, ohms) -> bool:
@@ -267,7 +278,7 @@ def unbalanced(net: Net, x, y, ohms):
     drop = net.drops(x)
     p = net.curves.at(drop[net.r :] + ohms * y, ohms)
     current = np.append(net.g * drop[: net.r], p.i)
-    need = net.injected - net.sums(current)
+    need = net.left(current)
     need[-1] = 0.0
     return need, p
 

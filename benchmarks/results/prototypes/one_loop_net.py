@@ -199,6 +199,9 @@ class Net:
         s = self.structure.currents
         np.subtract.at(self.injected, self.coordinate[self.first[s]], value[s])
         np.add.at(self.injected, self.coordinate[self.second[s]], value[s])
+        a, b = self.whole[self.coordinate[self.first[s]]], self.whole[self.coordinate[self.second[s]]]
+        fed = np.where(a == b, 0.0, value[s])
+        self.fed = np.bincount(b, fed, self.n + 1) - np.bincount(a, fed, self.n + 1)
         self.size = np.bincount(self.coordinate[self.first[s]], abs(value[s]), self.n + 1)
         self.size += np.bincount(self.coordinate[self.second[s]], abs(value[s]), self.n + 1)
         self.wide = not self.curves.smooth.size and self.g.max(initial=0.0) > WIDE * self.g.min(initial=np.inf)
@@ -221,9 +224,19 @@ class Net:
         g[g == 0.0] = self.usual
         return np.where(a[r:] == b[r:], 1e-15, 1.0 / g[a[r:]] + 1.0 / g[b[r:]])
 
-    def sums(self, current):
-        """Currents (r + d,) gathered at the coordinates, A."""
-        return np.bincount(self.a, current, self.n + 1) - np.bincount(self.b, current, self.n + 1)
+    def left(self, current):
+        """What currents (r + d,) leave over at the coordinates, A.
+
+        That of a part that resistors do not tie to ground is the sum of what crosses its border, whatever rounding of
+        the currents inside it is: a leak of 1e-12 A places it.
+        """
+        need = self.injected - np.bincount(self.a, current, self.n + 1) + np.bincount(self.b, current, self.n + 1)
+        if self.island.size:
+            a, b = self.whole[self.a[self.r :]], self.whole[self.b[self.r :]]
+            i = np.where(a == b, 0.0, current[self.r :])
+            whole = self.fed - np.bincount(a, i, self.n + 1) + np.bincount(b, i, self.n + 1)
+            need[self.island] += (whole - np.bincount(self.whole, need, self.n + 1))[self.island]
+        return need
 
     def drops(self, x):
         """Voltages of resistors and curves, V."""
