@@ -38,6 +38,8 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
         help=f"{' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))} ({names[0]}, or the ending of --output)",
     )
     parser.set_defaults(formats=names)
+    if "raw" in names:
+        parser.add_argument("--binary", action="store_true", help="a rawfile is binary, not ASCII")
 
 
 def choose_format(args: argparse.Namespace) -> None:
@@ -61,6 +63,8 @@ def choose_format(args: argparse.Namespace) -> None:
         args.format = named if ending else names[0]
     elif named in FORMATS and named != args.format:
         raise UsageError(f"--output {path!r} and --format {args.format} disagree: leave out --format")
+    if getattr(args, "binary", False) and (args.format != "raw" or path in (None, "-")):
+        raise UsageError("--binary is of rawfiles: give --output FILE.raw")
 
 
 def ending_of(path: str | None) -> str:
@@ -178,8 +182,13 @@ def present(
     **own : callable
         Makes the text of a format that has one of its own.
     """
+    content: str | bytes
     if args.format in own:
         content = own[args.format]()
+        if args.format == "raw" and args.binary:
+            from circuitsim.formats.rawfile import binary
+
+            content = binary(content)
     elif args.format == "json":
         from circuitsim.formats.strict_json import dumps
 
@@ -192,9 +201,11 @@ def present(
         draw((figure or result.plot)(), args.plot)
 
 
-def deliver(content: str, path: str | None) -> None:
-    """Print ``content``, or write it to ``path``."""
-    if path is None or path == "-":
+def deliver(content: str | bytes, path: str | None) -> None:
+    """Print ``content``, or write it to ``path``; bytes are for a file."""
+    if isinstance(content, bytes):
+        save(content, path or "")
+    elif path is None or path == "-":
         sys.stdout.write(content)
     else:
         save(content.encode(), path)

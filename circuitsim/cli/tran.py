@@ -32,7 +32,6 @@ examples:
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
   circuitsim tran netlists/boost-converter.cir --measure 'ripple PP v(out) FROM=3m'
   circuitsim tran netlists/boost-converter.cir --steady --columns 'v(out) i(L1)' --plot steady.png
-  circuitsim tran netlists/boost-converter.cir --vary C1=5u,10u --measure 'ripple PP v(out) FROM=3m'
 """
 
 

@@ -1,9 +1,11 @@
-"""SPICE3 rawfiles (ASCII), as ``load`` of ngspice and spicelib's ``RawRead`` read them."""
+"""SPICE3 rawfiles, in ASCII or binary, as ``load`` of ngspice and spicelib's ``RawRead`` read them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from circuitsim._version import __version__
 from circuitsim.units import Quantity
@@ -92,3 +94,10 @@ def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     for point in range(points):
         body += [f"{point if k == 0 else ''}\t{cell(v.values[point])}" for k, v in enumerate(variables)]
     return "\n".join([*head, *body]) + "\n"
+
+
+def binary(text: str) -> bytes:
+    """The binary form of an ASCII rawfile: the same head, then all values as doubles, the lowest byte first."""
+    head, _, body = text.partition("Values:\n")
+    cells = (line.rpartition("\t")[2].split(",") for line in body.splitlines())
+    return f"{head}Binary:\n".encode() + np.array([float(one) for cell in cells for one in cell], "<f8").tobytes()

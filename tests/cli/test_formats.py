@@ -132,6 +132,24 @@ def test_spicelib_reads_the_rawfile_of_a_sweep(command: Command, deck, tmp_path:
     assert found.get_trace("v(out)").get_wave().tolist() == pytest.approx([0.0, 2 / 3, 4 / 3, 2.0])
 
 
+@pytest.mark.parametrize("analysis", ["sweep", "ac"])
+def test_a_binary_rawfile_holds_the_numbers_of_the_ascii_one(command: Command, deck, tmp_path: Path, analysis) -> None:
+    path = deck("own\nV1 in 0 1 AC 1\nR1 in out 1k\nC1 out 0 1u\n.dc V1 0 3 1\n.ac dec 3 1 1k\n")
+    assert (
+        command(analysis, path, "--output", "a.raw").code
+        == command(analysis, path, "--output", "b.raw", "--binary").code
+    )
+    head, _, body = (tmp_path / "b.raw").read_bytes().partition(b"Binary:\n")
+    own_head, _, text = (tmp_path / "a.raw").read_text().partition("Values:\n")
+    assert head.decode() == own_head
+    cells = [float(cell) for line in text.splitlines() for cell in line.split("\t")[-1].split(",")]
+    assert np.frombuffer(body, "<f8").tolist() == cells
+    refused = command(analysis, path, "--format", "raw", "--binary")
+    assert refused.code == 2 and "--output FILE.raw" in refused.err
+    spicelib = pytest.importorskip("spicelib", reason="the reader of rawfiles is not installed")
+    assert "v(out)" in spicelib.RawRead(str(tmp_path / "b.raw")).get_trace_names()
+
+
 def test_rawfile_of_waveforms(command: Command, deck, tmp_path: Path) -> None:
     path = deck("charge\nV1 in 0 1\nR1 in out 1k\nC1 out 0 1u ic=0\n.tran 1m 2m uic\n")
     assert command("tran", path, "--columns", "v(out) i(C1)", "--format", "raw", "--output", "my.raw").code == 0
