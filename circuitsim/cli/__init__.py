@@ -61,8 +61,8 @@ WIDTH = 100
 """Most columns of a help."""
 GROUPS = {
     "deck": "--allow-include --lib -I --no-title",
-    "output": "--format --binary --output --plot --columns --events --observe --top --workers --dask --checkpoint --explain "
-    "--quiet --verbose --help",
+    "output": "--format --binary --output --plot --columns --events --observe --top --workers --dask --checkpoint "
+    "--explain --quiet --verbose --help",
 }
 """Options of a help's groups, beside positional ones in the first; all others are about the analysis."""
 
