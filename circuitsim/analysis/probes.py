@@ -116,15 +116,14 @@ class Formula:
     @property
     def decides(self) -> bool:
         """Whether it has conditions, ``abs``, ``min``, ``max`` and the like: corners and jumps of its own."""
-        from circuitsim.netlist.line_values import decides
+        from circuitsim.netlist.evaluate import decides
 
         return decides(self.code)
 
     def decisions(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> list[tuple[Any, ...]]:
         """Its decisions where the quantities have these values (n,): between two changes of them it is smooth."""
-        from circuitsim.netlist.evaluate import Environment
+        from circuitsim.netlist.evaluate import BranchEvaluator, Environment
         from circuitsim.netlist.functions import CONSTANTS
-        from circuitsim.netlist.line_values import BranchEvaluator
 
         found = []
         for row in zip(*(own.tolist() for own in known.values())):

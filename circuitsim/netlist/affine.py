@@ -12,153 +12,14 @@ d(0) = 0 the choice is the second value + d(max(0, u)): a sum of ramps. Any othe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
 from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
-from circuitsim.netlist.functions import OPERATORS
-
-
-class Affine(NamedTuple):
-    """constant + Σ coefficients[k] · control k; control −1 − n is ramp n."""
-
-    constant: float
-    coefficients: dict[int, float]
-
-
-class Ramps:
-    """The ramps of one expression.
-
-    Attributes
-    ----------
-    values : list of Affine
-        u of each ramp max(0, u).
-    """
-
-    def __init__(self) -> None:
-        self.values: list[Affine] = []
-        self._numbers: dict[tuple[float, frozenset[tuple[int, float]]], int] = {}
-
-    def ramp(self, value: Affine) -> Affine:
-        """max(0, value); the same one for the same value.
-
-        Raises
-        ------
-        ValueError
-            Too many ramps in one expression.
-        """
-        key = value.constant, frozenset(value.coefficients.items())
-        if key not in self._numbers:
-            if len(self.values) == limits.RAMPS:
-                raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
-            self.values.append(value)
-            self._numbers[key] = -len(self.values)
-        return Affine(0.0, {self._numbers[key]: 1.0})
-
-    # ------------------------------------------------------------------ functions
-    def larger(self, a: Any, b: Any) -> Affine:
-        """max(a, b)."""
-        return total(a, self.ramp(total(b, scaled(a, -1.0))))
-
-    def smaller(self, a: Any, b: Any) -> Affine:
-        """min(a, b)."""
-        return total(a, scaled(self.ramp(total(a, scaled(b, -1.0))), -1.0))
-
-    def extreme(self, best: Callable[..., float], of_two: Callable[[Any, Any], Any], *values: Any) -> Any:
-        """max or min of any number of values; that of the numbers comes first."""
-        numbers = [value for value in values if not isinstance(value, Affine)]
-        found = ([best(numbers)] if numbers else []) + [value for value in values if isinstance(value, Affine)]
-        result = found[0]
-        for value in found[1:]:
-            result = of_two(result, value)
-        return result
-
-    def magnitude(self, x: Affine) -> Affine:
-        """|x| = 2 max(0, x) − x."""
-        return total(scaled(self.ramp(x), 2.0), scaled(x, -1.0))
-
-    def part(self, x: Affine, most: float) -> Affine:
-        """``x`` held between 0 and ``most``, both exact."""
-        return total(most, scaled(self.ramp(total(most, scaled(self.ramp(x), -1.0))), -1.0))
-
-    def clamp(self, x: Any, low: Any, high: Any) -> Affine:
-        """``x`` held between two bounds, in either order."""
-        if isinstance(x, Affine) and not isinstance(low, Affine) and not isinstance(high, Affine):
-            low, high = min(low, high), max(low, high)
-            return total(low, self.part(total(x, -low), high - low))
-        return self.larger(self.smaller(low, high), self.smaller(self.larger(low, high), x))
-
-    def polygon(self, x: Any, *points: Any) -> Any:
-        """The polygon through pairs of abscissa and value; constant outside."""
-        places, values = points[0::2], points[1::2]
-        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
-            raise ValueError("the points of a table must be numbers")
-        if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
-            raise ValueError("table needs pairs with growing first numbers")
-        if len(places) == 1:
-            return values[0]
-        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
-        if len(places) == 2 and slopes[0]:  # in units of the value, so that both values are exact
-            rise = abs(values[1] - values[0])
-            part = self.part(scaled(total(x, -places[0]), abs(slopes[0])), rise)
-            return total(values[0], scaled(part, math.copysign(1.0, slopes[0])))
-        along = self.part(total(x, -places[0]), places[-1] - places[0])
-        found = total(values[0], scaled(along, slopes[0]))
-        for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
-            bend = self.ramp(total(along, places[0] - place))
-            for key, share in bend.coefficients.items():  # in place: a table may be long
-                found.coefficients[key] = found.coefficients.get(key, 0.0) + share * (behind - before)
-        return found
-
-    def extended(self, x: Any, *points: Any) -> Any:
-        """The polygon through pairs of abscissa and value, its outer segments extended."""
-        places, values = points[0::2], points[1::2]
-        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
-            raise ValueError("the points of pwl must be numbers")
-        if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
-            raise ValueError("pwl needs pairs with growing first numbers")
-        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
-        found = total(values[0], scaled(total(x, -places[0]), slopes[0]))
-        for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
-            found = total(found, scaled(self.ramp(total(x, -place)), behind - before))
-        return found
-
-    def function(self, name: str) -> tuple[Callable[..., Any], int, int] | None:
-        """A piecewise-linear function, its fewest and most arguments; None for all others."""
-        known: dict[str, tuple[Callable[..., Any], int, int]] = {
-            "max": (partial(self.extreme, max, self.larger), 1, limits.RAMPS),
-            "min": (partial(self.extreme, min, self.smaller), 1, limits.RAMPS),
-            "abs": (self.magnitude, 1, 1),
-            "uramp": (self.ramp, 1, 1),
-            "limit": (self.clamp, 3, 3),
-            "table": (self.polygon, 3, 2 * limits.RAMPS + 1),
-            "pwl": (self.extended, 5, 2 * limits.RAMPS + 1),
-        }
-        return known.get(name)
-
-
-def scaled(value: Any, factor: float) -> Any:
-    """``value`` times a number."""
-    if not isinstance(value, Affine):
-        return value * factor
-    return Affine(value.constant * factor, {k: c * factor for k, c in value.coefficients.items()})
-
-
-def total(left: Any, right: Any) -> Affine:
-    """The sum of two values of which one at least is affine (or will be added to one)."""
-    a = left if isinstance(left, Affine) else Affine(left, {})
-    b = right if isinstance(right, Affine) else Affine(right, {})
-    together = dict(a.coefficients)
-    for k, c in b.coefficients.items():
-        together[k] = together.get(k, 0.0) + c
-    return Affine(a.constant + b.constant, together)
-
+from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, STEPS, Affine, Ramps, scaled, total
 
 MEET = 1e-12
 """Share of its terms by which two values may differ at the threshold: rounding of the numbers in a deck."""
@@ -412,22 +273,22 @@ class _PiecewiseLinear(Domain):
         if name in ("if", "ternary_fcn") and len(rest) == 2:
             self.need_condition(first)
             return self.either(first, *rest)
-        if name in _STEPS and not rest and isinstance(first, Affine):
-            return Steps(first, *_STEPS[name], 1)
-        function, low, high = self.choices.ramps.function(name) or (None, 1, 0)
-        if function is None or not low <= len(values) <= high:
+        row = FUNCTIONS.get(name)
+        if row is not None and name in STEPS and not rest and isinstance(first, Affine):
+            return Steps(first, float(row.value(1.0)), float(row.value(-1.0)), 1)
+        if row is None or row.ramps is None or not row.takes(values):
             raise self.refused(f"{name}()")
         with _continuous():
             plain = [self.choices.affine(value) if isinstance(value, Steps) else value for value in values]
         try:
-            return function(*plain)
+            return row.ramps(self.choices.ramps, *plain)
         except ValueError as error:
             raise ExpressionError("unsupported", f"{name}(): {error}") from None
 
     def operation(self, operator: str, left: Any, right: Any) -> Any:
         """left operator right."""
         if not isinstance(left, self.symbols) and not isinstance(right, self.symbols):
-            return self.evaluator.apply(operator, OPERATORS[operator], (left, right))
+            return self.evaluator.apply(operator, (left, right))
         with _continuous():
             if isinstance(left, Steps):
                 return self.choices.chosen(left, lambda number: self.operation(operator, number, right))
@@ -444,7 +305,7 @@ class _PiecewiseLinear(Domain):
             difference = total(above, scaled(below, -1.0))
             if any(difference.coefficients.values()):
                 return Steps(difference, 1.0, 0.0, 1)
-            return float(OPERATORS[operator](total(left, scaled(right, -1.0)).constant, 0.0))
+            return float(FUNCTIONS[operator].value(total(left, scaled(right, -1.0)).constant, 0.0))
         raise self.refused(_WORDS.get(operator, f"{operator!r}"))
 
 
@@ -460,13 +321,3 @@ def _continuous() -> Iterator[None]:
 _CONTINUOUS = "both values must meet at the threshold, as in if(v(a) > 1, v(a) - 1, 0)"
 
 _WORDS = {"*": "the product", "/": "a quotient by", "**": "a power"}
-
-_STEPS = {
-    "u": (1.0, 0.0),
-    "stp": (1.0, 0.0),
-    "buf": (1.0, 0.0),
-    "inv": (0.0, 1.0),
-    "sgn": (1.0, -1.0),
-    "sign": (1.0, -1.0),
-}
-"""Functions of the sign of an affine value: their values above and below zero."""

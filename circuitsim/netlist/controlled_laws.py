@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import (
@@ -30,12 +29,12 @@ from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageContro
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
-from circuitsim.netlist.affine import Affine, Behaviour, Reference, affine_value
+from circuitsim.netlist.affine import Behaviour, Reference, affine_value
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.controlled import Control, Controlled
 from circuitsim.netlist.evaluate import Domain
 from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, ExpressionError, Signal
-from circuitsim.netlist.functions import FUNCTIONS, OPERATORS
+from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, Affine, Entry, Formula, joined, tape_of
 from circuitsim.netlist.physical import factor_of
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
@@ -50,16 +49,6 @@ VOLTS = 1024.0
 
 OHMS = 1e6
 """The resistor that a ramp's diode drives."""
-
-
-class Formula(NamedTuple):
-    """A part of a formula that depends on the voltage; ``condition``: 1 or 0."""
-
-    tape: Tape
-    condition: bool = False
-
-
-Entry = float | Formula
 
 
 def times(tape: Tape, factor: float) -> Tape:
@@ -103,15 +92,6 @@ def series_signs(circuit: Circuit, element: int, names: Sequence[str]) -> list[f
     return signs
 
 
-def _tape(entry: Entry) -> Tape:
-    return entry.tape if isinstance(entry, Formula) else ((f.CONSTANT, float(entry)),)
-
-
-def _joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> Formula:
-    """An operation behind the tapes of its operands."""
-    return Formula((*(one for entry in of for one in _tape(entry)), (op, number)), condition)
-
-
 class _OfFormulas(Domain):
     """Tapes of the voltage, whose sign each control has."""
 
@@ -122,12 +102,12 @@ class _OfFormulas(Domain):
 
     def whole(self, value: Entry) -> Tape:
         """The tape."""
-        return _tape(value)
+        return tape_of(value)
 
     def signal(self, signal: Signal) -> Formula:
         """The voltage or its negative."""
         own = Formula(((f.VOLTAGE, 0.0),))
-        return own if self.signs[signal] > 0.0 else _joined(f.NEGATE, own)
+        return own if self.signs[signal] > 0.0 else joined(f.NEGATE, own)
 
     def need_condition(self, value: Any) -> None:
         """Refuse a number of the voltage in place of a condition."""
@@ -142,17 +122,17 @@ class _OfFormulas(Domain):
     def either(self, condition: Any, yes: Entry, no: Entry) -> Formula:
         """``yes`` where the condition holds, else ``no``."""
         holds = all(way.condition if isinstance(way, Formula) else way in (0.0, 1.0) for way in (yes, no))
-        return _bounded(_joined(f.CHOOSE, condition, yes, no, condition=holds))
+        return _bounded(joined(f.CHOOSE, condition, yes, no, condition=holds))
 
     def apply(self, name: Any, values: Sequence[Any]) -> Formula:
         """A sign, or an operator or function that has an operation."""
         if name == NEGATE:
-            return _joined(f.NEGATE, *values)
+            return joined(f.NEGATE, *values)
         if name in (NOT, TRUTH):
             self.need_condition(values[0])
-            return _joined(f.SUBTRACT, 1.0, *values, condition=True) if name == NOT else values[0]
-        _, low, high = FUNCTIONS.get(name, (None, 2, 2))
-        made = _OPERATIONS[name](*values) if name in _OPERATIONS and low <= len(values) <= high else None
+            return joined(f.SUBTRACT, 1.0, *values, condition=True) if name == NOT else values[0]
+        row = FUNCTIONS.get(name)
+        made = row.tape(*values) if row and row.tape and row.takes(values) else None
         if made is None:
             raise self.refused(f"{name!r}" if name in OPERATORS else f"{name}()")
         return _bounded(made)
@@ -163,100 +143,6 @@ def _bounded(formula: Formula) -> Formula:
     if len(formula.tape) > f.LONGEST:
         raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", hint="simplify it")
     return formula
-
-
-def _raised(base: Entry, exponent: Entry) -> Formula:
-    """base ** exponent, with the domain that it has in decks (`circuitsim.netlist.functions.power`)."""
-    if isinstance(exponent, Formula):
-        return _joined(f.EXP, _joined(f.MULTIPLY, exponent, _joined(f.LOG, base)))
-    return _joined(f.POWER if exponent % 2.0 == 0.0 else f.ROOTED, base, number=exponent)
-
-
-def _signed(base: Entry, exponent: Entry) -> Formula | None:
-    """``pow``: of a negative base only with a whole exponent."""
-    if isinstance(exponent, Formula):
-        return _raised(base, exponent)
-    kinds = {0.0: f.POWER, 1.0: f.SIGNED_POWER}
-    return _joined(kinds.get(exponent % 2.0, f.ROOTED), base, number=exponent)
-
-
-def _with_number(op: int) -> Callable[..., Formula | None]:
-    """|x|^c, or that with the sign of x."""
-    return lambda x, c: None if isinstance(c, Formula) else _joined(op, x, number=c)
-
-
-def _extreme(op: int) -> Callable[..., Formula | None]:
-    def of(first: Entry, *rest: Entry) -> Formula | None:
-        for one in rest:
-            first = _joined(op, first, one)
-        return first if isinstance(first, Formula) else None
-
-    return of
-
-
-def _limited(x: Entry, low: Entry, high: Entry) -> Formula:
-    """``limit``: bounds in either order."""
-    lower, upper = _joined(f.MINIMUM, low, high), _joined(f.MAXIMUM, low, high)
-    if not isinstance(low, Formula) and not isinstance(high, Formula):
-        return _joined(f.MINIMUM, _joined(f.MAXIMUM, x, min(low, high)), max(low, high))
-    return _joined(f.MINIMUM, _joined(f.MAXIMUM, x, lower), upper)
-
-
-def _polygon(x: Entry, *points: Entry) -> Formula | None:
-    """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
-    numbers = [one for one in points if not isinstance(one, Formula)]
-    places, values = numbers[0::2], numbers[1::2]
-    if len(numbers) < max(len(points), 4) or len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
-        return None
-    total: Entry = values[0]
-    for (a, b), (y, z) in zip(pairwise(places), pairwise(values)):
-        if y != z:
-            piece = _joined(f.SUBTRACT, _limited(x, a, b), a)
-            total = _joined(f.ADD, total, _joined(f.MULTIPLY, (z - y) / (b - a), piece))
-    return total if isinstance(total, Formula) else _joined(f.ADD, total, _joined(f.MULTIPLY, 0.0, x))
-
-
-def _of(op: int, condition: bool = False) -> Callable[..., Formula | None]:
-    return lambda *x: _joined(op, *x, condition=condition)
-
-
-def _compared(op: int, turned: bool = False) -> Callable[..., Formula | None]:
-    return lambda x, y: _joined(op, _joined(f.SUBTRACT, *((y, x) if turned else (x, y))), condition=True)
-
-
-_OPERATIONS: dict[str, Callable[..., Formula | None]] = {
-    "+": _of(f.ADD),
-    "-": _of(f.SUBTRACT),
-    "*": _of(f.MULTIPLY),
-    "/": _of(f.DIVIDE),
-    "**": _raised,
-    ">": _compared(f.STEP),
-    ">=": _compared(f.REACHED),
-    "<": _compared(f.STEP, True),
-    "<=": _compared(f.REACHED, True),
-    **{name: _of(op) for op, name in f.FUNCTIONS.items()},
-    "log": _of(f.LOG),
-    "arctan": _of(f.ATAN),
-    "sign": lambda x, *y: None if y else _joined(f.SIGN, x),
-    "log10": lambda x: _joined(f.MULTIPLY, 0.4342944819032518, _joined(f.LOG, x)),
-    "sqr": lambda x: _joined(f.POWER, x, number=2.0),
-    "cbrt": lambda x: _joined(f.SIGNED_POWER, x, number=1.0 / 3.0),
-    "tan": lambda x: _joined(f.DIVIDE, _joined(f.SIN, x), _joined(f.COS, x)),
-    "hypot": lambda x, y: _joined(f.SQRT, _joined(f.ADD, *(_joined(f.POWER, one, number=2.0) for one in (x, y)))),
-    "u": _of(f.STEP, True),
-    "stp": _of(f.STEP, True),
-    "buf": _of(f.STEP, True),
-    "inv": lambda x: _joined(f.SUBTRACT, 1.0, _joined(f.STEP, x), condition=True),
-    "uramp": lambda x: _joined(f.MAXIMUM, x, 0.0),
-    "min": _extreme(f.MINIMUM),
-    "max": _extreme(f.MAXIMUM),
-    "limit": _limited,
-    "table": _polygon,
-    "pow": _signed,
-    "pwr": _with_number(f.POWER),
-    "pwrs": _with_number(f.SIGNED_POWER),
-}
-"""Operators and functions of formulas by their names in decks; None for arguments that they do not take."""
 
 
 _QUANTITY = {

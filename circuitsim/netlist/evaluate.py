@@ -32,7 +32,7 @@ from circuitsim.netlist.expression import (
     unknown_function,
     unknown_name,
 )
-from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, checked
+from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Curved, Line, checked, slope_of
 from circuitsim.units import exact, short
 
 
@@ -94,21 +94,24 @@ class Domain(ABC):
     ----------
     symbols : tuple of types
         Of these values.
+    kinds : tuple of str
+        Of the signals that have such values; others are read as parameters.
     """
 
     symbols: ClassVar[tuple[type, ...]]
+    kinds: ClassVar[tuple[str, ...]] = UNKNOWN
 
     @abstractmethod
     def signal(self, signal: Signal) -> Any:
         """The value of a voltage or current."""
 
-    @abstractmethod
     def need_condition(self, value: Any) -> None:
         """Refuse a value that is no condition."""
+        raise self.refused("a condition")
 
-    @abstractmethod
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
+        raise self.refused("a choice")
 
     @abstractmethod
     def apply(self, name: Any, values: Sequence[Any]) -> Any:
@@ -256,7 +259,7 @@ class Evaluator:
         """
         self.depth = 0
         for instruction, argument, at in reversed(code.program):
-            if instruction == SIGNAL and argument.kind not in UNKNOWN:
+            if instruction == SIGNAL and argument.kind not in domain.kinds:
                 self.read(argument.kind, at, code, environment)
         self.need(code, environment)
         found = self.run(code, environment, (), limits.ALL_OPERATIONS, domain)
@@ -311,7 +314,7 @@ class Evaluator:
                 elif instruction == SIGNAL:
                     if domain is None:
                         push(self.signal(argument))
-                    elif argument.kind in UNKNOWN:
+                    elif argument.kind in domain.kinds:
                         push(domain.signal(argument))
                     else:
                         push(self.noted(self.read(argument.kind, at, code, environment)))
@@ -338,7 +341,7 @@ class Evaluator:
                     del stack[len(stack) - count :]
                     known = domain if any(isinstance(own, symbols) for own in values) else None
                     if instruction != CALL:
-                        push(self.apply(name, OPERATORS[name], values) if known is None else known.apply(name, values))
+                        push(self.apply(name, values) if known is None else known.apply(name, values))
                     elif known is not None or domain is None:
                         push(self.call(name, values, at, code, environment, stop, known))
                     else:
@@ -400,22 +403,23 @@ class Evaluator:
             return result
         if domain is not None:
             return domain.apply(name, values)
-        function, low, high = FUNCTIONS.get(name, (None, 1, 0))
-        if name in FORMS and self.draws is not None and not low <= len(values) <= high:
+        row = FUNCTIONS.get(name)
+        if name in FORMS and self.draws is not None and not (row and row.takes(values)):
             draws = self.draws
-            return self.apply(name, lambda *x: draws.draw(name, x, code.card, at), values)
-        if function is None:
+            return self.apply(name, values, lambda *x: draws.draw(name, x, code.card, at))
+        if row is None:
             message, hint = unknown_function(name)
             raise ExpressionError("function", message, hint=hint)
-        if not low <= len(values) <= high:
-            takes = f"{low} argument" + "s" * (low != 1) if low == high else f"at least {low} argument"
+        if not row.takes(values):
+            low = row.least
+            takes = f"{low} argument" + "s" * (low != 1) if low == row.most else f"at least {low} argument"
             raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
-        return self.apply(name, function, values)
+        return self.apply(name, values)
 
-    def apply(self, name: str, function: Any, values: Sequence[float]) -> float:
-        """One operator or function, with its domain and range checked."""
+    def apply(self, name: str, values: Sequence[float], function: Any = None) -> float:
+        """One operator or function, with its domain and range checked; ``function`` is one that is not in the table."""
         try:
-            result = function(*values)
+            result = (function or FUNCTIONS[name].value)(*values)
             value = checked(name, result, values)
             if isinstance(result, RandomValue):
                 return result
@@ -431,3 +435,56 @@ class Evaluator:
         shown = ", ".join(exact(v) for v in values[:4])
         what = f"{exact(values[0])} {name} {exact(values[1])}" if name in OPERATORS else f"{name}({shown})"
         raise ExpressionError("number", f"{what}: {why}") from None
+
+
+class BranchEvaluator(Evaluator):
+    """Notes the decisions of expressions.
+
+    Parameters
+    ----------
+    constants, signals
+        See `Evaluator`.
+    taken : list
+        Gets the decisions.
+    """
+
+    def __init__(self, constants: Mapping[str, float], signals: Callable[[Signal], float], taken: list[Any]) -> None:
+        super().__init__(constants, signals)
+        self.taken = taken
+
+    def decision(self, value: float, at: int, code: Code) -> bool:
+        """Whether a condition holds."""
+        self.taken.append(found := super().decision(value, at, code))
+        return found
+
+    def apply(self, name: str, values: Sequence[float], function: Any = None) -> float:
+        """One operator or function."""
+        found = super().apply(name, values, function)
+        if (way := FUNCTIONS[name].way) is not None:
+            self.taken.append(way(*values))
+        return found
+
+
+def decides(code: Code) -> bool:
+    """Whether an expression has decisions at all."""
+    words = ((argument[0] if instruction == CALL else instruction) for instruction, argument, _ in code.program)
+    return any(word == JUMP_IF_ZERO or (word in FUNCTIONS and FUNCTIONS[word].way) for word in words)
+
+
+class LineEvaluator(Evaluator):
+    """Runs expressions on straight lines; their decisions are those at the time of the values.
+
+    Raises
+    ------
+    Curved
+        A result follows no straight line.
+    """
+
+    def apply(self, name: str, values: Sequence[float], function: Any = None) -> float:
+        """One operator or function."""
+        found = super().apply(name, tuple(map(float, values)))
+        if not any(map(slope_of, values)):
+            return found
+        if not FUNCTIONS[name].straight:
+            raise Curved
+        return Line(found, slope_of(FUNCTIONS[name].value(*values)))

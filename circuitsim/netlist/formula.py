@@ -4,13 +4,16 @@ quotients.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.expression import CALL, NAME, NEGATE, PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
+from circuitsim.netlist.expression import NEGATE, Code, ExpressionError, Signal
+from circuitsim.netlist.functions import FUNCTIONS
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.values import expression
@@ -27,15 +30,44 @@ def parse_formula(text: str) -> Code:
     return expression(Card(Source("<columns>", "", text), 1, text), 0, len(text), Scope(), (), True)
 
 
-_OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
+class _Arrays(Domain):
+    """Arrays of the values of quantities."""
+
+    symbols = (np.ndarray,)
+    kinds = ("v", "i", "p")
+
+    def __init__(self, known: Mapping[Signal, np.ndarray]) -> None:
+        self.known = known
+
+    def signal(self, signal: Signal) -> np.ndarray:
+        """The values of a quantity."""
+        return self.known[signal]
+
+    def apply(self, name: Any, values: Sequence[Any]) -> Any:
+        """A sign, an arithmetic operator, or one of a few functions."""
+        if name not in _APPLIED or (name in ("min", "max") and len(values) != 2):
+            raise self.refused(str(name))
+        return _APPLIED[name](*values)
+
+    def refused(self, what: str) -> ExpressionError:
+        """The error for all else."""
+        return ExpressionError("unsupported", what)
+
+    def whole(self, value: Any) -> np.ndarray:
+        """The values, if all have bounds."""
+        found: np.ndarray = np.zeros(np.broadcast_shapes(*(own.shape for own in self.known.values()))) + value
+        if not np.isfinite(found).all():
+            raise self.refused("infinity")
+        return found
+
+
+_APPLIED: dict[Any, Callable[..., Any]] = {
+    NEGATE: operator.neg,
+    "abs": abs,
+    **{name: FUNCTIONS[name].value for name in ("+", "-", "*", "/", "sqr")},
     "min": np.minimum,
     "max": np.maximum,
 }
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {"abs": np.abs, "sqr": np.square}
 
 
 def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> np.ndarray | None:
@@ -55,28 +87,10 @@ def values_at_once(code: Code, known: Mapping[Signal, np.ndarray], names: Mappin
         None where the expression has other operations, or a value has no bounds: `circuitsim.netlist.evaluate` then
         says what is wrong.
     """
-    stack: list[Any] = []
-    with np.errstate(all="ignore"):
-        for instruction, argument, _ in code.program:
-            if instruction == PUSH:
-                stack.append(argument)
-            elif instruction == SIGNAL:
-                stack.append(known[argument])
-            elif instruction == NAME and argument in names:
-                stack.append(names[argument])
-            elif instruction == NEGATE:
-                stack.append(-stack.pop())
-            elif instruction == CALL and argument[1] == 1 and argument[0] in _FUNCTIONS:
-                stack.append(_FUNCTIONS[argument[0]](stack.pop()))
-            elif (operator := _operator(instruction, argument)) is not None:
-                right = stack.pop()
-                stack.append(operator(stack.pop(), right))
-            else:
-                return None
-    found = np.zeros(np.broadcast_shapes(*(own.shape for own in known.values()))) + stack.pop()
-    return found if np.isfinite(found).all() else None
-
-
-def _operator(instruction: Any, argument: Any) -> Callable[[Any, Any], Any] | None:
-    name, count = argument if instruction == CALL else (instruction, 2)
-    return _OPERATORS.get(name) if count == 2 else None
+    environment = Environment(None, {}, (dict(names),))
+    try:
+        with np.errstate(all="ignore"):
+            found: np.ndarray = Evaluator().symbolic(code, environment, _Arrays(known))
+    except ExpressionError:
+        return None
+    return found

@@ -17,9 +17,9 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
-from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.evaluate import BranchEvaluator, Environment, Evaluator, LineEvaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
-from circuitsim.netlist.line_values import BranchEvaluator, Curved, Line, LineEvaluator, slope_of
+from circuitsim.netlist.functions import Curved, Line, slope_of
 from circuitsim.netlist.problems import HINTS
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 

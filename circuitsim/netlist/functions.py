@@ -1,13 +1,23 @@
-"""The functions, operators and constants of expressions. All refuse NaN, infinity and underflow."""
+"""The functions, operators and constants of expressions: one row a name, with its meaning for each sort of value.
+
+Numbers refuse NaN, infinity and underflow. A straight line over time is a number with its slope (`Line`). An affine
+value is a constant + Σ coefficient · control; max, min, abs, limit, table and uramp of some are sums of ramps
+max(0, u). Formulas of a source's own voltage are tapes of operations (`circuitsim.models.formula_tape`).
+"""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+import operator
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+from circuitsim.models import formula_operations as f
+from circuitsim.models.formula_operations import Tape
+from circuitsim.netlist import limits
 from circuitsim.netlist.waveform import spice_function
 from circuitsim.units import SMALLEST
 
@@ -49,97 +59,418 @@ def with_sign(x: float, y: float | None = None) -> float:
     return (x > 0) - (x < 0) if y is None else math.copysign(abs(x), y)
 
 
-def interpolated(x: float, *points: float) -> float:
-    """The value at ``x`` of the polygon through pairs of abscissa and value; constant outside."""
+def pairs(name: str, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
+    """Abscissas and values of a polygon."""
     places, values = points[0::2], points[1::2]
     if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
-        raise ValueError("table needs pairs with growing first numbers")
-    if x <= places[0]:
-        return values[0]
-    for k in range(1, len(places)):
-        if x <= places[k]:
-            return values[k - 1] + (values[k] - values[k - 1]) * (x - places[k - 1]) / (places[k] - places[k - 1])
-    return values[-1]
+        raise ValueError(f"{name} needs pairs with growing first numbers")
+    return places, values
+
+
+def interpolated(x: float, *points: float) -> float:
+    """The value at ``x`` of the polygon through pairs of abscissa and value; constant outside."""
+    places, values = pairs("table", points)
+    k = bisect_left(places, x)
+    return _on_segment(x, places, values, k) if 0 < k < len(places) else values[min(k, len(places) - 1)]
 
 
 def extended(x: float, *points: float) -> float:
     """The value at ``x`` of the polygon through pairs of abscissa and value, its outer segments extended, as in
     ngspice."""
-    places, values = points[0::2], points[1::2]
-    if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
-        raise ValueError("pwl needs pairs with growing first numbers")
-    k = min(max(bisect_right(places, x), 1), len(places) - 1)
+    places, values = pairs("pwl", points)
+    return _on_segment(x, places, values, min(max(bisect_right(places, x), 1), len(places) - 1))
+
+
+def _on_segment(x: float, places: Sequence[float], values: Sequence[float], k: int) -> float:
     return values[k - 1] + (values[k] - values[k - 1]) * (x - places[k - 1]) / (places[k] - places[k - 1])
 
 
-OPERATORS: dict[str, Callable[[float, float], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "%": modulo,
-    "\\": divide_whole,
-    "**": power,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<>": lambda a, b: a != b,
-}
+# --------------------------------------------------------- decisions and lines over time
+def _sign(x: float, *_: float) -> int:
+    return (x > 0.0) - (x < 0.0)
 
-# Name → (function, fewest arguments, most arguments).
-FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
-    name: (function, low, high)
-    for names, function, low, high in (
-        ("sqrt", math.sqrt, 1, 1),
-        ("sqr", lambda x: x * x, 1, 1),
-        ("abs", abs, 1, 1),
-        ("exp", math.exp, 1, 1),
-        ("ln log", math.log, 1, 1),
-        ("log10", math.log10, 1, 1),
-        ("sin", math.sin, 1, 1),
-        ("cos", math.cos, 1, 1),
-        ("tan", math.tan, 1, 1),
-        ("asin arcsin", math.asin, 1, 1),
-        ("acos arccos", math.acos, 1, 1),
-        ("atan arctan", math.atan, 1, 1),
-        ("atan2", math.atan2, 2, 2),
-        ("hypot", math.hypot, 2, 2),
-        ("sinh", math.sinh, 1, 1),
-        ("cosh", math.cosh, 1, 1),
-        ("tanh", math.tanh, 1, 1),
-        ("asinh", math.asinh, 1, 1),
-        ("acosh", math.acosh, 1, 1),
-        ("atanh", math.atanh, 1, 1),
-        ("pow", math.pow, 2, 2),
-        ("pwr", lambda x, y: math.pow(abs(x), y), 2, 2),
-        ("min", lambda *x: min(x), 1, 10**9),
-        ("max", lambda *x: max(x), 1, 10**9),
-        ("sgn", lambda x: (x > 0) - (x < 0), 1, 1),
-        ("sign", with_sign, 1, 2),
-        ("fmod mod", modulo, 2, 2),
-        ("cbrt", math.cbrt, 1, 1),
-        ("pwrs", lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, 2),
-        ("u stp buf", lambda x: x > 0, 1, 1),
-        ("inv", lambda x: x <= 0, 1, 1),
-        ("uramp", lambda x: max(x, 0.0), 1, 1),
-        ("table", interpolated, 3, 10**9),
-        ("pwl", extended, 5, 10**9),
-        ("int", math.trunc, 1, 1),
-        ("floor", math.floor, 1, 1),
-        ("ceil", math.ceil, 1, 1),
-        ("nint round", round, 1, 1),
-        ("limit", clamp, 3, 3),
-        ("ternary_fcn if", choose, 3, 3),
-        ("spice_pulse", spice_function("pulse"), 1, 10),
-        ("spice_sin", spice_function("sin"), 1, 10),
-        ("spice_exp", spice_function("exp"), 1, 10),
-        ("spice_sffm", spice_function("sffm"), 1, 10),
-    )
+
+def _order(x: float, y: float) -> int:
+    return (x > y) - (x < y)
+
+
+def _segment(x: float, *points: float) -> int:
+    return bisect_right(points[::2], x)
+
+
+class Curved(Exception):
+    """An expression follows no straight line."""
+
+
+class Line(float):
+    """A value with its derivative by time, nan on a curve."""
+
+    slope: float
+
+    def __new__(cls, value: float, slope: float) -> Line:
+        found = super().__new__(cls, value)
+        found.slope = slope
+        return found
+
+    def __neg__(self) -> Line:
+        return Line(-float(self), -self.slope)
+
+    def __add__(self, other: float) -> Line:
+        return Line(float(self) + float(other), self.slope + slope_of(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: float) -> Line:
+        return self + -other
+
+    def __rsub__(self, other: float) -> Line:
+        return -self + other
+
+    def __mul__(self, other: float) -> Line:
+        if self.slope and slope_of(other):
+            raise Curved
+        return Line(float(self) * float(other), self.slope * float(other) + float(self) * slope_of(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> Line:
+        if slope_of(other):
+            raise Curved
+        return Line(float(self) / float(other), self.slope / float(other))
+
+    def __rtruediv__(self, other: float) -> Line:
+        if self.slope:
+            raise Curved
+        return Line(float(other) / float(self), 0.0)
+
+    def __abs__(self) -> Line:
+        return self if self > 0.0 else -self
+
+
+def slope_of(value: float) -> float:
+    """The derivative of a value; 0 of a constant."""
+    return value.slope if isinstance(value, Line) else 0.0
+
+
+# --------------------------------------------------------- piecewise-linear values
+class Affine(NamedTuple):
+    """constant + Σ coefficients[k] · control k; control −1 − n is ramp n."""
+
+    constant: float
+    coefficients: dict[int, float]
+
+
+class Ramps:
+    """The ramps of one expression.
+
+    Attributes
+    ----------
+    values : list of Affine
+        u of each ramp max(0, u).
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Affine] = []
+        self._numbers: dict[tuple[float, frozenset[tuple[int, float]]], int] = {}
+
+    def ramp(self, value: Affine) -> Affine:
+        """max(0, value); the same one for the same value.
+
+        Raises
+        ------
+        ValueError
+            Too many ramps in one expression.
+        """
+        key = value.constant, frozenset(value.coefficients.items())
+        if key not in self._numbers:
+            if len(self.values) == limits.RAMPS:
+                raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
+            self.values.append(value)
+            self._numbers[key] = -len(self.values)
+        return Affine(0.0, {self._numbers[key]: 1.0})
+
+    # ------------------------------------------------------------------ functions
+    def larger(self, a: Any, b: Any) -> Affine:
+        """max(a, b)."""
+        return total(a, self.ramp(total(b, scaled(a, -1.0))))
+
+    def smaller(self, a: Any, b: Any) -> Affine:
+        """min(a, b)."""
+        return total(a, scaled(self.ramp(total(a, scaled(b, -1.0))), -1.0))
+
+    def extreme(self, best: Callable[..., float], of_two: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
+        """max or min of any number of values; that of the numbers comes first."""
+        numbers = [value for value in values if not isinstance(value, Affine)]
+        found = ([best(numbers)] if numbers else []) + [value for value in values if isinstance(value, Affine)]
+        return reduce(of_two, found)
+
+    def magnitude(self, x: Affine) -> Affine:
+        """|x| = 2 max(0, x) − x."""
+        return total(scaled(self.ramp(x), 2.0), scaled(x, -1.0))
+
+    def part(self, x: Affine, most: float) -> Affine:
+        """``x`` held between 0 and ``most``, both exact."""
+        return total(most, scaled(self.ramp(total(most, scaled(self.ramp(x), -1.0))), -1.0))
+
+    def clamp(self, x: Any, low: Any, high: Any) -> Affine:
+        """``x`` held between two bounds, in either order."""
+        if isinstance(x, Affine) and not isinstance(low, Affine) and not isinstance(high, Affine):
+            low, high = min(low, high), max(low, high)
+            return total(low, self.part(total(x, -low), high - low))
+        return self.larger(self.smaller(low, high), self.smaller(self.larger(low, high), x))
+
+    def polygon(self, x: Any, *points: Any) -> Any:
+        """The polygon through pairs of abscissa and value; constant outside."""
+        places, values = self.pairs("table", "a table", x, points)
+        if len(places) == 1:
+            return values[0]
+        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
+        if len(places) == 2 and slopes[0]:  # in units of the value, so that both values are exact
+            rise = abs(values[1] - values[0])
+            part = self.part(scaled(total(x, -places[0]), abs(slopes[0])), rise)
+            return total(values[0], scaled(part, math.copysign(1.0, slopes[0])))
+        along = self.part(total(x, -places[0]), places[-1] - places[0])
+        along_places = [place - places[0] for place in places]
+        return self.bent(total(values[0], scaled(along, slopes[0])), along, along_places, slopes)
+
+    def extended(self, x: Any, *points: Any) -> Any:
+        """The polygon through pairs of abscissa and value, its outer segments extended."""
+        places, values = self.pairs("pwl", "pwl", x, points)
+        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
+        return self.bent(total(values[0], scaled(total(x, -places[0]), slopes[0])), x, places, slopes)
+
+    def pairs(self, name: str, what: str, x: Any, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
+        """The points of a polygon, which are numbers."""
+        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
+            raise ValueError(f"the points of {what} must be numbers")
+        return pairs(name, points)
+
+    def bent(self, line: Affine, x: Affine, places: Sequence[float], slopes: Sequence[float]) -> Affine:
+        """A line along the first segment of a polygon, bent at each of its inner points."""
+        for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
+            bend = self.ramp(total(x, -place))
+            for key, share in bend.coefficients.items():  # in place: a table may be long
+                line.coefficients[key] = line.coefficients.get(key, 0.0) + share * (behind - before)
+        return line
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """``value`` times a number."""
+    if not isinstance(value, Affine):
+        return value * factor
+    return Affine(value.constant * factor, {k: c * factor for k, c in value.coefficients.items()})
+
+
+def total(left: Any, right: Any) -> Affine:
+    """The sum of two values of which one at least is affine (or will be added to one)."""
+    a = left if isinstance(left, Affine) else Affine(left, {})
+    b = right if isinstance(right, Affine) else Affine(right, {})
+    together = dict(a.coefficients)
+    for k, c in b.coefficients.items():
+        together[k] = together.get(k, 0.0) + c
+    return Affine(a.constant + b.constant, together)
+
+
+# --------------------------------------------------------- tapes
+class Formula(NamedTuple):
+    """A part of a formula that depends on the voltage; ``condition``: 1 or 0."""
+
+    tape: Tape
+    condition: bool = False
+
+
+Entry = float | Formula
+
+
+def tape_of(entry: Entry) -> Tape:
+    return entry.tape if isinstance(entry, Formula) else ((f.CONSTANT, float(entry)),)
+
+
+def joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> Formula:
+    """An operation behind the tapes of its operands."""
+    return Formula((*(one for entry in of for one in tape_of(entry)), (op, number)), condition)
+
+
+def _raised(base: Entry, exponent: Entry) -> Formula:
+    """base ** exponent, with the domain that it has in decks (`circuitsim.netlist.functions.power`)."""
+    if isinstance(exponent, Formula):
+        return joined(f.EXP, joined(f.MULTIPLY, exponent, joined(f.LOG, base)))
+    return joined(f.POWER if exponent % 2.0 == 0.0 else f.ROOTED, base, number=exponent)
+
+
+def _signed(base: Entry, exponent: Entry) -> Formula | None:
+    """``pow``: of a negative base only with a whole exponent."""
+    if isinstance(exponent, Formula):
+        return _raised(base, exponent)
+    kinds = {0.0: f.POWER, 1.0: f.SIGNED_POWER}
+    return joined(kinds.get(exponent % 2.0, f.ROOTED), base, number=exponent)
+
+
+def _with_number(op: int) -> Callable[..., Formula | None]:
+    """|x|^c, or that with the sign of x."""
+    return lambda x, c: None if isinstance(c, Formula) else joined(op, x, number=c)
+
+
+def _extreme(op: int) -> Callable[..., Any]:
+    return lambda *x: reduce(partial(joined, op), x)
+
+
+def _limited(x: Entry, low: Entry, high: Entry) -> Formula:
+    """``limit``: bounds in either order."""
+    lower, upper = joined(f.MINIMUM, low, high), joined(f.MAXIMUM, low, high)
+    if not isinstance(low, Formula) and not isinstance(high, Formula):
+        return joined(f.MINIMUM, joined(f.MAXIMUM, x, min(low, high)), max(low, high))
+    return joined(f.MINIMUM, joined(f.MAXIMUM, x, lower), upper)
+
+
+def _polygon(x: Entry, *points: Entry) -> Formula | None:
+    """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
+    if len(points) < 4 or any(isinstance(one, Formula) for one in points):
+        return None
+    try:
+        places, values = pairs("table", points)
+    except ValueError:
+        return None
+    total: Entry = values[0]
+    for (a, b), (y, z) in zip(pairwise(places), pairwise(values)):
+        if y != z:
+            piece = joined(f.SUBTRACT, _limited(x, a, b), a)
+            total = joined(f.ADD, total, joined(f.MULTIPLY, (z - y) / (b - a), piece))
+    return total if isinstance(total, Formula) else joined(f.ADD, total, joined(f.MULTIPLY, 0.0, x))
+
+
+def _of(op: int, condition: bool = False) -> Callable[..., Formula | None]:
+    return lambda *x: joined(op, *x, condition=condition)
+
+
+def _compared(op: int, turned: bool = False) -> Callable[..., Formula | None]:
+    return lambda x, y: joined(op, joined(f.SUBTRACT, *((y, x) if turned else (x, y))), condition=True)
+
+
+# --------------------------------------------------------- the table
+class Row(NamedTuple):
+    """A function or operator.
+
+    Attributes
+    ----------
+    value : callable
+        Of numbers.
+    least, most : int
+        How many arguments it takes.
+    way : callable, optional
+        Which smooth part it is on, where it has corners or jumps.
+    straight : bool
+        Whether it gives straight lines where its arguments are some: ``value`` then takes `Line`.
+    ramps : callable, optional
+        Its meaning for affine values: the ramps of the expression (`Ramps`), then arguments.
+    tape : callable, optional
+        Its operations in a formula of a source's own voltage; it returns None for arguments that it does not take.
+    """
+
+    value: Callable[..., Any]
+    least: int = 1
+    most: int = 1
+    way: Callable[..., Any] | None = None
+    straight: bool = False
+    ramps: Callable[..., Any] | None = None
+    tape: Callable[..., Formula | None] | None = None
+
+    def takes(self, values: Sequence[Any]) -> bool:
+        """Whether so many arguments may be given."""
+        return self.least <= len(values) <= self.most
+
+
+MANY = 10**9
+_OPS = {name: _of(op) for op, name in f.FUNCTIONS.items()}
+_ROWS = {
+    "+": Row(operator.add, 2, 2, straight=True, tape=_of(f.ADD)),
+    "-": Row(operator.sub, 2, 2, straight=True, tape=_of(f.SUBTRACT)),
+    "*": Row(operator.mul, 2, 2, straight=True, tape=_of(f.MULTIPLY)),
+    "/": Row(operator.truediv, 2, 2, straight=True, tape=_of(f.DIVIDE)),
+    "% fmod mod": Row(modulo, 2, 2, operator.floordiv),
+    "\\": Row(divide_whole, 2, 2, operator.floordiv),
+    "**": Row(power, 2, 2, tape=_raised),
+    "<": Row(operator.lt, 2, 2, _order, True, tape=_compared(f.STEP, True)),
+    "<=": Row(operator.le, 2, 2, _order, True, tape=_compared(f.REACHED, True)),
+    ">": Row(operator.gt, 2, 2, _order, True, tape=_compared(f.STEP)),
+    ">=": Row(operator.ge, 2, 2, _order, True, tape=_compared(f.REACHED)),
+    "==": Row(operator.eq, 2, 2, _order, True),
+    "!= <>": Row(operator.ne, 2, 2, _order, True),
+    "sqrt": Row(math.sqrt),
+    "sqr": Row(lambda x: x * x, tape=lambda x: joined(f.POWER, x, number=2.0)),
+    "abs": Row(abs, 1, 1, _sign, True, Ramps.magnitude),
+    "exp": Row(math.exp),
+    "ln log": Row(math.log),
+    "log10": Row(math.log10, tape=lambda x: joined(f.MULTIPLY, 0.4342944819032518, joined(f.LOG, x))),
+    "sin": Row(math.sin),
+    "cos": Row(math.cos),
+    "tan": Row(math.tan, tape=lambda x: joined(f.DIVIDE, joined(f.SIN, x), joined(f.COS, x))),
+    "asin arcsin": Row(math.asin),
+    "acos arccos": Row(math.acos),
+    "atan arctan": Row(math.atan),
+    "atan2": Row(math.atan2, 2, 2),
+    "hypot": Row(
+        math.hypot,
+        2,
+        2,
+        tape=lambda *x: joined(f.SQRT, joined(f.ADD, *(joined(f.POWER, one, number=2.0) for one in x))),
+    ),
+    "sinh": Row(math.sinh),
+    "cosh": Row(math.cosh),
+    "tanh": Row(math.tanh),
+    "asinh": Row(math.asinh),
+    "acosh": Row(math.acosh),
+    "atanh": Row(math.atanh),
+    "pow": Row(math.pow, 2, 2, tape=_signed),
+    "pwr": Row(lambda x, y: math.pow(abs(x), y), 2, 2, _sign, tape=_with_number(f.POWER)),
+    "pwrs": Row(lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, 2, _sign, tape=_with_number(f.SIGNED_POWER)),
+    "min": Row(
+        lambda *x: min(x),
+        1,
+        MANY,
+        lambda *x: x.index(min(x)),
+        True,
+        lambda ramps, *x: ramps.extreme(min, ramps.smaller, x),
+        _extreme(f.MINIMUM),
+    ),
+    "max": Row(
+        lambda *x: max(x),
+        1,
+        MANY,
+        lambda *x: x.index(max(x)),
+        True,
+        lambda ramps, *x: ramps.extreme(max, ramps.larger, x),
+        _extreme(f.MAXIMUM),
+    ),
+    "sgn": Row(with_sign, 1, 1, _sign, True),
+    "sign": Row(with_sign, 1, 2, tape=lambda x, *y: None if y else joined(f.SIGN, x)),
+    "cbrt": Row(math.cbrt, tape=lambda x: joined(f.SIGNED_POWER, x, number=1.0 / 3.0)),
+    "u stp buf": Row(lambda x: x > 0, 1, 1, _sign, True, tape=_of(f.STEP, True)),
+    "inv": Row(
+        lambda x: x <= 0, 1, 1, _sign, True, tape=lambda x: joined(f.SUBTRACT, 1.0, joined(f.STEP, x), condition=True)
+    ),
+    "uramp": Row(lambda x: max(0.0, x), 1, 1, _sign, True, Ramps.ramp, lambda x: joined(f.MAXIMUM, x, 0.0)),
+    "table": Row(interpolated, 3, MANY, _segment, ramps=Ramps.polygon, tape=_polygon),
+    "pwl": Row(extended, 5, MANY, _segment, ramps=Ramps.extended),
+    "int": Row(math.trunc, 1, 1, math.floor, True),
+    "floor": Row(math.floor, 1, 1, math.floor, True),
+    "ceil": Row(math.ceil, 1, 1, math.floor, True),
+    "nint round": Row(round, 1, 1, round, True),
+    "limit": Row(clamp, 3, 3, lambda x, low, high: (x > low) + (x > high), True, Ramps.clamp, _limited),
+    "ternary_fcn if": Row(choose, 3, 3, lambda x, *_: bool(x), True),
+    **{f"spice_{name}": Row(spice_function(name), 1, 10) for name in ("pulse", "sin", "exp", "sffm")},
+}
+FUNCTIONS = {
+    name: row._replace(tape=row.tape or _OPS.get(names.split()[0]))
+    for names, row in _ROWS.items()
     for name in names.split()
 }
+"""Operators and functions by name."""
+
+OPERATORS = frozenset(name for name in FUNCTIONS if not name.isidentifier())
+
+STEPS = frozenset(("u", "stp", "buf", "inv", "sgn", "sign"))
+"""Functions of the sign of their one argument."""
 
 # Where a result of zero from operands that are not zero means that digits were lost.
 MAY_UNDERFLOW = frozenset(("*", "/", "**", "exp", "pow", "pwr", "sqr"))

@@ -12,7 +12,7 @@ import numpy as np
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.line_values import Line
+from circuitsim.netlist.functions import Line
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 from circuitsim.time_domain.sampled import Sampled
