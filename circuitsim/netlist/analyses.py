@@ -35,7 +35,6 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.definitions import Table
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.requests import memory
 from circuitsim.netlist.scope import Scope
@@ -191,12 +190,9 @@ class Analyses:
         found: list[Analysis] = []
         for card in cards:
             card.read = 0
-            try:
+            with self.reporter.at(card):
                 request = self.one(card)
                 finish(card)
-            except (CardError, ExpressionError) as error:
-                self.reporter.failure(error, card)
-            else:
                 found += [request] if request is not None else []
         return tuple(found)
 

@@ -211,10 +211,9 @@ def _tried(
     reporter, callers = elaborator.reporter, elaborator.callers() if callers is None else callers
     try:
         return make(), _nothing
-    except ExpressionError as error:
-        error.message = f"{short(name)}: {error.message}"
-        return None, partial(reporter.failure, error, spec.card, [name], callers)
     except CardError as error:
+        if isinstance(error, ExpressionError):
+            error.message = f"{short(name)}: {error.message}"
         return None, partial(reporter.failure, error, spec.card, [name], callers)
 
 

@@ -139,15 +139,11 @@ class Followers:
         """Note the couplings of inductors in one call."""
         scope = frame.scope
         for coupling in scope.couplings:
-            try:
+            with self.elaborator.reporter.at(coupling.card, (), self.elaborator.callers):
                 factor = self.elaborator.number(coupling.factor, frame)
-            except ExpressionError as error:
-                self.elaborator.reporter.failure(error, coupling.card, (), self.elaborator.callers())
-                continue
-            names = [token.text.lower() for token in coupling.inductors]
-            coils = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
-            for first, second in combinations(coils, 2):
-                self.couplings[first, second] = factor
+                names = [token.text.lower() for token in coupling.inductors]
+                inductors = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
+                self.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
 
     def waveform(self, frame: Frame, wave: Wave) -> Waveform:
         """The time function with its numbers evaluated in this call."""
@@ -412,7 +408,7 @@ class Elaborator:
         """Append the amplifier that ``call`` is; many in parallel are one."""
         name = frame.prefix + call.name
         out, gain = self.out, 1.0
-        try:
+        with self.reporter.at(call.card, [name], self.callers):
             if "m" in call.passed:
                 raise CardError(
                     "parameter",
@@ -422,8 +418,6 @@ class Elaborator:
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
             gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start()))
-        except (CardError, ExpressionError) as error:
-            self.reporter.failure(error, call.card, [name], self.callers())
         first, second = (node if frame.nodes is None else frame.nodes[node] for node in call.nodes)
         if not out.files or out.files[-1] != call.card.source.name:
             out.starts.append(len(out.kind))
@@ -460,12 +454,10 @@ class Elaborator:
 
     def multiplier(self, value: Value, frame: Frame, call: Call) -> float | None:
         """The value of ``m=`` on a call; None where it is wrong, which is reported."""
-        try:
-            m = value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
+        with self.reporter.at(call.card, [frame.prefix + call.name], self.callers):
+            m = self.number(value, frame)
             positive(call.name, "m", m, call.offsets["m"])
             return m
-        except (CardError, ExpressionError) as error:
-            self.reporter.failure(error, call.card, [frame.prefix + call.name], self.callers())
         return None
 
     def emit(self, frame: Frame, start: int, stop: int) -> None:
@@ -537,7 +529,7 @@ class Elaborator:
                 values = {"temp": self.temperatures.of(own), "tnom": self.temperatures.nominal, **values}
             self.out.devices[position] = self.made(use, values, counts)
             self.out.kind[position] = device_code(self.out.devices[position])
-        except (CardError, ExpressionError) as error:
+        except CardError as error:
             self.reporter.failure(error, card, [name], self.callers())
 
     def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:

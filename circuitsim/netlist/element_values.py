@@ -231,10 +231,8 @@ class ElementValues:
         for key, token in model.pairs:
             word = key.text.lower()
             if word in physical.ACTING[letter]:
-                try:
+                with self.reporter.at(model.card):
                     found[word] = token.offset, constant(value_of(token, model.card, model.scope))
-                except (CardError, ExpressionError) as error:
-                    self.reporter.error(error.kind, str(error), model.card, error.offset, error.hint)
         warn_of_unread(self.reporter, model, letter)
         return found
 

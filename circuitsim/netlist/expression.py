@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.functions import RANDOM
+from circuitsim.netlist.tokens import CardError
 from circuitsim.units import NumberError, rkm, scan, short
 
 PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(10)
@@ -56,12 +57,12 @@ _LEVELS = {
 }
 
 
-class ExpressionError(Exception):
+class ExpressionError(CardError):
     """What is wrong with an expression, and where in its text. ``code`` is set when another text is at fault."""
 
     def __init__(self, kind: str, message: str, offset: int = 0, hint: str = "", code: Code | None = None) -> None:
-        super().__init__(message)
-        self.kind, self.message, self.offset, self.hint, self.code = kind, message, offset, hint, code
+        super().__init__(kind, message, offset, hint)
+        self.code = code
 
 
 class Signal(NamedTuple):

@@ -17,14 +17,14 @@ from circuitsim.netlist import amplifier, limits, physical, refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.element_values import warn_of_unread
-from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.expression import Code
 from circuitsim.netlist.includes import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
 from circuitsim.netlist.source import Files, Source
-from circuitsim.netlist.tokens import WORD, CardError, Token
+from circuitsim.netlist.tokens import WORD, Token
 from circuitsim.netlist.values import constant, value_of
 from circuitsim.units import NumberError, parse, short
 
@@ -412,10 +412,8 @@ class Linker:
             elif row.parameter_called(word) is None:
                 unused.append(short(key.text, 20))
             else:
-                try:
+                with self.reporter.at(model.card):
                     values[word] = token.offset, constant(value_of(token, model.card, model.scope))
-                except (CardError, ExpressionError) as error:
-                    self.reporter.failure(error, model.card)
         stated = {key.text.lower() for key, _ in model.pairs}
         bare = [name for name in model.parameters if name.lower() not in stated]
         bare = [name for name in bare if not (row.listed and is_number(name))]

@@ -20,7 +20,6 @@ from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.includes import read_libraries
 from circuitsim.netlist.link import Linker
@@ -114,7 +113,7 @@ def parses(card: Card, top: Scope) -> bool:
     try:
         Parts(Reporter(), lambda *_: [0.0, 0.0]).element(scratch, card)
         words = [token for token in tokens(card)[3:] if token.kind == WORD]
-    except (CardError, ExpressionError):
+    except CardError:
         return False
     names = [w.text.lower() for w in words if not _VALUE.fullmatch(w.text)]
     if CODES[card.text.split()[0][0]] in (CODES["v"], CODES["i"]):
@@ -229,7 +228,7 @@ def declare_stepped(reader: DeckReader) -> None:
                 continue
             name, first = found
             reader.top.parameters[name.text.lower()] = constant(value_of(first, card, reader.top))
-        except (CardError, ExpressionError):
+        except CardError:
             continue  # reported where the card is evaluated
         if name.text.lower() in reader.top.index:
             own = short(name.text)
@@ -277,7 +276,7 @@ class Elaboration:
                 try:
                     value = value_of(token, model.card, model.scope)
                     number = value if isinstance(value, float) else Evaluator().value(value, environment)
-                except (CardError, ExpressionError):
+                except CardError:
                     raise UsageError(
                         f"model {model.name}: {key.text}={token.text} has no value in the deck itself: write a number"
                     ) from None
@@ -382,8 +381,6 @@ def _parameters(reader: DeckReader, elaborator: Elaborator) -> dict[str, float]:
         if isinstance(value, float):
             found[name] = value
             continue
-        try:
+        with reader.reporter.at(value.card):
             found[name] = elaborator.evaluator.value(value, elaborator.environment)
-        except ExpressionError as error:
-            reader.reporter.failure(error, value.card)
     return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from circuitsim.errors import Location, NetlistError, Problem
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
 
@@ -62,9 +62,17 @@ class Reporter:
         """One warning at ``offset`` of ``card``."""
         self._put(self._warnings, kind, message, card, offset, hint, names, ())
 
-    def failure(
-        self, error: CardError | ExpressionError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()
-    ) -> None:
+    @contextmanager
+    def at(
+        self, card: Card, names: Iterable[str] = (), callers: Callable[[], tuple[str, ...]] = tuple
+    ) -> Iterator[None]:
+        """Report what is raised as an error of ``card``; what follows in the block is left out."""
+        try:
+            yield
+        except CardError as error:
+            self.failure(error, card, names, callers())
+
+    def failure(self, error: CardError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()) -> None:
         """An error of a card, at its place; that of an expression may be on another (a parameter or a function)."""
         at = error.code.card if error.code is not None else card
         if at is not card:

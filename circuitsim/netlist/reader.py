@@ -25,7 +25,7 @@ from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import CODES, MINIMUM, NO_EFFECT, USES_KEPT, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Choice, Coupling, ModelUse, Scope
@@ -173,7 +173,7 @@ class Conditions:
         for branch in self.open:
             reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
         for card, code, scope, found in self.decided:
-            try:
+            with reader.reporter.at(card):
                 if _owner(scope, code) is not None:
                     raise CardError(
                         "parameter",
@@ -181,18 +181,14 @@ class Conditions:
                         card.start(),
                         "put .param before .if",
                     )
-                same = _holds(reader, code) is found
-            except (CardError, ExpressionError) as error:
-                reader.reporter.failure(error, card)
-                continue
-            if not same:
-                names = ", ".join(short(name) for name in code.names)
-                reader.reporter.error(
-                    "parameter",
-                    f"the condition has another value at the end of the deck ({names})",
-                    card,
-                    hint="put .param before .if",
-                )
+                if _holds(reader, code) is not found:
+                    names = ", ".join(short(name) for name in code.names)
+                    raise CardError(
+                        "parameter",
+                        f"the condition has another value at the end of the deck ({names})",
+                        card.start(),
+                        "put .param before .if",
+                    )
 
 
 def _owner(scope: Scope, code: Code) -> Scope | None:
@@ -491,8 +487,6 @@ class DeckReader:
                 self.scope.deferred.append((card, error))
                 return
             self.reporter.failure(error, card)
-        except ExpressionError as error:
-            self.reporter.failure(error, card)
 
     def refuse(self, card: Card, start: int, head: str) -> None:
         """An element that is not read, or no card at all."""
@@ -593,7 +587,7 @@ class DeckReader:
         """A table of values, its rows behind a ``+`` (Xyce) or bare (HSPICE)."""
         card = joined(self.rows[0], [(row.line, row.text) for row in self.rows[1:]])
         self.rows = []
-        try:
+        with self.reporter.at(card):
             found = table(card, card.start() + len(".data"))
             if found.name.text.lower() in self.tables:
                 raise CardError(
@@ -603,8 +597,6 @@ class DeckReader:
                     "names must differ",
                 )
             self.tables[found.name.text.lower()] = found
-        except CardError as error:
-            self.reporter.failure(error, card)
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""

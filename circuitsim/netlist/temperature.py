@@ -13,7 +13,6 @@ from typing import NamedTuple
 from circuitsim.models.base import ROOM
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Scope
@@ -101,10 +100,8 @@ def temperatures_of(
         stated["temp"] = options["set temp"]
     found = {}
     for key, (card, token) in stated.items():
-        try:
+        with reporter.at(card):
             value = value_of(token, card, top)
             value = value if isinstance(value, float) else Evaluator().value(value, environment)
             found[key] = checked_temperature(value, token.offset)
-        except (CardError, ExpressionError) as error:
-            reporter.failure(error, card)
     return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))

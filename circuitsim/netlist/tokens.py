@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.netlist.cards import Card
 from circuitsim.units import short
@@ -23,8 +23,8 @@ _REST = re.compile(r"\s*(\S+)")
 class CardError(Exception):
     """One thing wrong with a card, at an offset of its text."""
 
-    code = None
-    """No other text is at fault, as one may be for an `ExpressionError`."""
+    code: Any = None
+    """The expression at fault, which may stand on another card (`ExpressionError`)."""
 
     def __init__(self, kind: str, message: str, offset: int, hint: str = "") -> None:
         super().__init__(message)
