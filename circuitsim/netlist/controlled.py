@@ -88,24 +88,13 @@ _DETAILS = frozenset(("m", "tc1", "tc2", "temp", "dtemp"))
 """How many sources in parallel, and their temperature."""
 
 
-class Control(NamedTuple):
-    """A coefficient and what it multiplies: two local nodes, or the name of an element of the scope."""
-
-    coefficient: Value
-    plus: int = 0
-    minus: int = 0
-    element: str = ""
-
-
 class Controlled(NamedTuple):
-    """A card: constant + Σ controls, or an expression; ``gain`` is the value of an element with one control."""
+    """A card: the formula of its value, times ``gain`` where that is the value of the element."""
 
     card: Card
     offset: int
-    constant: Value
-    controls: tuple[Control, ...]
+    expression: Behaviour
     gain: Value | None
-    expression: Behaviour | None
     multiplier: Value
     code: int = 0
     details: dict[str, Value] | None = None
@@ -204,9 +193,7 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     if letter in "eg" and code in _PLAIN.values() and spec.multiplier == 1.0:
         kind = VOLTAGE if letter == "e" else CURRENT
         place = scope.element(kind, name.text, nodes[0], nodes[1], 0.0, card)
-        control = spec.controls[0]
-        nodes_read = [scope.node_names[node] for node in (control.plus, control.minus)]
-        scope.formulas[place] = _gain_times(scope, card, spec, nodes_read)
+        scope.formulas[place] = _of_terms(card, scope, spec.offset, [(spec.gain, spec.expression.code.signals[0])])
     else:
         place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
     scope.controlled[place] = spec._replace(code=code)
@@ -261,7 +248,7 @@ def _formula(
             for node in filter(None, (control.first, control.second)):
                 scope.node(node)
     kind = AFFINE_CURRENT if current else AFFINE_VOLTAGE
-    scope.controlled[place] = Controlled(card, code.start, 0.0, (), None, law, multiplier, kind, details or None)
+    scope.controlled[place] = Controlled(card, code.start, law, None, multiplier, kind, details or None)
 
 
 def _resistor(
@@ -285,20 +272,22 @@ def _resistor(
     scope.specials[position] = Special(card, code.start, constant(code), multiplier)
 
 
-def _gain_times(scope: Scope, card: Card, spec: Controlled, nodes: list[str]) -> Code:
-    """The formula gain · v(plus, minus)."""
-    gain = spec.gain
-    if not isinstance(gain, Code):
-        gain = Code(card, scope, spec.offset)
-        gain.program = [(PUSH, spec.gain, spec.offset)]
-    return _times(gain, nodes)
-
-
-def _times(gain: Code, nodes: list[str]) -> Code:
-    """The formula ``gain`` · v(plus, minus)."""
-    code, signal = Code(gain.card, gain.scope, gain.start), Signal("v", *nodes)
-    code.names, code.signals = dict(gain.names), [signal]
-    code.program = [*gain.program, (SIGNAL, signal, gain.start), ("*", None, gain.start)]
+def _of_terms(card: Card, scope: Scope, at: int, terms: list[tuple[Value | None, Signal | None]]) -> Code:
+    """The formula Σ coefficient · signal; one or the other may be left out."""
+    code = Code(card, scope, at)
+    for number, (coefficient, signal) in enumerate(terms):
+        if isinstance(coefficient, Code):
+            code.program += coefficient.program
+            code.names |= coefficient.names
+        elif coefficient is not None:
+            code.program.append((PUSH, coefficient, at))
+        if signal is not None:
+            code.signals.append(signal)
+            code.program.append((SIGNAL, signal, at))
+        if None not in (coefficient, signal):
+            code.program.append(("*", None, at))
+        if number:
+            code.program.append(("+", None, at))
     return code
 
 
@@ -346,10 +335,11 @@ def _linear(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, so
         sorted_.take(1)
     if letter == "e" and words and words[0].text.lower() == "opamp":
         sorted_.take(1)
-        controls = _controls(parts, scope, card, name, "e", sorted_, 1)
-        return NULLOR, Controlled(card, name.offset, 0.0, tuple(controls), None, None, 1.0)
+        signals = _controls(parts, scope, card, name, "e", sorted_, 1)
+        law = behaviour(_of_terms(card, scope, name.offset, [(None, signals[0])]))
+        return NULLOR, Controlled(card, name.offset, law, None, 1.0)
     multiplier = _pairs(parts, scope, card, name, sorted_)
-    controls = _controls(parts, scope, card, name, letter, sorted_, 1)
+    signals = _controls(parts, scope, card, name, letter, sorted_, 1)
     rest = [*sorted_.take(), *(token for _, token in sorted_.named())]
     if len(rest) != 1:
         raise CardError(
@@ -359,7 +349,8 @@ def _linear(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, so
             "an expression goes in braces: {…}",
         )
     gain = constant(value_of(rest[0], card, scope))
-    return _PLAIN[letter], Controlled(card, rest[0].offset, 0.0, tuple(controls), gain, None, multiplier)
+    law = behaviour(_of_terms(card, scope, rest[0].offset, [(None, signals[0])]))
+    return _PLAIN[letter], Controlled(card, rest[0].offset, law, gain, multiplier)
 
 
 def _refused_word(card: Card, name: Token, position: int) -> None:
@@ -387,7 +378,7 @@ def _pairs(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) 
 
 def _controls(
     parts: Parts, scope: Scope, card: Card, name: Token, letter: str, sorted_: Words, count: int
-) -> list[Control]:
+) -> list[Signal]:
     """Take ``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
     each = 2 if letter in "eg" else 1
     given = sorted_.take(each * count)
@@ -400,9 +391,9 @@ def _controls(
             "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
         )
     if each == 1:
-        return [Control(1.0, element=token.text) for token in given]
-    nodes = [parts.node(scope, token) for token in given]
-    return [Control(1.0, plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
+        return [Signal("i", token.text) for token in given]
+    nodes = [scope.node_names[parts.node(scope, token)] for token in given]
+    return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
 
 
 def _polynomial(
@@ -413,7 +404,7 @@ def _polynomial(
     if not 1 <= count <= 100:
         raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
     multiplier = _pairs(parts, scope, card, name, sorted_)
-    controls = _controls(parts, scope, card, name, letter, sorted_, count)
+    signals = _controls(parts, scope, card, name, letter, sorted_, count)
     terms = sorted_.take()
     numbers: list[Value] = [constant(value_of(token, card, scope)) for token in terms]
     if count == len(numbers) == 1:
@@ -429,6 +420,6 @@ def _polynomial(
                 "only p0 + p1 c1 + p2 c2 … is affine",
             )
     numbers += [0.0] * (count + 1 - len(numbers))
-    found = tuple(c._replace(coefficient=p) for c, p in zip(controls, numbers[1:]))
+    law = behaviour(_of_terms(card, scope, poly.end(), list(zip(numbers, (None, *signals)))))
     code = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
-    return code, Controlled(card, poly.end(), numbers[0], found, None, None, multiplier)
+    return code, Controlled(card, poly.end(), law, None, multiplier)

@@ -31,7 +31,7 @@ from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist.affine import Behaviour, Reference, affine_value
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.controlled import Control, Controlled
+from circuitsim.netlist.controlled import Controlled
 from circuitsim.netlist.evaluate import Domain
 from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, Affine, Entry, Formula, joined, tape_of
@@ -194,7 +194,7 @@ def elaborate(elaborator: Elaboration, frame: Any, k: int, position: int) -> Non
     found, report = _tried(elaborator, spec, name, partial(_law_or_device, elaborator, frame, spec, name, position))
     if k in frame.scope.formulas:
         in_series = None
-        if found is None and spec.code == AFFINE_VOLTAGE and spec.expression is not None:
+        if found is None and spec.code == AFFINE_VOLTAGE:
             callers = elaborator.callers()
             in_series = partial(_in_series, elaborator, frame, spec, position, callers)
         elaborator.out.alternatives[position] = Alternative(found, report, in_series)
@@ -224,7 +224,6 @@ def _in_series(
     name = elaborator.out.names[position]
 
     def make() -> Made:
-        assert spec.expression is not None
         named = [frame.prefix + control.first if control.current else "" for control in spec.expression.controls]
         signs = series_signs(circuit, position, named)
         if signs is None:
@@ -274,8 +273,6 @@ def _law_or_device(elaborator: Elaboration, frame: Any, spec: Controlled, name: 
 def _own_signs(out: Any, frame: Any, spec: Controlled, name: str, position: int) -> list[float] | None:
     """1 for each control that is the source's own voltage, −1 for its negative; likewise 1 for its own current where it
     is a source of a voltage. None: some control is something else."""
-    if spec.expression is None:
-        return None
     places = [_places(control, frame) for control in spec.expression.controls]
     if spec.code == AFFINE_VOLTAGE:
         own = all(place[2] and (frame.prefix + place[2]).lower() == name.lower() for place in places)
@@ -290,7 +287,6 @@ def _device(
     elaborator: Elaboration, frame: Any, spec: Controlled, name: str, signs: list[float]
 ) -> FormulaLaw | FormulaVoltage:
     """The device of a formula."""
-    assert spec.expression is not None
     domain = _OfFormulas(spec.expression, signs)
     tape = elaborator.evaluator.symbolic(spec.expression.code, frame.environment, domain)
     try:
@@ -305,19 +301,13 @@ def _device(
 def _law(elaborator: Elaboration, frame: Any, spec: Controlled, name: str) -> PendingLaw:
     """The law with global nodes, and the element's value (nan: none)."""
     quantity, count = _QUANTITY[spec.code], cells(elaborator, frame, spec)
-    if spec.expression is not None:
-        found, kinked, controls = affine_value(spec.expression, frame.environment, elaborator.evaluator)
-        fixed, terms = found.constant, _terms(controls, found)
-        ramps = tuple(_with_names(Quantity.VOLTAGE, u.constant, _terms(controls, u), 1.0, frame) for u in kinked)
-    else:
-        fixed = elaborator.number(spec.constant, frame)
-        terms = [(elaborator.number(c.coefficient, frame), c) for c in spec.controls]
-        ramps = ()
+    found, kinked, controls = affine_value(spec.expression, frame.environment, elaborator.evaluator)
+    ramps = tuple(_with_names(Quantity.VOLTAGE, controls, u, 1.0, frame) for u in kinked)
     value = math.nan
     if spec.gain is not None:
         value = elaborator.number(spec.gain, frame) * count
         count = 1.0
-    made, names = _with_names(quantity, fixed, terms, count, frame)
+    made, names = _with_names(quantity, controls, found, count, frame)
     laws = [made, *(law for law, _ in ramps)]
     numbers = [c for law in laws for c in (law.constant, *(x[0] for x in law.voltages), *(x[0] for x in law.currents))]
     if not all(map(math.isfinite, numbers)) or math.isinf(value):
@@ -335,38 +325,27 @@ def cells(elaborator: Elaboration, frame: Any, spec: Controlled) -> float:
     return found
 
 
-def _terms(controls: Sequence[Reference], value: Affine) -> list[tuple[float, Control | Reference]]:
-    """Coefficients and what they multiply; control nodes −1 − n of ramp n."""
-    return [(c, controls[n] if n >= 0 else Control(1.0, n)) for n, c in sorted(value.coefficients.items())]
-
-
 def _with_names(
-    quantity: Quantity, fixed: float, terms: list[tuple[float, Control | Reference]], count: float, frame: Any
+    quantity: Quantity, controls: Sequence[Reference], value: Affine, count: float, frame: Any
 ) -> tuple[Law, tuple[str, ...]]:
-    """``count`` times constant and terms as a law with global nodes, and the names of its controlling elements."""
+    """``count`` times a value as a law with global nodes, −1 − n of ramp n, and the names of its controlling
+    elements."""
     voltages, currents, names = [], [], []
-    for coefficient, control in terms:
-        plus, minus, element_name = _places(control, frame)
+    for n, coefficient in sorted(value.coefficients.items()):
+        plus, minus, element_name = _places(controls[n], frame) if n >= 0 else (n, 0, "")
         if element_name:
             currents.append(CurrentControl(coefficient * count, -1))
             names.append(frame.prefix + element_name)
         else:
             voltages.append(VoltageControl(coefficient * count, plus, minus))
-    return Law(quantity, fixed * count, tuple(voltages), tuple(currents)), tuple(names)
+    return Law(quantity, value.constant * count, tuple(voltages), tuple(currents)), tuple(names)
 
 
-def _places(control: Control | Reference, frame: Any) -> tuple[int, int, str]:
+def _places(control: Reference, frame: Any) -> tuple[int, int, str]:
     """Global nodes of a control, or the name of its element."""
-    if isinstance(control, Control):
-        if control.element:
-            return 0, 0, control.element
-        if control.plus < 0:
-            return control.plus, 0, ""
-        local = control.plus, control.minus
-    elif control.current:
+    if control.current:
         return 0, 0, control.first
-    else:
-        local = frame.scope.nodes[control.first.lower()], frame.scope.nodes[control.second.lower() or "0"]
+    local = frame.scope.nodes[control.first.lower()], frame.scope.nodes[control.second.lower() or "0"]
     plus, minus = (node if frame.nodes is None else frame.nodes[node] for node in local)
     return plus, minus, ""
 

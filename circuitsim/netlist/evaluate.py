@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.deviations import FORMS, Draws, RandomValue
@@ -36,13 +36,13 @@ from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Curved
 from circuitsim.units import exact, short
 
 
-class Function:
+class Function(NamedTuple):
     """A ``.func``: its arguments and its body."""
 
-    __slots__ = ("arguments", "body", "name", "offset")
-
-    def __init__(self, name: str, arguments: tuple[str, ...], body: Code, offset: int) -> None:
-        self.name, self.arguments, self.body, self.offset = name, arguments, body, offset
+    name: str
+    arguments: tuple[str, ...]
+    body: Code
+    offset: int
 
 
 class Environment:

@@ -36,7 +36,7 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
             return value
         if token.kind == WORD and token.text.isidentifier():
             # ngspice takes a bare parameter name for its value; whether there is one shows later.
-            return name_code(token, card, scope)
+            return expression(card, token.offset, token.offset + len(token.text), scope)
         raise CardError("number", str(error), token.offset, error.hint) from None
 
 
@@ -46,15 +46,6 @@ def _read_rkm(text: str) -> float | None:
         return rkm(text)
     except NumberError:
         return None
-
-
-def name_code(token: Token, card: Card, scope: Scope) -> Code:
-    """The expression that consists of the one name ``token``."""
-    code, _ = parse(token.text, 0, card, scope)
-    moved = Code(card, scope, token.offset)
-    moved.program = [(i, argument, at + token.offset) for i, argument, at in code.program]
-    moved.names = {name: at + token.offset for name, at in code.names.items()}
-    return moved
 
 
 def expression(
