@@ -92,7 +92,7 @@ def output(card: Card, word: str, at: int) -> Output:
             at = end
     if requests and requests[0].lower() in PRINTED:
         analysis = requests.pop(0).lower()
-    return Output(word[1:], analysis, tuple(requests), card.place(card.start()))
+    return Output(word[1:], analysis, tuple(requests), card.place())
 
 
 def _end_of_word(text: str, at: int) -> int:
@@ -126,7 +126,7 @@ def measurement(card: Card, after: int) -> MeasurementRequest | None:
         return None
     analysis = words[0].lower() if words[0].lower() in ("tran", "ac", "dc") else ""
     text = words[1] if analysis else card.text[after:]
-    return MeasurementRequest(text.strip(), card.place(card.start()), analysis or "tran")
+    return MeasurementRequest(text.strip(), card.place(), analysis or "tran")
 
 
 def initial_values(
@@ -136,7 +136,7 @@ def initial_values(
     voltages: dict[str, float] = {}
     currents: dict[str, float] = {}
     while found:
-        texts = [token.text.lower() for token in found[:5]]
+        texts = [token.word for token in found[:5]]
         if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
             reporter.warning(
                 "analysis",
@@ -163,7 +163,7 @@ def initial_values(
                 "circuitsim solve lists nodes and elements",
             )
         found = found[6:]
-    return InitialValues(voltages, currents, card.place(card.start()))
+    return InitialValues(voltages, currents, card.place())
 
 
 OUTPUTS = (".print", ".plot", ".save")
@@ -228,12 +228,10 @@ class Analyses:
     def small_signal(self, card: Card, word: str, after: int) -> TransferRequest | SensitivityRequest:
         """``.tf v(out) V1`` or ``.sens v(out)``; what stands behind ``AC`` is left out, with a warning."""
         requests = output(card, word, after).requests
-        place = card.place(card.start())
+        place = card.place()
         if word == ".tf":
             if len(requests) != 2:
-                raise CardError(
-                    "syntax", ".tf needs an output and an input source", max(len(card.text) - 1, 0), ".tf v(out) V1"
-                )
+                raise CardError("syntax", ".tf needs an output and an input source", card.last, ".tf v(out) V1")
             return TransferRequest(*requests, place)
         modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
         wanted = requests[: modes[0]] if modes else requests
@@ -252,18 +250,18 @@ class Analyses:
 
     def number(self, card: Card, token: Token) -> float:
         value = value_of(token, card, self.scope)
-        return value if isinstance(value, float) else self.evaluator.value(value, self.environment)
+        return self.evaluator.value(value, self.environment)
 
     def temperatures(self, card: Card, words: list[Token]) -> tuple[float, ...]:
         """The values of ``.temp``, °C."""
         if not words:
-            raise CardError("syntax", ".temp needs a temperature", max(len(card.text) - 1, 0), ".temp 27")
+            raise CardError("syntax", ".temp needs a temperature", card.last, ".temp 27")
         return tuple(checked_temperature(self.number(card, t), t.offset) for t in words)
 
     # ------------------------------------------------------------------ .dc and .step
     def ranges(self, card: Card, word: str, words: list[Token]) -> tuple[DcRange | TableRange, ...]:
         """All ranges of a card, or the table it names."""
-        if words and words[0].text.lower() == "data":
+        if words and words[0].word == "data":
             return (self.table(card, word, words),)
         resolve = Resolver(word, self.circuit, self.scope)
         reader = Ranges(card, word, words, lambda token: self.number(card, token))
@@ -295,7 +293,7 @@ class Analyses:
             raise CardError(
                 "syntax",
                 ".dc needs a source, start, stop and step, for one source or two",
-                max(len(card.text) - 1, 0),
+                card.last,
                 f".dc {FORMS}",
             )
         return self.ranges(card, ".dc", words)
@@ -307,7 +305,7 @@ class Analyses:
     def step(self, card: Card, words: list[Token]) -> DcRange | TableRange:
         """``.step`` of a parameter, an element, a model or a table."""
         if not words:
-            raise CardError("analysis", ".step names nothing to vary", max(len(card.text) - 1, 0), f".step {FORMS}")
+            raise CardError("analysis", ".step names nothing to vary", card.last, f".step {FORMS}")
         found = self.ranges(card, ".step", words)
         if len(found) > 1:
             second = found[1].name
@@ -321,7 +319,7 @@ class Analyses:
 
     def table(self, card: Card, word: str, words: list[Token]) -> TableRange:
         """``DATA=name``."""
-        if len(words) != 2 or words[1].text.lower() not in self.tables:
+        if len(words) != 2 or words[1].word not in self.tables:
             at = words[1].offset if len(words) > 1 else words[0].offset
             known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
             raise CardError(
@@ -330,7 +328,7 @@ class Analyses:
                 at,
                 f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …",
             )
-        table = self.tables[words[1].text.lower()]
+        table = self.tables[words[1].word]
         resolve = Resolver(word, self.circuit, self.scope)
         columns = []
         values = array("d", [self.number(table.card, token) for token in table.values])
@@ -340,14 +338,14 @@ class Analyses:
             column = values[k :: len(table.columns)]
             place = table.card.place(token.offset)
             columns.append(DcRange(known, column[0], column[-1], 0.0, column, place, target, elements))
-        return TableRange(table.name.text, tuple(columns), card.place(card.start()))
+        return TableRange(table.name.text, tuple(columns), card.place())
 
     # ------------------------------------------------------------------ .tran
     def transient(self, card: Card, words: list[Token]) -> Transient:
         """``.tran step stop [start [largest step]] [UIC]``, or LTspice's ``.tran stop``."""
         numbers, modifiers = [], set()
         for token in words:
-            word = token.text.lower()
+            word = token.word
             if token.kind == WORD and word in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
                 modifiers.add(word)
                 if word not in ("uic", "startup"):
@@ -355,9 +353,7 @@ class Analyses:
                 continue
             numbers.append(self.number(card, token))
         if not 1 <= len(numbers) <= 4:
-            raise CardError(
-                "syntax", ".tran needs a step and a stop time", max(len(card.text) - 1, 0), ".tran step stop [start]"
-            )
+            raise CardError("syntax", ".tran needs a step and a stop time", card.last, ".tran step stop [start]")
         if len(numbers) == 1:
             numbers = [0.0, *numbers]
         step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
@@ -378,19 +374,19 @@ class Analyses:
                 card,
                 card.start(),
             )
-        place = card.place(card.start())
+        place = card.place()
         return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
 
     # ------------------------------------------------------------------ .ac
     def ac(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:
         """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
-        if words and words[0].text.lower() == "data":
+        if words and words[0].word == "data":
             self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start())
-            return OperatingPointRequest(card.place(card.start()))
+            return OperatingPointRequest(card.place())
         example = ".ac dec 10 1 1MEG, or .ac list 50 1k"
         spacings = {spacing.value: spacing for spacing in Spacing}
-        spacing = spacings.get(words[0].text.lower()) if words else None
-        at = words[0].offset if words else max(len(card.text) - 1, 0)
+        spacing = spacings.get(words[0].word) if words else None
+        at = words[0].offset if words else card.last
         if spacing is None:
             raise CardError("syntax", ".ac needs dec, oct, lin or list, and frequencies", at, example)
         numbers = [self.number(card, token) for token in words[1:]]
@@ -407,14 +403,14 @@ class Analyses:
                 "range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example
             )
         self.reporter.warning("ac", ".ac: circuitsim ac runs it, the operating point is solved", card, card.start())
-        return SmallSignal(spacing, points, tuple(numbers), card.place(card.start()))
+        return SmallSignal(spacing, points, tuple(numbers), card.place())
 
 
 def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:
     """The parameter that a ``.step param`` card steps without a ``.param``, and its first value; None otherwise."""
     start = card.start()
     words = [t for t in tokens(card, start + len(".step")) if t.kind != MARK]
-    words = [t for t in words if t.kind != WORD or (Scale.of(t.text) is None and t.text.lower() != "list")]
-    if len(words) < 3 or words[0].text.lower() not in PARAMETER_WORDS or words[1].text.lower() in scope.parameters:
+    words = [t for t in words if t.kind != WORD or (Scale.of(t.text) is None and t.word != "list")]
+    if len(words) < 3 or words[0].word not in PARAMETER_WORDS or words[1].word in scope.parameters:
         return None
     return (words[1], words[2]) if words[1].text.isidentifier() else None

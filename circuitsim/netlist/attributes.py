@@ -15,7 +15,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, 
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.scope import Scope, Special, Value
 from circuitsim.netlist.tokens import CardError, Words
-from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.values import value_of
 from circuitsim.units import NumberError, exact, parse, short
 
 
@@ -113,8 +113,8 @@ def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str,
     """Take the acting attributes of a card from its pairs; those of zero are left out, but for a parallel resistor."""
     found: dict[str, Parasitic] = {}
     for key, token in sorted_.named(ACTING.get(code, ())):
-        word = key.text.lower()
-        value = constant(value_of(token, card, scope))
+        word = key.word
+        value = value_of(token, card, scope)
         if value != 0.0 or word == "rpar":
             if isinstance(value, float):
                 checked((SERIES | PARALLEL)[word][1], key.text, value, token.offset)
@@ -127,7 +127,7 @@ def initial(scope: Scope, card: Card, code: int, sorted_: Words) -> Value | None
     if code not in (CAPACITOR, INDUCTOR):
         return None
     found = [token for _, token in sorted_.named(("ic",))]
-    return constant(value_of(found[-1], card, scope)) if found else None
+    return value_of(found[-1], card, scope) if found else None
 
 
 def attach(

@@ -54,10 +54,15 @@ class Card:
         piece = self.pieces[bisect_right(self.pieces, offset, key=lambda p: p.offset) - 1]
         return piece.line, piece.column + offset - piece.offset + 1
 
-    def place(self, offset: int = 0, callers: tuple[str, ...] = ()) -> Location:
-        """The location of the character at ``offset``."""
-        line, column = self.where(offset)
+    def place(self, offset: int | None = None, callers: tuple[str, ...] = ()) -> Location:
+        """The location of the character at ``offset``; without it of the first that is not blank."""
+        line, column = self.where(self.start() if offset is None else offset)
         return self.source.place(line, column, callers)
+
+    @property
+    def last(self) -> int:
+        """Offset of the last character."""
+        return max(len(self.text) - 1, 0)
 
     def start(self) -> int:
         """Offset of the first character that is not blank."""

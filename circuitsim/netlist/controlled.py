@@ -28,7 +28,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.scope import Special
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, delimited, fields, tokens
-from circuitsim.netlist.values import constant, expression, value_of, whole_formula
+from circuitsim.netlist.values import constant, of_token, value_of, whole_formula
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Section(NamedTuple):
     @property
     def word(self) -> str:
         """The name in lower case."""
-        return self.name.text.lower()
+        return self.name.word
 
 
 def sections(text: str, at: int) -> list[Section]:
@@ -160,7 +160,7 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
         raise CardError(
             "syntax",
             f"{short(name.text)} needs two output nodes",
-            max(len(text) - 1, 0),
+            card.last,
             f"{letter.upper()}name first second …",
         )
     _refused_word(card, name, position)
@@ -296,13 +296,13 @@ def _polygon(scope: Scope, card: Card, name: Token, section: Section) -> Code:
     if card.text[section.start] not in "{'":
         raise _pair_refused(name, section.name)
     token = delimited(card.text, section.start)
-    code = expression(card, token.offset, token.offset + len(token.text), scope, (), True)
+    code = of_token(token, card, scope, (), True)
     found = tokens(_cut(card, section.stop), token.end)
     numbers = [t for t in found if t.kind != MARK]
     for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
         raise CardError("syntax", f"{short(name.text)}: '=' does not belong between the points", mark.offset)
     for number in numbers:
-        value = constant(value_of(number, card, scope))
+        value = value_of(number, card, scope)
         if isinstance(value, Code):
             raise CardError("unsupported", "the points of TABLE must be numbers", number.offset, "write the numbers")
         code.program.append((PUSH, value, number.offset))
@@ -324,16 +324,16 @@ def _details(scope: Scope, card: Card, name: Token, stated: list[Section]) -> di
         if len(found) != 1:
             at = found[1].offset if found else section.name.offset
             raise CardError("syntax", f"{short(name.text)}: {short(section.name.text)}= takes one number", at)
-        details[section.word] = constant(value_of(found[0], card, scope))
+        details[section.word] = value_of(found[0], card, scope)
     return details
 
 
 def _linear(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, sorted_: Words) -> tuple[int, Controlled]:
     """Controls and a gain, or ``OPAMP``."""
     words = sorted_.words
-    if words and words[0].text.lower() in _OWN_NAMES:
+    if words and words[0].word in _OWN_NAMES:
         sorted_.take(1)
-    if letter == "e" and words and words[0].text.lower() == "opamp":
+    if letter == "e" and words and words[0].word == "opamp":
         sorted_.take(1)
         signals = _controls(parts, scope, card, name, "e", sorted_, 1)
         law = behaviour(_of_terms(card, scope, name.offset, [(None, signals[0])]))
@@ -345,10 +345,10 @@ def _linear(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, so
         raise CardError(
             "syntax",
             f"{short(name.text)} needs one gain",
-            rest[1].offset if rest else len(card.text) - 1,
+            rest[1].offset if rest else card.last,
             "an expression goes in braces: {…}",
         )
-    gain = constant(value_of(rest[0], card, scope))
+    gain = value_of(rest[0], card, scope)
     law = behaviour(_of_terms(card, scope, rest[0].offset, [(None, signals[0])]))
     return _PLAIN[letter], Controlled(card, rest[0].offset, law, gain, multiplier)
 
@@ -364,14 +364,14 @@ def _refused_word(card: Card, name: Token, position: int) -> None:
 
 def _pair_refused(name: Token, key: Token) -> CardError:
     """The error for a parameter that is known and not supported."""
-    what, why = _PAIRS[key.text.lower()]
+    what, why = _PAIRS[key.word]
     return CardError("unsupported", f"{short(name.text)} has {what}, which is not supported", key.offset, why)
 
 
 def _pairs(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) -> Value:
     """``m=``, and what is refused; leaves ``gain=``."""
     for key, _ in sorted_.pairs:
-        if key.text.lower() in _PAIRS:
+        if key.word in _PAIRS:
             raise _pair_refused(name, key)
     return parts.pairs(scope, card, name, sorted_, ("gain",))
 
@@ -387,7 +387,7 @@ def _controls(
         raise CardError(
             "syntax",
             f"{short(name.text)} needs {what}",
-            given[-1].offset if given else len(card.text) - 1,
+            given[-1].offset if given else card.last,
             "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
         )
     if each == 1:
@@ -406,11 +406,11 @@ def _polynomial(
     multiplier = _pairs(parts, scope, card, name, sorted_)
     signals = _controls(parts, scope, card, name, letter, sorted_, count)
     terms = sorted_.take()
-    numbers: list[Value] = [constant(value_of(token, card, scope)) for token in terms]
+    numbers: list[Value] = [value_of(token, card, scope) for token in terms]
     if count == len(numbers) == 1:
         numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
     if not numbers:
-        raise CardError("syntax", f"{short(name.text)}: POLY needs its coefficients", len(card.text) - 1, "p0 p1 …")
+        raise CardError("syntax", f"{short(name.text)}: POLY needs its coefficients", card.last, "p0 p1 …")
     for token, number in zip(terms[count + 1 :], numbers[count + 1 :]):
         if number != 0.0:
             raise CardError(

@@ -39,7 +39,7 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
         if name is None:
             rest = text[position:].lstrip(" \t,")
             if rest or not found:
-                at = len(text) - len(rest) if rest else max(len(text) - 1, 0)
+                at = len(text) - len(rest) if rest else card.last
                 raise CardError("syntax", ".param needs name=value", at, ".param r=1k g={1/r}")
             card.done()
             return
@@ -114,8 +114,8 @@ def model(reader: Reader, card: Card, position: int) -> None:
     sorted_ = fields(card, tokens(card, position), repeated=True)
     words, pairs = sorted_.take(), sorted_.named()
     if len(words) < 2:
-        raise CardError("model", ".model needs a name and a type", max(len(card.text) - 1, 0), ".model name D")
-    name, key = words[0], words[0].text.lower()
+        raise CardError("model", ".model needs a name and a type", card.last, ".model name D")
+    name, key = words[0], words[0].word
     if key in reader.scope.models and reader.library:
         return
     if key in reader.scope.models:
@@ -141,11 +141,11 @@ def global_nodes(reader: Reader, card: Card, position: int) -> None:
     """``.global a b``: nodes that are one in every sub-circuit."""
     found = fields(card, tokens(card, position)).take()
     if not found:
-        raise CardError("syntax", ".global names no node", max(len(card.text) - 1, 0), ".global vdd vss")
+        raise CardError("syntax", ".global names no node", card.last, ".global vdd vss")
     for token in found:
         if token.kind != WORD or not good_name(token.text):
             raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset)
-        reader.globals.setdefault(token.text.lower(), token.text)
+        reader.globals.setdefault(token.word, token.text)
 
 
 def subckt(reader: Reader, card: Card, position: int) -> None:
@@ -161,10 +161,10 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     reader.scope = inner
     sorted_ = fields(card, tokens(card, position))
     words = sorted_.take()
-    if words and words[-1].text.lower() in ("params:", "params"):
+    if words and words[-1].word in ("params:", "params"):
         words.pop()
     if not words:
-        raise CardError("subcircuit", ".subckt has no name", max(len(card.text) - 1, 0), ".subckt name port port …")
+        raise CardError("subcircuit", ".subckt has no name", card.last, ".subckt name port port …")
     name = words[0]
     inner.name = name.text
     seen: set[int] = set()
@@ -180,8 +180,8 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
         seen.add(node)
         inner.ports.append(node)
     for word, value in sorted_.named():
-        inner.defaults[word.text.lower()] = constant(value_of(value, card, inner))
-    key = name.text.lower()
+        inner.defaults[word.word] = value_of(value, card, inner)
+    key = name.word
     if key in scope.subcircuits and reader.library:
         return
     if key in scope.subcircuits:
@@ -204,7 +204,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     reader.scope = scope.parent
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)
-    if words and words[0].text.lower() != scope.name.lower():
+    if words and words[0].word != scope.name.lower():
         reader.reporter.warning(
             "subcircuit",
             f".ends {short(words[0].text)} ends the sub-circuit {short(scope.name)}",
@@ -263,10 +263,10 @@ def table(card: Card, position: int) -> Table:
     """
     words = fields(card, tokens(card, position)).take()
     finish(card)
-    words = [t for t in words if t.text.lower() != ".enddata"]
+    words = [t for t in words if t.word != ".enddata"]
     form = ".data NAME r1 r2 … then one value for each name in every row"
     if len(words) < 3 or words[0].kind != WORD:
-        raise CardError("syntax", ".data needs a name, columns and values", max(len(card.text) - 1, 0), form)
+        raise CardError("syntax", ".data needs a name, columns and values", card.last, form)
     first = next((k for k, token in enumerate(words) if k and _value(token)), len(words))
     columns, values = words[1:first], words[first:]
     if not columns or not values:
@@ -284,4 +284,4 @@ def table(card: Card, position: int) -> Table:
 
 
 def _value(token: Token) -> bool:
-    return token.kind == EXPRESSION or token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+    return token.kind == EXPRESSION or token.numeric

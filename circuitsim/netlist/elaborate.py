@@ -141,7 +141,7 @@ class Followers:
         for coupling in scope.couplings:
             with self.elaborator.reporter.at(coupling.card, (), self.elaborator.callers):
                 factor = self.elaborator.number(coupling.factor, frame)
-                names = [token.text.lower() for token in coupling.inductors]
+                names = [token.word for token in coupling.inductors]
                 inductors = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
                 self.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
 
@@ -292,10 +292,7 @@ class Elaborator:
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
-        values = {
-            name: value if isinstance(value, float) else self.evaluator.value(value, self.environment)
-            for name, value in self.top.parameters.items()
-        }
+        values = {name: self.evaluator.value(value, self.environment) for name, value in self.top.parameters.items()}
         known = {**self.evaluator.constants, **values, **self.environment.values}
         return {name: float(value) for name, value in known.items()}
 
@@ -538,7 +535,7 @@ class Elaborator:
         environment = defining[-1] if defining else frame.environment
         found = {}
         for name, (offset, value) in use.values.items():
-            found[name] = value if isinstance(value, float) else self.evaluator.value(value, environment)
+            found[name] = self.evaluator.value(value, environment)
             parameter = use.row.parameter_called(name)
             wrong = parameter.wrong(found[name]) if parameter is not None else ""
             if wrong:
@@ -557,7 +554,7 @@ class Elaborator:
         return self.known[key]
 
     def number(self, value: Value, frame: Frame) -> float:
-        return value if isinstance(value, float) else self.evaluator.value(value, frame.environment)
+        return self.evaluator.value(value, frame.environment)
 
     def scaled(self, frame: Frame, k: int, value: float, m: float) -> float:
         """``value`` of ``m`` equal elements in parallel."""

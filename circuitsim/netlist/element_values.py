@@ -15,7 +15,7 @@ from circuitsim.netlist.expression import Code, ExpressionError
 from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
 from circuitsim.netlist.temperature import checked_temperature
 from circuitsim.netlist.tokens import CardError
-from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import checked_waveform
 from circuitsim.units import exact, short
 
@@ -105,7 +105,7 @@ class ElementValues:
         use = special.details.model if special.details is not None else None
         model = frame.scope.find_model(use.model.lower()) if use is not None else None
         for key, token in () if model is None else model.pairs:
-            word, _, law = key.text.lower().partition("/")
+            word, _, law = key.word.partition("/")
             if model is None or word not in physical.TOLERANCES:
                 continue
             amount, draws = percent(token.text), self.elaborator.draws
@@ -213,10 +213,7 @@ class ElementValues:
         defining = [f.environment for f in self.elaborator.stack if f.scope is model.scope]
         environment = defining[-1] if defining else frame.environment
         evaluate = self.elaborator.evaluator.value
-        found = {
-            word: value if isinstance(value, float) else evaluate(value, environment)
-            for word, (_, value) in self.cards[key].items()
-        }
+        found = {word: evaluate(value, environment) for word, (_, value) in self.cards[key].items()}
         return found | self.stepped(model, letter)
 
     def stepped(self, model: Model, letter: str) -> dict[str, float]:
@@ -229,10 +226,10 @@ class ElementValues:
         """The numbers of a model card that are read; the others are noted or warned of."""
         found: dict[str, tuple[int, Value]] = {}
         for key, token in model.pairs:
-            word = key.text.lower()
+            word = key.word
             if word in physical.ACTING[letter]:
                 with self.reporter.at(model.card):
-                    found[word] = token.offset, constant(value_of(token, model.card, model.scope))
+                    found[word] = token.offset, value_of(token, model.card, model.scope)
         warn_of_unread(self.reporter, model, letter)
         return found
 

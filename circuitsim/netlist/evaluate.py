@@ -149,14 +149,16 @@ class Evaluator:
         self.work = 0
         self.depth = 0
 
-    def value(self, code: Code, environment: Environment) -> float:
-        """The value of ``code``.
+    def value(self, code: Code | float, environment: Environment) -> float:
+        """The value of ``code``, or that number.
 
         Raises
         ------
         ExpressionError
             Unknown names, cycles, results out of range, too much work.
         """
+        if isinstance(code, float):
+            return code
         before = self.work
         self.depth = 0
         self.need(code, environment)

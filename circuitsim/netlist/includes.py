@@ -112,7 +112,7 @@ def include(reader: Reader, card: Card, position: int) -> None:
     """``.include file``."""
     words = words_of(card, position)
     if len(words) != 1:
-        at = words[1].offset if words else max(len(card.text) - 1, 0)
+        at = words[1].offset if words else card.last
         message = ".include takes one file" if words else ".include names no file"
         raise CardError("include", message, at, "put a name with blanks in quotes" if words else '.include "file"')
     card.done()
@@ -123,7 +123,7 @@ def library(reader: Reader, card: Card, position: int) -> None:
     """``.lib file section``, or ``.lib file`` for the whole file."""
     words = words_of(card, position)
     if len(words) not in (1, 2):
-        at = words[2].offset if words else max(len(card.text) - 1, 0)
+        at = words[2].offset if words else card.last
         raise CardError("include", ".lib takes a file and a section", at, ".lib file section")
     section = Section(words[1].text) if len(words) == 2 else None
     card.done()
@@ -273,7 +273,7 @@ def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
             if section.inside:
                 raise CardError("include", ".lib section inside a section", card.start(), "close it with .endl")
             section.seen.append(words[0].text)
-            section.inside = words[0].text.lower() == section.name
+            section.inside = words[0].word == section.name
             section.found = section.found or section.inside
             return True
         return not section.inside

@@ -25,7 +25,7 @@ from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
 from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tokens import WORD, Token
-from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.values import value_of
 from circuitsim.units import NumberError, parse, short
 
 LIBRARY = """\
@@ -389,7 +389,7 @@ class Linker:
         for use in uses:
             laws.setdefault(use.row.name, []).append(short(use.model.name, 20))
         listed = "; ".join(f"{', '.join(names[:8])}{' …' * (len(names) > 8)} ({law})" for law, names in laws.items())
-        if any(key.text.lower() in CHARGES for use in new for key, _ in use.model.pairs):
+        if any(key.word in CHARGES for use in new for key, _ in use.model.pairs):
             listed += "; charges (CJO, TT) do not act over time"
         card = new[0].model.card
         self.reporter.gather(
@@ -406,15 +406,15 @@ class Linker:
         values: dict[str, tuple[int, Value]] = {}
         unused: list[str] = []
         for key, token in (*model.pairs, *(listed(model, row) if row.listed else ())):
-            word = key.text.lower()
+            word = key.word
             if word in row.idle:
                 continue
             elif row.parameter_called(word) is None:
                 unused.append(short(key.text, 20))
             else:
                 with self.reporter.at(model.card):
-                    values[word] = token.offset, constant(value_of(token, model.card, model.scope))
-        stated = {key.text.lower() for key, _ in model.pairs}
+                    values[word] = token.offset, value_of(token, model.card, model.scope)
+        stated = {key.word for key, _ in model.pairs}
         bare = [name for name in model.parameters if name.lower() not in stated]
         bare = [name for name in bare if not (row.listed and is_number(name))]
         missing = [name for name in bare if row.parameter_called(name) is not None]

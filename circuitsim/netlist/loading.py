@@ -31,7 +31,7 @@ from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_b
 from circuitsim.netlist.stepping import steps
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.tokens import WORD, CardError, tokens
-from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.values import value_of
 from circuitsim.units import exact, rkm, short
 
 
@@ -115,7 +115,7 @@ def parses(card: Card, top: Scope) -> bool:
         words = [token for token in tokens(card)[3:] if token.kind == WORD]
     except CardError:
         return False
-    names = [w.text.lower() for w in words if not _VALUE.fullmatch(w.text)]
+    names = [w.word for w in words if not _VALUE.fullmatch(w.text)]
     if CODES[card.text.split()[0][0]] in (CODES["v"], CODES["i"]):
         return len(scratch.kind) > 0
     return all(
@@ -209,7 +209,7 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
     if "diodes" not in reader.options:
         return False
     card, token = reader.options["diodes"]
-    word = token.text.lower()
+    word = token.word
     if word not in ("ideal", "models"):
         reader.reporter.error(
             "syntax", f"diodes={short(token.text)} is no choice", card, token.offset, "diodes=models or diodes=ideal"
@@ -227,10 +227,10 @@ def declare_stepped(reader: DeckReader) -> None:
             if found is None:
                 continue
             name, first = found
-            reader.top.parameters[name.text.lower()] = constant(value_of(first, card, reader.top))
+            reader.top.parameters[name.word] = value_of(first, card, reader.top)
         except CardError:
             continue  # reported where the card is evaluated
-        if name.text.lower() in reader.top.index:
+        if name.word in reader.top.index:
             own = short(name.text)
             reader.reporter.warning(
                 "parameter",
@@ -271,16 +271,16 @@ class Elaboration:
             model, stated = use.model, []
             environment = Environment(None, {}, (self.reader.top.parameters, self.reader.top.defaults))
             for key, token in model.pairs:
-                if key.text.lower() not in use.row.idle:
+                if key.word not in use.row.idle:
                     continue
                 try:
                     value = value_of(token, model.card, model.scope)
-                    number = value if isinstance(value, float) else Evaluator().value(value, environment)
+                    number = Evaluator().value(value, environment)
                 except CardError:
                     raise UsageError(
                         f"model {model.name}: {key.text}={token.text} has no value in the deck itself: write a number"
                     ) from None
-                stated.append(f" {key.text.lower()}={exact(number)}")
+                stated.append(f" {key.word}={exact(number)}")
             text = "".join(stated)
             if found.setdefault(model.name.lower(), text) != text:
                 raise UsageError(f"two models are called {model.name} and differ: give one of them another name")

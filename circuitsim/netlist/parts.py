@@ -21,7 +21,7 @@ from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Call, Count, Details, ModelUse, Phasor, Scope, Special, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, Words, fields, tokens
-from circuitsim.netlist.values import constant, value_of
+from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import (
     ALIASES,
     EXTERNAL,
@@ -67,22 +67,22 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words,
     all_words, pairs = sorted_.take(), sorted_.named()
     if len(all_words) == 1 and not pairs and all_words[0].kind == EXPRESSION:
         only = all_words[0]
-        formula = constant(value_of(only, card, scope))
+        formula = value_of(only, card, scope)
         parts.warn_letters(card, name, only, formula, code)
         return Stated(only.offset, formula, None)
-    keyed = [value for key, value in pairs if key.text.lower() in row.keywords]
+    keyed = [value for key, value in pairs if key.word in row.keywords]
     named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
-    words = [w for w in all_words if (named and w.text.lower() != "noiseless") or not parts.flag(w, card, name)]
+    words = [w for w in all_words if (named and w.word != "noiseless") or not parts.flag(w, card, name)]
     token, model = value_and_model(card, name, words, keyed, sorted_, code)
     numbers = {
-        key.text.lower(): Count(card, value.offset, constant(value_of(value, card, scope)))
+        key.word: Count(card, value.offset, value_of(value, card, scope))
         for key, value in pairs
-        if key.text.lower() not in row.keywords
+        if key.word not in row.keywords
     }
     idle = SIZES if code == RESISTOR else SIZES | {"tce"}
     for word in [w for w in numbers if model is None and w in idle]:
         parts.no_effect(word, card, numbers.pop(word).offset, name.text)
-    value = constant(value_of(token, card, scope)) if token is not None else None
+    value = value_of(token, card, scope) if token is not None else None
     if token is not None and value is not None:
         parts.warn_letters(card, name, token, value, code)
     use = ModelUse(card, model.offset, name.text, model.text) if model is not None else None
@@ -158,21 +158,21 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: W
     value: Value | Wave | None = None
     again = {}
     words = sorted_.take()
-    named = next((k for k, word in enumerate(words[:-1]) if word.text.lower() == POINTS), None)
+    named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
     points = None if named is None else words[named + 1]
     if named is not None:
         del words[named : named + 2]
     pairs = sorted_.named()
     for key, token in pairs:
-        if key.text.lower() == POINTS:
+        if key.word == POINTS:
             points = token
-        elif key.text.lower() in OF_PWL:
-            again[key.text.lower()] = constant(value_of(token, card, scope))
+        elif key.word in OF_PWL:
+            again[key.word] = value_of(token, card, scope)
         else:
             offset, value = token.offset, _number(parts, scope, card, name, token)
     offset, value, wave = _words(parts, scope, card, name, words, (offset, value))
     for key, _ in pairs:
-        if key.text.lower() in again and (wave is None or wave.name != "pwl"):
+        if key.word in again and (wave is None or wave.name != "pwl"):
             message = f"{short(name.text)}: {short(key.text)}= belongs to PWL"
             raise CardError("syntax", message, key.offset, "leave it out, or write PWL(…)")
     if points is not None:
@@ -189,7 +189,7 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: W
             checked_waveform(Waveform(wave.name, known), wave.offset)
         return wave.offset, wave, wave
     if value is None:
-        if not any(word.text.lower() == "ac" for word in words):
+        if not any(word.word == "ac" for word in words):
             parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
         value = 0.0
     varies = wave is not None and wave.name not in EXTERNAL and wave.numbers
@@ -217,7 +217,7 @@ def _words(
     k, seen = 0, set()
     while k < len(words):
         token = words[k]
-        word = token.text.lower() if token.kind == WORD else ""
+        word = token.word if token.kind == WORD else ""
         word = ALIASES.get(word, word)
         k += 1
         sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
@@ -237,20 +237,20 @@ def _words(
         elif word in ("load", "noiseless"):
             parts.no_effect(word, card, token.offset, name.text)
         elif word in FUNCTIONS or word in EXTERNAL:
-            forever = word == "pwl" and [w.text.lower() for w in words[k : k + 2]] == FOREVER
+            forever = word == "pwl" and [w.word for w in words[k : k + 2]] == FOREVER
             k += 2 * forever
             stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
             most = MOST.get(word, stop)
             if stop - k > most:
                 message = f"{short(name.text)}: {word.upper()} has at most {most} numbers"
                 raise CardError("syntax", message, words[k + most].offset, "leave the others out")
-            wave = Wave(word, [constant(value_of(number, card, scope)) for number in words[k:stop]], token.offset)
+            wave = Wave(word, [value_of(number, card, scope) for number in words[k:stop]], token.offset)
             if word == "pwl":
                 wave = _relative(parts, card, name, words[k:stop:2], wave)
             k = stop
             if forever:
                 wave = wave._replace(repeat=0.0)
-                k += k < len(words) and words[k].text.lower() == "endrepeat"
+                k += k < len(words) and words[k].word == "endrepeat"
         elif word in RANDOM:
             raise CardError(
                 "unsupported",
@@ -298,23 +298,22 @@ def valued(token: Token) -> bool:
     """Whether ``token`` is a number, an expression or the bare name of a parameter, not a keyword."""
     if token.kind != WORD:
         return token.kind == EXPRESSION
-    number = token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
-    return number or (token.text.isidentifier() and token.text.lower() not in KEYWORDS)
+    return token.numeric or (token.text.isidentifier() and token.word not in KEYWORDS)
 
 
 def _number(parts: Parts, scope: Scope, card: Card, name: Token, token: Token) -> Value:
     """A value on a source card."""
-    value = constant(value_of(token, card, scope))
+    value = value_of(token, card, scope)
     parts.warn_letters(card, name, token, value, VOLTAGE)
     return value
 
 
 def phasor(scope: Scope, card: Card, words: list[Token]) -> Phasor | None:
     """Magnitude and phase of ``AC [magnitude [phase]]`` among the words of a card: 1 and 0 where they are left out."""
-    place = next((k for k, token in enumerate(words) if token.kind == WORD and token.text.lower() == "ac"), None)
+    place = next((k for k, token in enumerate(words) if token.kind == WORD and token.word == "ac"), None)
     if place is None:
         return None
-    given = [constant(value_of(t, card, scope)) for t in takewhile(valued, words[place + 1 : place + 3])]
+    given = [value_of(t, card, scope) for t in takewhile(valued, words[place + 1 : place + 3])]
     return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
 
 
@@ -432,7 +431,7 @@ class Parts:
                 name.offset + at,
                 "use letters, digits and signs such as _ . : [ ]",
             )
-        key = name.text.lower()
+        key = name.word
         if key in scope.index:
             line = self.line_of(scope, scope.index[key])
             raise CardError(
@@ -485,11 +484,11 @@ class Parts:
     ) -> Value:
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
-        kept = [pair for pair in sorted_.pairs if pair[0].text.lower() in own]
+        kept = [pair for pair in sorted_.pairs if pair[0].word in own]
         for key, value in [pair for pair in sorted_.named() if pair not in kept]:
-            word = key.text.lower()
+            word = key.word
             if word == "m":
-                multiplier = constant(value_of(value, card, scope))
+                multiplier = value_of(value, card, scope)
                 if isinstance(multiplier, float):
                     positive(name.text, word, multiplier, value.offset)
             elif word in ignored:
@@ -520,8 +519,8 @@ class Parts:
 
     def flag(self, token: Token, card: Card, name: Token) -> bool:
         """Whether ``token`` is a bare word without effect (``off``)."""
-        if token.kind == WORD and token.text.lower() in NO_EFFECT:
-            self.no_effect(token.text.lower(), card, token.offset, name.text)
+        if token.kind == WORD and token.word in NO_EFFECT:
+            self.no_effect(token.word, card, token.offset, name.text)
             return True
         return False
 
@@ -570,10 +569,10 @@ class Parts:
         if words and words[0].kind == WORD:
             # A model (1N4148) or a bare area: decided after all models are read.
             model = words.pop(0)
-            uses = scope.uses.setdefault(model.text.lower(), [])
+            uses = scope.uses.setdefault(model.word, [])
             if len(uses) < USES_KEPT:
                 uses.append(ModelUse(card, model.offset, name.text, model.text))
-            scope.modelled.setdefault(model.text.lower(), array("q")).append(position)
+            scope.modelled.setdefault(model.word, array("q")).append(position)
         if words:
             area = value_of(words[0], card, scope)
             if len(words) > 1 or (isinstance(area, float) and area < 0):
@@ -583,7 +582,7 @@ class Parts:
                     words[-1].offset,
                     "Dname anode cathode model",
                 )
-            counts["area"] = Count(card, words[0].offset, constant(area))
+            counts["area"] = Count(card, words[0].offset, area)
         scope.element(DIODE, name.text, first, second, _NAN, card)
         if counts:
             scope.counts[position] = counts
@@ -592,8 +591,8 @@ class Parts:
         """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
         found = {}
         for key, value in sorted_.named((*COUNTS, *OWN_TEMPERATURE)):
-            word = key.text.lower()
-            number = constant(value_of(value, card, scope))
+            word = key.word
+            number = value_of(value, card, scope)
             if isinstance(number, float) and word in COUNTS:
                 positive(name.text, word, number, value.offset)
             found[word] = Count(card, key.offset, number)
@@ -608,13 +607,13 @@ class Parts:
         self.check_name(scope, name, card)
         sorted_ = fields(card, found[1:])
         words = sorted_.take()
-        if words and words[-1].text.lower() in ("params:", "params"):
+        if words and words[-1].word in ("params:", "params"):
             words.pop()
         if not words:
             raise CardError(
                 "syntax",
                 f"{short(name.text)} names no sub-circuit",
-                max(len(card.text) - 1, 0),
+                card.last,
                 "Xname node … subcircuit parameter=value …",
             )
         target = words.pop()
@@ -624,7 +623,7 @@ class Parts:
         passed: dict[str, Value] = {}
         offsets: dict[str, int] = {}
         for key, value in sorted_.named():
-            word = key.text.lower()
+            word = key.word
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
-        scope.index[name.text.lower()] = -1 - len(scope.calls)
+        scope.index[name.word] = -1 - len(scope.calls)
         scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))

@@ -31,7 +31,7 @@ from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Choice, Coupling, ModelUse, Scope
 from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
-from circuitsim.netlist.values import constant, expression, value_of
+from circuitsim.netlist.values import expression, value_of
 from circuitsim.units import NumberError, parse, short
 
 CONDITIONS = frozenset((".if", ".elseif", ".else", ".endif"))
@@ -270,11 +270,11 @@ def coupling(reader: DeckReader, card: Card) -> None:
         raise CardError(
             "syntax",
             f"{short(name.text)} needs two inductors and a coefficient",
-            max(len(card.text) - 1, 0),
+            card.last,
             "Kname L1 L2 0.99",
         )
     factor = value_of(words[-1], card, reader.scope)
-    reader.scope.couplings.append(Coupling(card, words[:-1], constant(factor)))
+    reader.scope.couplings.append(Coupling(card, words[:-1], factor))
     reader.couplings.append((reader.scope, card, words[:-1]))
     message = "a coupling of inductors has no effect at the operating point (%s)"
     reader.reporter.gather("coupled", message, card, name.offset, name.text)
@@ -284,7 +284,7 @@ def check_couplings(reader: DeckReader) -> None:
     """Every inductor that a ``K`` card names is there."""
     for scope, card, words in reader.couplings:
         for token in words:
-            if token.text.lower() not in scope.index:
+            if token.word not in scope.index:
                 reader.reporter.error(
                     "coupling",
                     f"no inductor is called {short(token.text)!r}",
@@ -589,14 +589,14 @@ class DeckReader:
         self.rows = []
         with self.reporter.at(card):
             found = table(card, card.start() + len(".data"))
-            if found.name.text.lower() in self.tables:
+            if found.name.word in self.tables:
                 raise CardError(
                     "duplicate",
                     f"table {short(found.name.text)} is there already",
                     found.name.offset,
                     "names must differ",
                 )
-            self.tables[found.name.text.lower()] = found
+            self.tables[found.name.word] = found
 
     def close(self) -> None:
         """What may be missing at the end of the deck."""

@@ -65,7 +65,7 @@ def merged(found: list[Token]) -> list[Token]:
             words.append(Token(f"{token.text}:{behind[1].text}", token.offset, WORD, behind[2].end))
             k += 4
             continue
-        if token.kind == MARK and token.text == "=" and (not words or words[-1].text.lower() != "data"):
+        if token.kind == MARK and token.text == "=" and (not words or words[-1].word != "data"):
             raise CardError("syntax", "'=' does not belong here", token.offset)
         if token.kind != MARK:
             words.append(token)
@@ -74,7 +74,7 @@ def merged(found: list[Token]) -> list[Token]:
 
 
 def _numeric(token: Token) -> bool:
-    return token.kind != WORD or token.text[:1].isdecimal() or token.text[:1] in ("+", "-", ".")
+    return token.kind != WORD or token.numeric
 
 
 class Ranges:
@@ -96,10 +96,6 @@ class Ranges:
         self.card, self.word, self.words, self.number = card, word, words, number
         self.at = 0
 
-    def end(self) -> int:
-        """The offset of the last character."""
-        return max(len(self.card.text) - 1, 0)
-
     def scale(self) -> Scale | None:
         """Take a word that names a scale."""
         if self.at < len(self.words) and self.words[self.at].kind == WORD:
@@ -113,12 +109,12 @@ class Ranges:
         scale = self.scale()
         named = self.named()
         target, name, elements = resolve(named)
-        at = self.words[self.at].offset if self.at < len(self.words) else self.end()
+        at = self.words[self.at].offset if self.at < len(self.words) else self.card.last
         second = self.scale()
         if scale is not None and second is not None:
             raise CardError("syntax", f"{self.word}: {second.value!r} is the second scale", at, "leave one of them out")
         scale = second or scale or Scale.LIN
-        if self.at < len(self.words) and self.words[self.at].text.lower() == "list":
+        if self.at < len(self.words) and self.words[self.at].word == "list":
             values, start, stop, step = self.listed()
         else:
             values, start, stop, step = self.spaced(scale, named)
@@ -126,7 +122,7 @@ class Ranges:
 
     def named(self) -> Named:
         """Take the name of what varies."""
-        parameter = self.at < len(self.words) and self.words[self.at].text.lower() in PARAMETER_WORDS
+        parameter = self.at < len(self.words) and self.words[self.at].word in PARAMETER_WORDS
         self.at += parameter
         kind: Token | None = None
         if not parameter:
@@ -139,7 +135,7 @@ class Ranges:
             if scale is not None:
                 self.at -= 1
         if self.at >= len(self.words) or self.words[self.at].kind != WORD:
-            raise CardError("syntax", f"{self.word} needs a name and values", self.end(), f"{self.word} {FORMS}")
+            raise CardError("syntax", f"{self.word} needs a name and values", self.card.last, f"{self.word} {FORMS}")
         token = self.words[self.at]
         self.at += 1
         name, _, own = token.text.partition(":")
@@ -150,7 +146,7 @@ class Ranges:
         self.at += 1
         words = self.words[self.at :]
         if not words:
-            raise CardError("syntax", f"{self.word} list has no values", self.end(), "list v1 v2 …")
+            raise CardError("syntax", f"{self.word} list has no values", self.card.last, "list v1 v2 …")
         if len(words) > limits.SWEEP_POINTS:
             many = f"{self.word} has more than {limits.SWEEP_POINTS:,} points"
             raise CardError("limit", many, words[0].offset, "list fewer")
@@ -166,7 +162,7 @@ class Ranges:
             raise CardError(
                 "syntax",
                 f"{self.word} {short(named.token.text)} needs start, stop and {last}",
-                self.end(),
+                self.card.last,
                 f"{self.word} {FORMS}",
             )
         self.at += 3

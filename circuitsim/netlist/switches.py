@@ -45,10 +45,8 @@ def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
     model = nodes if letter == "s" else nodes + 1
     if not model + 1 <= len(words) <= model + 2:
         ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
-        raise CardError(
-            "syntax", f"{short(name.text)} needs {ends_at} and a model", max(len(card.text) - 1, 0), FORMS[letter]
-        )
-    state = words[-1].text.lower() if len(words) == model + 2 else "off"
+        raise CardError("syntax", f"{short(name.text)} needs {ends_at} and a model", card.last, FORMS[letter])
+    state = words[-1].word if len(words) == model + 2 else "off"
     if state not in STATES:
         raise CardError(
             "syntax",
@@ -91,7 +89,7 @@ def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
     if control.source is None:
         first, second = (node if frame.nodes is None else frame.nodes[node] for node in control.nodes)
         return SwitchLaw((first, second), numbers, control.closed)
-    place = scope.index.get(control.source.text.lower())
+    place = scope.index.get(control.source.word)
     if place is None or scope.kind[place] != VOLTAGE:
         elaborator.reporter.error(
             "controlled",

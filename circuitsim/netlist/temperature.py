@@ -102,6 +102,6 @@ def temperatures_of(
     for key, (card, token) in stated.items():
         with reporter.at(card):
             value = value_of(token, card, top)
-            value = value if isinstance(value, float) else Evaluator().value(value, environment)
+            value = Evaluator().value(value, environment)
             found[key] = checked_temperature(value, token.offset)
     return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))

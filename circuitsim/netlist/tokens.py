@@ -39,6 +39,16 @@ class Token(NamedTuple):
     kind: str
     end: int
 
+    @property
+    def word(self) -> str:
+        """Its text in lower case."""
+        return self.text.lower()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it begins as a number."""
+        return self.text[:1].isdecimal() or self.text[:1] in ("+", "-", ".")
+
 
 def tokens(card: Card, start: int = 0) -> list[Token]:
     """The tokens of ``card`` from ``start`` on.
@@ -112,7 +122,7 @@ class Words:
 
     def named(self, names: Collection[str] | None = None) -> list[tuple[Token, Token]]:
         """Take the pairs with these names (in lower case), or all."""
-        taken = [pair for pair in self.pairs if names is None or pair[0].text.lower() in names]
+        taken = [pair for pair in self.pairs if names is None or pair[0].word in names]
         self.pairs[:] = [pair for pair in self.pairs if pair not in taken]
         return taken
 
@@ -159,17 +169,17 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
                 raise CardError("syntax", "an '=' without a name before it", plain[k + 1].offset)
             if k + 2 == len(plain) or plain[k + 2].kind == MARK:
                 raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
-            if not repeated and token.text.lower() in known:
+            if not repeated and token.word in known:
                 message = f"{short(token.text)}= stands on this card twice"
                 raise CardError("duplicate", message, token.offset, "leave one out")
-            known.add(token.text.lower())
+            known.add(token.word)
             pairs.append((token, plain[k + 2]))
             k += 3
             # ic=1,2 is one value of two numbers, tc=1,2 is tc1=1 tc2=2.
             order = 1
-            while token.text.lower() in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
+            while token.word in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
                 order += 1
-                if token.text.lower() == "tc":
+                if token.word == "tc":
                     pairs.append((Token(f"tc{order}", plain[k].offset, WORD, plain[k].end), plain[k]))
                 k += 1
         else:

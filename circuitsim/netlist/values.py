@@ -27,7 +27,7 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
     if token.kind == STRING:
         raise CardError("number", "a value in double quotes", token.offset - 1, "write the number, or {an expression}")
     if token.kind == EXPRESSION:
-        return expression(card, token.offset, token.offset + len(token.text), scope)
+        return constant(of_token(token, card, scope))
     try:
         return parse_number(token.text) + 0.0  # no negative zero
     except NumberError as error:
@@ -36,7 +36,7 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
             return value
         if token.kind == WORD and token.text.isidentifier():
             # ngspice takes a bare parameter name for its value; whether there is one shows later.
-            return expression(card, token.offset, token.offset + len(token.text), scope)
+            return of_token(token, card, scope)
         raise CardError("number", str(error), token.offset, error.hint) from None
 
 
@@ -46,6 +46,11 @@ def _read_rkm(text: str) -> float | None:
         return rkm(text)
     except NumberError:
         return None
+
+
+def of_token(token: Token, card: Card, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
+    """The expression that ``token`` is."""
+    return expression(card, token.offset, token.offset + len(token.text), scope, arguments, signals)
 
 
 def expression(
@@ -82,7 +87,7 @@ def formula(
     if text[at : at + 1] in ("{", "'"):
         token = delimited(text, at)
         if _GOES_ON.match(text, token.end, len(text) if stop is None else stop) is None:
-            return expression(card, token.offset, token.offset + len(token.text), scope, arguments, signals), token.end
+            return of_token(token, card, scope, arguments, signals), token.end
     return parse(text, at, card, scope, arguments, stop, signals)
 
 
