@@ -345,8 +345,7 @@ def _places(control: Reference, frame: Any) -> tuple[int, int, str]:
     """Global nodes of a control, or the name of its element."""
     if control.current:
         return 0, 0, control.first
-    local = frame.scope.nodes[control.first.lower()], frame.scope.nodes[control.second.lower() or "0"]
-    plus, minus = (node if frame.nodes is None else frame.nodes[node] for node in local)
+    plus, minus = (frame.node(frame.scope.nodes[name.lower() or "0"]) for name in (control.first, control.second))
     return plus, minus, ""
 
 
@@ -387,20 +386,12 @@ def _ramp(
         stem += "."
     inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
     source = len(out.kind)
-    if not out.files or out.files[-1] != owner.card.source.name:
-        out.starts.append(source)
-        out.files.append(owner.card.source.name)
     for letter, code, ends, value in (
-        ("B", AFFINE_VOLTAGE, (inside, 0), float("nan")),
-        ("D", DIODE, (inside, output), float("nan")),
+        ("B", AFFINE_VOLTAGE, (inside, 0), math.nan),
+        ("D", DIODE, (inside, output), math.nan),
         ("R", RESISTOR, (output, 0), OHMS),
     ):
-        out.kind.append(code)
-        out.first.append(ends[0])
-        out.second.append(ends[1])
-        out.value.append(value)
-        out.lines.append(owner.card.line)
-        out.names.append(f"{stem}{letter}{number}")
+        out.element(code, f"{stem}{letter}{number}", *ends, value, owner.card)
         taken.add(f"{stem}{letter}{number}".lower())
     law = law._replace(quantity=Quantity.VOLTAGE)
     out.pending[source] = owner._replace(

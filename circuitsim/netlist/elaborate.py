@@ -8,6 +8,8 @@ import cmath
 import math
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +22,7 @@ from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import controlled_laws, switches
 from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.attributes import checked, positive
+from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deviations import Deviations, Distribution, Draws
 from circuitsim.netlist.element_values import ElementValues
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -92,6 +95,24 @@ class ElementColumns:
             self.nodes[key] = found
         return found
 
+    def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
+        """Append one element; returns its position."""
+        position = len(self.kind)
+        self.at(position, card.source.name)
+        self.kind.append(code)
+        self.first.append(first)
+        self.second.append(second)
+        self.value.append(value)
+        self.names.append(name)
+        self.lines.append(card.line)
+        return position
+
+    def at(self, position: int, file: str) -> None:
+        """Note that elements come from ``file`` from this position on."""
+        if not self.files or self.files[-1] != file:
+            self.starts.append(position)
+            self.files.append(file)
+
 
 class Followers:
     """The sources of one elaboration that follow others.
@@ -124,16 +145,29 @@ class Followers:
     def take(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
         scope = frame.scope
-        if k in scope.initials:
-            self.initials[position] = self.elaborator.number(scope.initials[k], frame)
         if k in scope.switches and (law := switches.law(self.elaborator, frame, k)) is not None:
             self.switches[position] = law
-        if k in scope.phasors:
-            self.phasor(frame, k, position)
-        if k in scope.waves:
-            self.wave(frame, k, position)
-        if k in scope.formulas:
-            self.formulas[position] = self.formula(frame, scope.formulas[k])._replace(factor=self.factor(frame, k))
+        with self.placed(frame, k):
+            if k in scope.initials:
+                self.initials[position] = self.elaborator.number(scope.initials[k], frame)
+            if k in scope.formulas:
+                self.formulas[position] = self.formula(frame, scope.formulas[k])._replace(factor=self.factor(frame, k))
+        with self.placed(frame, k):
+            if k in scope.phasors:
+                magnitude, phase = (self.elaborator.number(value, frame) for value in scope.phasors[k])
+                self.phasors[position] = cmath.rect(magnitude * self.factor(frame, k), math.radians(phase))
+        with self.placed(frame, k):
+            if k in scope.waves:
+                self.waves[position] = self.waveform(frame, scope.waves[k])._replace(factor=self.factor(frame, k))
+
+    @contextmanager
+    def placed(self, frame: Frame, k: int) -> Iterator[None]:
+        """Report an expression that has no value, on the card of element ``k``."""
+        try:
+            yield
+        except ExpressionError as error:
+            name = frame.prefix + frame.scope.names[k]
+            self.elaborator.reporter.failure(error, error.code.card, [name], self.elaborator.callers())
 
     def couple(self, frame: Frame) -> None:
         """Note the couplings of inductors in one call."""
@@ -152,22 +186,6 @@ class Followers:
         numbers = tuple(number(v, frame) for v in wave.numbers)
         return Waveform(wave.name, numbers, repeat, number(wave.delay, frame))
 
-    def wave(self, frame: Frame, k: int, position: int) -> None:
-        """Note a time function; what is wrong with its numbers is reported."""
-        try:
-            found = self.waveform(frame, frame.scope.waves[k])
-            self.waves[position] = found._replace(factor=self.factor(frame, k))
-        except ExpressionError as error:
-            self.wrong(frame, k, error)
-
-    def phasor(self, frame: Frame, k: int, position: int) -> None:
-        """Note an amplitude; what is wrong with its numbers is reported."""
-        try:
-            magnitude, phase = (self.elaborator.number(value, frame) for value in frame.scope.phasors[k])
-            self.phasors[position] = cmath.rect(magnitude * self.factor(frame, k), math.radians(phase))
-        except ExpressionError as error:
-            self.wrong(frame, k, error)
-
     def factor(self, frame: Frame, k: int) -> float:
         """Sources in parallel, of which the currents add up; of a formula its temperature, too."""
         formula = frame.scope.controlled.get(k) if k in frame.scope.formulas else None
@@ -179,21 +197,13 @@ class Followers:
         own = special.multiplier if special is not None else 1.0
         return frame.multiplier * self.elaborator.number(own, frame)
 
-    def wrong(self, frame: Frame, k: int, error: ExpressionError) -> None:
-        """Report an expression on the card of source ``k``."""
-        special = frame.scope.specials.get(k)
-        at = error.code.card if error.code is not None else special.card if special is not None else None
-        if at is not None:
-            name = frame.prefix + frame.scope.names[k]
-            self.elaborator.reporter.failure(error, at, [name], self.elaborator.callers())
-
     def formula(self, frame: Frame, code: Code) -> Formula:
         """The formula of a source with the names that it may use in this call."""
-        nodes, local, out = frame.nodes, frame.scope.nodes, self.elaborator.out
+        local, out = frame.scope.nodes, self.elaborator.out
 
         def node(name: str) -> str:
             k = local.get(name.lower())
-            return name.replace(":", ".") if k is None else out.node_names[k if nodes is None else nodes[k]]
+            return name.replace(":", ".") if k is None else out.node_names[frame.node(k)]
 
         def element(name: str) -> str:
             return frame.prefix + name if name.lower() in frame.scope.index else name.replace(":", ".")
@@ -240,7 +250,9 @@ class Elaborator:
                 self.emit(frame, position, call.position)
                 frame.progress[:] = [number + 1, call.position]
                 target = self.linker.targets[frame.scope][number]
-                if target is not None:
+                if target is AMPLIFIER_SCOPE:
+                    self.amplifier(frame, call)
+                elif target is not None:
                     self.enter(frame, number, call, target)
             else:
                 self.emit(frame, position, len(frame.scope.kind))
@@ -336,75 +348,60 @@ class Elaborator:
 
     def enter(self, frame: Frame, number: int, call: Call, target: Scope) -> None:
         """Begin to expand ``call``."""
-        if target is AMPLIFIER_SCOPE:
-            self.amplifier(frame, call)
-            return
-        multiplier = frame.multiplier
-        passed = dict(call.passed)
-        if "m" in passed and not target.is_parameter("m"):
-            own = self.multiplier(passed.pop("m"), frame, call)
-            if own is None:
-                return
-            multiplier *= own
-            if not SMALLEST <= multiplier < math.inf:
-                self.reporter.error(
-                    "number",
-                    f"{short(frame.prefix + call.name)}: the multipliers m of the calls "
-                    "multiply to more or less than a double can hold",
-                    call.card,
-                    call.offsets["m"],
-                    "",
-                    [frame.prefix + call.name],
-                    self.callers(),
-                )
-                return
-        chosen = self.variant(frame, call, target, passed)
-        if chosen is None:
-            return
-        target = chosen
-        environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
-        if number in self.linker.ambiguous.get(frame.scope, ()):
-            self.warn_scope(frame, call, target, environment)
-        prefix = f"{frame.prefix}{call.name}."
-        outside = frame.nodes
-        nodes = [-1] * len(target.node_names)
-        nodes[0] = 0
-        for port, node in zip(target.ports, call.nodes):
-            nodes[port] = node if outside is None else outside[node]
-        for k, name in enumerate(target.node_names):
-            if nodes[k] < 0:
-                nodes[k] = self.out.node(name if name.lower() in self.global_names else prefix + name)
-        self.stack.append(self.frame(target, environment, prefix, nodes, multiplier, call))
+        name = frame.prefix + call.name
+        with self.reporter.at(call.card, [name], self.callers):
+            multiplier = frame.multiplier
+            passed = dict(call.passed)
+            if "m" in passed and not target.is_parameter("m"):
+                own = self.number(passed.pop("m"), frame)
+                positive(call.name, "m", own, call.offsets["m"])
+                multiplier *= own
+                if not SMALLEST <= multiplier < math.inf:
+                    raise CardError(
+                        "number",
+                        f"{short(name)}: the multipliers m of the calls "
+                        "multiply to more or less than a double can hold",
+                        call.offsets["m"],
+                    )
+            target = self.variant(frame, call, target, passed)
+            environment = Environment(frame.environment, passed, (target.parameters, target.defaults))
+            if number in self.linker.ambiguous.get(frame.scope, ()):
+                self.warn_scope(frame, call, target, environment)
+            nodes = [-1] * len(target.node_names)
+            nodes[0] = 0
+            for port, node in zip(target.ports, call.nodes):
+                nodes[port] = frame.node(node)
+            for k, inner in enumerate(target.node_names):
+                if nodes[k] < 0:
+                    nodes[k] = self.out.node(inner if inner.lower() in self.global_names else f"{name}.{inner}")
+            self.stack.append(self.frame(target, environment, f"{name}.", nodes, multiplier, call))
 
-    def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope | None:
-        """The variant of a sub-circuit that the values of this call choose; None where they have none, which is
-        reported."""
+    def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope:
+        """The variant of a sub-circuit that the values of this call choose.
+
+        Raises
+        ------
+        CardError
+            They have none.
+        """
         if not target.variants:
             return target
-        try:
-            for number, one in enumerate(target.variants):
-                inside = Environment(frame.environment, passed, (one.parameters, one.defaults))
-                if all(bool(self.evaluator.value(code, inside)) is holds for _, code, holds in one.choices):
-                    self.variants.append(number)
-                    return one
-        except ExpressionError as error:
-            self.reporter.failure(error, call.card, [frame.prefix + call.name], self.callers())
-            return None
-        self.reporter.error(
+        for number, one in enumerate(target.variants):
+            inside = Environment(frame.environment, passed, (one.parameters, one.defaults))
+            if all(bool(self.evaluator.value(code, inside)) is holds for _, code, holds in one.choices):
+                self.variants.append(number)
+                return one
+        raise CardError(
             "parameter",
             f"{short(call.name)}: .if of {short(target.name)} depends on what its own branches define",
-            call.card,
             call.target_offset,
             "put .param before .if",
-            [frame.prefix + call.name],
-            self.callers(),
         )
-        return None
 
     def amplifier(self, frame: Frame, call: Call) -> None:
         """Append the amplifier that ``call`` is; many in parallel are one."""
         name = frame.prefix + call.name
-        out, gain = self.out, 1.0
+        gain = 1.0
         with self.reporter.at(call.card, [name], self.callers):
             if "m" in call.passed:
                 raise CardError(
@@ -415,16 +412,8 @@ class Elaborator:
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
             gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start()))
-        first, second = (node if frame.nodes is None else frame.nodes[node] for node in call.nodes)
-        if not out.files or out.files[-1] != call.card.source.name:
-            out.starts.append(len(out.kind))
-            out.files.append(call.card.source.name)
-        out.kind.append(AMPLIFIER)
-        out.first.append(first)
-        out.second.append(second)
-        out.value.append(gain)
-        out.names.append(name)
-        out.lines.append(call.card.line)
+        first, second = map(frame.node, call.nodes)
+        self.out.element(AMPLIFIER, name, first, second, gain, call.card)
 
     def warn_scope(self, frame: Frame, call: Call, target: Scope, inside: Environment) -> None:
         """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""
@@ -448,14 +437,6 @@ class Elaborator:
                         "rename one of them",
                         [call.name],
                     )
-
-    def multiplier(self, value: Value, frame: Frame, call: Call) -> float | None:
-        """The value of ``m=`` on a call; None where it is wrong, which is reported."""
-        with self.reporter.at(call.card, [frame.prefix + call.name], self.callers):
-            m = self.number(value, frame)
-            positive(call.name, "m", m, call.offsets["m"])
-            return m
-        return None
 
     def emit(self, frame: Frame, start: int, stop: int) -> None:
         """Append the elements ``start`` to ``stop`` of a scope, within this call."""
@@ -500,10 +481,7 @@ class Elaborator:
         """Note which files the elements ``start`` to ``stop`` come from."""
         k = max(bisect_left(spans, start + 1, key=lambda s: s[0]) - 1, 0)
         while k < len(spans) and spans[k][0] < stop:
-            name = spans[k][1].name
-            if not self.out.files or self.out.files[-1] != name:
-                self.out.starts.append(max(spans[k][0], start) + offset)
-                self.out.files.append(name)
+            self.out.at(max(spans[k][0], start) + offset, spans[k][1].name)
             k += 1
 
     def device(self, frame: Frame, k: int, position: int) -> None:

@@ -178,19 +178,34 @@ class FollowingSources(Dynamics):
 
     def _sources_of(self, formula: Formula, signal: Signal) -> set[int] | None:
         """The sources that a signal is made of; None where it depends on the solution."""
-        circuit = self.circuit
-        if signal.kind == "time":
-            return set()
         try:
-            if signal.kind != "v":
-                k = circuit.element_index(formula.elements(signal.first))
-                return {k} if circuit.columns()[0][k] == CURRENT else None
-            ends = [circuit.node_index(formula.nodes(name)) for name in (signal.first, signal.second or "0")]
+            terms = self.terms(formula, signal)
         except TopologyError:
             return None
-        trails = [self._trail(node) for node in ends]
-        meeting = next((node for node in trails[0] if node in trails[1]), None)
-        return None if meeting is None else {k for trail in trails for k, _ in trail[meeting] if k >= 0}
+        return None if terms is None else {k for k, _ in terms}
+
+    def terms(self, formula: Formula, signal: Signal) -> list[tuple[int, float]] | None:
+        """The sources that a signal is the sum of, and their signs; None where it depends on the solution.
+
+        Raises
+        ------
+        TopologyError
+            It names a node that is not there.
+        """
+        circuit = self.circuit
+        if signal.kind == "time":
+            return []
+        if signal.kind != "v":
+            name = formula.elements(signal.first)
+            k = circuit.element_index(name) if name in circuit else -1
+            return [(k, 1.0)] if k >= 0 and circuit.columns()[0][k] == CURRENT else None
+        up, down = (
+            self._trail(circuit.node_index(formula.nodes(node))) for node in (signal.first, signal.second or "0")
+        )
+        meeting = next((node for node in up if node in down), None)
+        if meeting is None:
+            return None
+        return [*((k, s) for k, s in up[meeting] if k >= 0), *((k, -s) for k, s in down[meeting] if k >= 0)]
 
     def _trail(self, node: int) -> dict[int, list[tuple[int, float]]]:
         """Nodes on the way along voltage sources to the root, with the sources passed until there and their signs."""
@@ -334,37 +349,21 @@ class _Moment:
 
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""
-        circuit = self.sources.circuit
         if signal.kind == "time":
             return self.time
+        try:
+            terms = self.sources.terms(formula, signal)
+        except TopologyError as error:
+            raise ValueError(str(error)) from None
+        if terms is not None and signal.kind in ("v", "i"):
+            return sum((sign * self.value(k) for k, sign in terms), 0.0)
         if signal.kind == "v":
-            names = formula.nodes(signal.first), formula.nodes(signal.second or "0")
-            try:
-                voltage = self.voltage(*(circuit.node_index(name) for name in names))
-            except TopologyError as error:
-                raise ValueError(str(error)) from None
-            if voltage is not None:
-                return voltage
             said = f"v({signal.first}{',' + signal.second if signal.second else ''})"
             raise ValueError(f"{said} is not fixed by voltage sources, and the formula is not affine in it")
-        name = formula.elements(signal.first)
-        if signal.kind == "i" and name in circuit:
-            k = circuit.element_index(name)
-            if circuit.columns()[0][k] == CURRENT:
-                return self.value(k)
         raise ValueError(
             f"{signal.kind}({signal.first}) is not fixed by a current source: a controlled source has no "
             "energy function in general"
         )
-
-    def voltage(self, plus: int, minus: int) -> float | None:
-        """v(plus) − v(minus) where voltage sources join the two."""
-        ends = [self.sources._trail(node) for node in (plus, minus)]
-        meeting = next((node for node in ends[0] if node in ends[1]), None)
-        if meeting is None:
-            return None
-        up, down = ends[0][meeting], ends[1][meeting]
-        return sum(s * self.value(k) for k, s in up if k >= 0) - sum(s * self.value(k) for k, s in down if k >= 0)
 
 
 class _LineMoment(_Moment):

@@ -54,6 +54,10 @@ class Frame(NamedTuple):
     following: list[int]
     progress: list[int]  # the next call, the next element
 
+    def node(self, local: int) -> int:
+        """The node of the circuit that a node of the scope is."""
+        return local if self.nodes is None else self.nodes[local]
+
 
 class Elaboration(Protocol):
     """A linked deck that is being expanded (`elaborate.Elaborator`)."""
