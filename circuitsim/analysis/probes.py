@@ -122,13 +122,13 @@ class Formula:
 
     def decisions(self, known: Mapping[Signal, np.ndarray], names: Mapping[str, float]) -> list[tuple[Any, ...]]:
         """Its decisions where the quantities have these values (n,): between two changes of them it is smooth."""
-        from circuitsim.netlist.evaluate import BranchEvaluator, Environment
+        from circuitsim.netlist.evaluate import Environment, Evaluator
         from circuitsim.netlist.functions import CONSTANTS
 
         found = []
         for row in zip(*(own.tolist() for own in known.values())):
             taken: list[Any] = []
-            evaluator = BranchEvaluator(CONSTANTS, dict(zip(known, row)).__getitem__, taken)
+            evaluator = Evaluator(CONSTANTS, dict(zip(known, row)).__getitem__, None, taken)
             evaluator.value(self.code, Environment(None, {}, (dict(names),)))
             found.append(tuple(taken))
         return found

@@ -145,9 +145,9 @@ class Followers:
     def take(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
         scope = frame.scope
-        if k in scope.switches and (law := switches.law(self.elaborator, frame, k)) is not None:
-            self.switches[position] = law
         with self.placed(frame, k):
+            if k in scope.switches and (law := switches.law(self.elaborator, frame, k)) is not None:
+                self.switches[position] = law
             if k in scope.initials:
                 self.initials[position] = self.elaborator.number(scope.initials[k], frame)
             if k in scope.formulas:

@@ -137,6 +137,8 @@ class Evaluator:
         The value of a quantity of the solution, for expressions that read some; its ValueError says why it has none.
     draws : Draws, optional
         Takes the random functions, which are refused without it.
+    taken : list, optional
+        Gets the decisions of conditions and of functions with corners or jumps.
     """
 
     def __init__(
@@ -144,8 +146,9 @@ class Evaluator:
         constants: Mapping[str, float] = CONSTANTS,
         signals: Callable[[Signal], float] | None = None,
         draws: Draws | None = None,
+        taken: list[Any] | None = None,
     ) -> None:
-        self.constants, self.signals, self.draws = constants, signals, draws
+        self.constants, self.signals, self.draws, self.taken = constants, signals, draws, taken
         self.work = 0
         self.depth = 0
 
@@ -367,6 +370,8 @@ class Evaluator:
         """Whether a condition holds."""
         if self.draws is not None and isinstance(value, RandomValue):
             self.draws.decided(value, code.card, at)
+        if self.taken is not None:
+            self.taken.append(bool(value))
         return bool(value)
 
     def signal(self, signal: Signal) -> float:
@@ -423,6 +428,8 @@ class Evaluator:
         try:
             result = (function or FUNCTIONS[name].value)(*values)
             value = checked(name, result, values)
+            if self.taken is not None and (way := FUNCTIONS[name].way) is not None:
+                self.taken.append(way(*values))
             if isinstance(result, RandomValue):
                 return result
             return RandomValue(value, None) if any(isinstance(v, RandomValue) for v in values) else value
@@ -437,34 +444,6 @@ class Evaluator:
         shown = ", ".join(exact(v) for v in values[:4])
         what = f"{exact(values[0])} {name} {exact(values[1])}" if name in OPERATORS else f"{name}({shown})"
         raise ExpressionError("number", f"{what}: {why}") from None
-
-
-class BranchEvaluator(Evaluator):
-    """Notes the decisions of expressions.
-
-    Parameters
-    ----------
-    constants, signals
-        See `Evaluator`.
-    taken : list
-        Gets the decisions.
-    """
-
-    def __init__(self, constants: Mapping[str, float], signals: Callable[[Signal], float], taken: list[Any]) -> None:
-        super().__init__(constants, signals)
-        self.taken = taken
-
-    def decision(self, value: float, at: int, code: Code) -> bool:
-        """Whether a condition holds."""
-        self.taken.append(found := super().decision(value, at, code))
-        return found
-
-    def apply(self, name: str, values: Sequence[float], function: Any = None) -> float:
-        """One operator or function."""
-        found = super().apply(name, values, function)
-        if (way := FUNCTIONS[name].way) is not None:
-            self.taken.append(way(*values))
-        return found
 
 
 def decides(code: Code) -> bool:

@@ -17,7 +17,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
-from circuitsim.netlist.evaluate import BranchEvaluator, Environment, Evaluator, LineEvaluator
+from circuitsim.netlist.evaluate import Environment, Evaluator, LineEvaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.functions import Curved, Line, slope_of
 from circuitsim.netlist.problems import HINTS
@@ -343,9 +343,7 @@ class _Moment:
 
     def evaluator(self, read: Callable[[Signal], float]) -> Evaluator:
         """What runs a formula."""
-        if self.grid is None:
-            return Evaluator(self.sources.constants, read)
-        return BranchEvaluator(self.sources.constants, read, self.taken)
+        return Evaluator(self.sources.constants, read, None, None if self.grid is None else self.taken)
 
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
-from circuitsim.netlist.expression import ExpressionError
 from circuitsim.netlist.physical import SWITCH
 from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Special, SwitchControl
 from circuitsim.netlist.tokens import CardError, fields, tokens
@@ -75,19 +74,14 @@ def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
         return None
     if model is None:
         return None
-    try:
-        stated = elaborator.element_values.model_values(frame, model, details.letter)
-    except ExpressionError as error:
-        at = control.card if error.code is None else error.code.card
-        elaborator.reporter.failure(error, at, [name], elaborator.callers())
-        return None
+    stated = elaborator.element_values.model_values(frame, model, details.letter)
     numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
     numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
     numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
     if numbers["vh"] < 0.0:
         elaborator.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start(), name, "write vh=0")
     if control.source is None:
-        first, second = (node if frame.nodes is None else frame.nodes[node] for node in control.nodes)
+        first, second = map(frame.node, control.nodes)
         return SwitchLaw((first, second), numbers, control.closed)
     place = scope.index.get(control.source.word)
     if place is None or scope.kind[place] != VOLTAGE:

@@ -28,6 +28,7 @@ ERRORS = [
     ("S1 a b c d sw MAYBE\n.model sw SW", "syntax", 2, 15, (), "'MAYBE' is neither ON nor OFF"),
     ("W1 a b V1\n.model sw CSW", "syntax", 2, 9, (), "W1 needs two nodes, a source and a model"),
     ("R1 a b 1\nW1 a b V9 sw\n.model sw CSW", "controlled", 3, 8, ("W1",), "W1: 'V9' is no voltage source"),
+    ("R1 a 0 1\nC1 a 0 1u ic={x}", "parameter", 3, 15, ("C1",), "no parameter is called 'x'"),
     ("A1 a b model", "unsupported", 2, 1, ("A1",), "A1 is an XSPICE code model"),
     ("1R a b 1k", "unknown-card", 2, 1, (), "'1R' begins no card"),
     ("#R1 a b 1k", "unknown-card", 2, 1, (), "'#R1' begins no card"),
