@@ -344,7 +344,7 @@ class Evaluator:
                     name, count = argument if instruction == CALL else (instruction, 2)
                     values = tuple(stack[len(stack) - count :])
                     del stack[len(stack) - count :]
-                    known = domain if any(isinstance(own, symbols) for own in values) else None
+                    known = domain if symbols and any(isinstance(own, symbols) for own in values) else None
                     if instruction != CALL:
                         push(self.apply(name, values) if known is None else known.apply(name, values))
                     elif known is not None or domain is None:
