@@ -48,6 +48,8 @@ class Dynamics:
 
     formulas: Mapping[int, Any] = NONE
     """Sources that follow others, by position; a deck has them."""
+    set_switches: Mapping[int, SwitchLaw] = NONE
+    """Switches that were given a resistance, as in an operating point: they no longer operate."""
 
     def __init__(
         self,
@@ -77,6 +79,7 @@ class Dynamics:
             return self
         found = copy(self)
         found.switches = left
+        found.set_switches = {**self.set_switches, **self.switches}
         return found
 
     def copied(self) -> Self:

@@ -6,9 +6,7 @@ They have no energy function in general, and the convex program does not know th
 from circuitsim.models.base import ElementModel, Multiplier, Parameter, Symbol, arrow
 
 _DIAMOND = ((-0.2, 0.0), (0.0, 0.17), (0.2, 0.0), (0.0, -0.17), (-0.2, 0.0))
-_VOLTAGE = Symbol(
-    0.2, (((-0.15, 0.0), (-0.07, 0.0)), ((0.07, 0.0), (0.15, 0.0)), ((0.11, 0.04), (0.11, -0.04))), _DIAMOND
-)
+_VOLTAGE = Symbol(0.2, (((-0.15, 0.0), (-0.07, 0.0)), *(((x, 0.04), (x, -0.04)) for x in (-0.11, 0.11))), _DIAMOND)
 _CURRENT = Symbol(0.2, arrow(-0.1, 0.11), _DIAMOND)
 _NULLOR = Symbol(0.2, (), ((-0.2, 0.0), (0.17, 0.2), (0.17, -0.2), (-0.2, 0.0)))
 _ENDS = ("positive", "negative")

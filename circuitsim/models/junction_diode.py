@@ -233,7 +233,7 @@ MODEL = ElementModel(
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
-    Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)), ((0.05, 0.17), (0.05, -0.17))), TRIANGLE),
+    Symbol(0.12, (((0.12, 0.13), (0.12, -0.13)),), TRIANGLE),
     device=JunctionDiode,
     card_type="D",
     parameters=(

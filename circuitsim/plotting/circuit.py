@@ -61,7 +61,7 @@ def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:
         if not unique.all():
             words.append("* not unique")
     if drawing.controls:
-        words.append("dashed: what controls a source")
+        words.append("dashed: what controls a source or switch")
     if drawing.loops:
         names = ", ".join(drawing.circuit.names[k] for k in drawing.loops[:5])
         words.append(f"not drawn (both ends on one node): {names}{' …' if len(drawing.loops) > 5 else ''}")

@@ -24,6 +24,7 @@ from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
     from circuitsim.analysis import OperatingPoint
+    from circuitsim.circuit.dynamics import SwitchLaw
 
 
 class SymbolArrays(NamedTuple):
@@ -76,8 +77,28 @@ ARROW = _points((-0.055, 0.05), (0.055, 0), (-0.055, -0.05))
 """A filled arrow-head that points along x."""
 
 
-def symbol(kind: int, value: float) -> SymbolArrays:
-    """The symbol of an element; a resistor of zero ohm is a wire."""
+_ZENER = SymbolArrays(0.12, [_points((0.17, 0.17), (0.12, 0.13), (0.12, -0.13), (0.07, -0.17))], TRIANGLE)
+
+_CONTACTS = [0.03 * np.array(base.circle(1.0)) + np.array([x, 0.0]) for x in (-0.17, 0.17)]
+
+_SWITCHES = [SymbolArrays(0.2, [*_CONTACTS, _points((-0.15, 0.02), end)]) for end in ((0.13, 0.15), (0.15, 0.02))]
+"""Open, closed."""
+
+
+def _switches(circuit: Circuit) -> dict[int, SwitchLaw]:
+    """The switches of a circuit, and those whose state an operating point has set."""
+    of = circuit.dynamics
+    return {} if of is None else {**of.set_switches, **of.switches}
+
+
+def symbol(circuit: Circuit, k: int) -> SymbolArrays:
+    """The symbol of an element: a resistor of zero ohm is a wire, a switch is nearer to open or to closed."""
+    arrays = circuit.arrays()
+    kind, value = int(arrays.kind[k]), float(arrays.value[k])
+    if (law := _switches(circuit).get(k)) is not None:
+        return _SWITCHES[value * value <= law.numbers["ron"] * law.numbers["roff"]]
+    if k in circuit.devices and circuit.devices[k].values().get("bv") is not None:
+        return _ZENER
     return _SHORT if kind == RESISTOR and value == 0.0 else _SYMBOLS[kind]
 
 
@@ -120,6 +141,14 @@ def control_arrows(
         elements = dict.fromkeys(c.element for c in law.currents if c.element in centres and c.element != k)
         starts = [(dots[node], 0.07) for node in nodes] + [(centres[e], CLEAR) for e in elements]
         found += [arrow for start, gap in starts if (arrow := _arrow(k, start, gap, centres[k])) is not None]
+    for k, switch in sorted(_switches(circuit).items()):
+        if isinstance(switch.control, str):
+            ends = [(centres.get(circuit.element_index(switch.control)), CLEAR)]
+        else:
+            ends = [(dots.get(node), 0.07) for node in switch.control]
+        for start, gap in ends:
+            if start is not None and k in centres and (arrow := _arrow(k, start, gap, centres[k])) is not None:
+                found.append(arrow)
     return found
 
 
@@ -474,7 +503,7 @@ class _Draughtsman:
         if not self.detailed:
             self._simple(k, a, b, along)
             return
-        shape = symbol(kind, float(self.arrays.value[k]))
+        shape = symbol(self.what.circuit, k)
         bend = min(0.3, 0.3 * length) if lane else 0.0
         centre = a + (b - a) * share + shift
         width = self._width(k)

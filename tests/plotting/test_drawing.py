@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim import Circuit, sweep
+from circuitsim import Circuit, loads, solve, sweep
 from circuitsim.plotting import draw_circuit, drawing, plot_sweep, rendered
+from circuitsim.plotting.drawing import arrange, symbol
 from circuitsim.plotting.svg import circuit_svg
 
 
@@ -150,8 +151,34 @@ def test_control_arrows_lead_from_nodes_and_branches_to_their_sources() -> None:
     text = circuit_svg(circuit)
     assert text.count('class="control"') == text.count('class="control-head"') == 5
     (footer,) = draw_circuit(circuit).texts
-    assert "dashed: what controls a source" in footer.get_text()
+    assert "dashed: what controls a source or switch" in footer.get_text()
 
 
 def test_circuits_without_controlled_sources_have_no_control_arrows() -> None:
     assert drawing.arrange(rectifier()).controls == []
+
+
+def test_plus_stands_at_the_first_node_of_sources() -> None:
+    """Where a line crosses the axis there and another lies on it."""
+    circuit = Circuit("sources")
+    circuit.voltage_source("V1", "a", "0", 1.0)
+    circuit.vcvs("E1", "b", "0", ("a", "0"), 2.0)
+    circuit.resistor("R1", "b", "0", 1.0)
+    for k in (0, 1):
+        lines = symbol(circuit, k).lines
+        along = [line for line in lines if (line[:, 1] == 0.0).all()]
+        across = [line for line in lines if (line[:, 0] == line[0, 0]).all()]
+        assert len(along) == 1 and (along[0][:, 0] < 0.0).all()
+        assert sorted(line[0, 0] < 0.0 for line in across) == [False, True]
+
+
+def test_switches_and_breakdown_have_their_symbols() -> None:
+    deck = "t\nV1 a 0 {volts}\nS1 a b a 0 sw\nR1 b 0 1k\nD1 0 b z\nD2 b 0 j\n"
+    deck += ".model sw SW(VT=0.5 RON=1 ROFF=1MEG)\n.model z D(IS=1e-14 BV=5)\n.model j D(IS=1e-14)\n"
+    closed, opened = (solve(loads(deck.format(volts=volts))).circuit for volts in (1, 0))
+    s1 = closed.element_index("S1")
+    lever = [symbol(circuit, s1).lines[-1][-1] for circuit in (closed, opened)]
+    assert lever[0][1] < 0.05 < lever[1][1]
+    assert len(symbol(closed, closed.element_index("D1")).lines[0]) == 4
+    assert len(symbol(closed, closed.element_index("D2")).lines[0]) == 2
+    assert any(arrow.element == s1 for arrow in arrange(solve(loads(deck.format(volts=1)))).controls)
