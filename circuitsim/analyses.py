@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from circuitsim.analysis.sensitivity import sensitivity
@@ -34,7 +34,7 @@ class Results(dict[str, Any]):
         return "".join(one._repr_html_() for one in found if isinstance(one, Result))
 
 
-def run(deck: Deck) -> Results:
+def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
     """Run every analysis that a deck asks for, in the order of its cards; of a deck without any its operating point.
 
     Parameters
@@ -42,6 +42,10 @@ def run(deck: Deck) -> Results:
     deck : Deck
         ``.step`` and a ``.temp`` of several values are outer loops of ``.dc``, ``.tran`` and ``.ac``; all other
         analyses are of the values as written.
+    leave : collection of str, optional
+        Analyses to leave out, by the words of their cards.
+    **options
+        For all of them: ``tolerance``.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def run(deck: Deck) -> Results:
     >>> list(found), round(1e3 * found["meas"]["half"], 6)  # R C ln 2, ms
     (['tran', 'meas'], 0.693147)
     """
-    calls: dict[str, Callable[[Deck], Any]] = {
+    calls: dict[str, Callable[..., Any]] = {
         "op": solve,
         "dc": sweep,
         "tran": _over_time,
@@ -79,8 +83,10 @@ def run(deck: Deck) -> Results:
     }
     found, failed = Results(), None
     for name in analyses_of(deck):
+        if name in leave:
+            continue
         try:
-            result = calls[name](deck)
+            result = calls[name](deck, **options)
         except CircuitError as error:
             failed = failed or error
             result = error.partial_result
@@ -94,23 +100,25 @@ def run(deck: Deck) -> Results:
     return found
 
 
-def _over_time(deck: Deck) -> Any:
+def _over_time(deck: Deck, **options: Any) -> Any:
     """Waveforms, of several runs inside ``.step``."""
     steps = steps_of(deck)
-    return transient_sweep(deck, steps, columns_of(deck, OVER_TIME)) if steps else transient(deck)
+    if steps:
+        return transient_sweep(deck, steps, columns_of(deck, OVER_TIME), **options)
+    return transient(deck, **options)
 
 
-def _over_frequency(deck: Deck) -> Any:
+def _over_frequency(deck: Deck, **options: Any) -> Any:
     """Responses, of several runs inside ``.step``."""
-    return ac_sweep(deck, failed=_warn) if steps_of(deck) else ac(deck)
+    return ac_sweep(deck, failed=_warn, **options) if steps_of(deck) else ac(deck, **options)
 
 
 def _warn(error: UsageError) -> None:
     warnings.warn(DeckWarning([Problem("measurement", str(error))]), stacklevel=5)
 
 
-def _transfers(deck: Deck) -> list[Any]:
-    return [transfer_function(deck, *pair) for pair in transfers_of(deck)]
+def _transfers(deck: Deck, **options: Any) -> list[Any]:
+    return [transfer_function(deck, *pair, **options) for pair in transfers_of(deck)]
 
 
 def _measured(deck: Deck, result: TransientResult | AcResult | Sweep, texts: Sequence[str]) -> dict[str, float | None]:

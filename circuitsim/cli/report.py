@@ -27,6 +27,13 @@ examples:
   circuitsim report netlists/boost-converter.cir --output boost.html
 """
 
+HEADINGS = {
+    "dc": "DC sweep",
+    "tran": "Transient analysis",
+    "ac": "AC analysis",
+    "tf": "Transfer functions",
+    "sens": "Sensitivities",
+}
 MOST_POINTS = 5000
 """Largest number of points of a deck's own sweep that a report runs."""
 
@@ -81,41 +88,37 @@ def _of_deck(args: argparse.Namespace, deck: Deck) -> tuple[str, int]:
         code = error.exit_code
         print(f"error: {error}", file=sys.stderr)
     if code == 0:
-        body += _curves(deck, args)
+        body = [*_analyses(deck, args.tolerance), *body]
     report(problems, args.verbose)
     return parts.page(deck.operating_circuit.title or args.deck, body, problems), code
 
 
-def _curves(deck: Deck, args: argparse.Namespace) -> list[str]:
-    """What the deck's own analyses give beside the operating point."""
+def _analyses(deck: Deck, tolerance: float) -> list[str]:
+    """What the deck asks for beside its operating point, in its order."""
     from circuitsim import report as parts
-    from circuitsim.analysis import sweep
-    from circuitsim.netlist.deck import Transient
-    from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, columns_of, memory, ranges_of
+    from circuitsim.analyses import run
+    from circuitsim.analysis.sweep_axes import Combinations
+    from circuitsim.formats.result import Result
+    from circuitsim.netlist.requests import analyses_of, ranges_of
 
-    if any(isinstance(card, Transient) for card in deck.analyses) and memory(deck.operating_circuit):
-        from circuitsim.time_domain import transient
-
-        try:
-            return [parts.waveforms(transient(deck, tolerance=args.tolerance))]
-        except CircuitError as error:
-            return [f"<p>Not run over time: {_plain(error)}</p>"]
-    try:
-        asked = ranges_of(deck)
-    except UsageError:
-        return []  # nothing is swept
-    try:
-        kinds = OVER_TIME if TIME in asked else STEADY
-        found = sweep(deck, asked, columns_of(deck, kinds), args.solver, args.tolerance, _limited)
-    except CircuitError as error:
-        return [f"<p>No sweep: {_plain(error)}</p>"]
-    return [parts.sweep(found)]
-
-
-def _limited(done: int, points: int) -> None:
-    if points > MOST_POINTS:
+    body, left = [], ["op"]
+    if "dc" in analyses_of(deck) and (points := Combinations.of(ranges_of(deck), deck).points) > MOST_POINTS:
         hint = "circuitsim sweep runs them"
-        raise UsageError(f"{points:,} points are more than a report shows ({MOST_POINTS:,}); {hint}")
+        body.append(f"<p>No sweep: {points:,} points are more than a report shows ({MOST_POINTS:,}); {hint}</p>")
+        left.append("dc")
+    found: Mapping[str, Any]
+    try:
+        found = run(deck, left, tolerance=tolerance)
+    except CircuitError as error:
+        found = error.partial_result or {}  # type: ignore[assignment]
+        body.append(f"<p>Not run: {_plain(error)}</p>")
+    for name, result in found.items():
+        if name == "meas":
+            body.append(parts.measurements(result))
+            continue
+        results = result if isinstance(result, list) else [result]
+        body += [parts.analysis(HEADINGS[name], one) for one in results if isinstance(one, Result)]
+    return body
 
 
 def _plain(error: CircuitError) -> str:

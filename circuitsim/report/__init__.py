@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,17 @@ from circuitsim.formats import html
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
-    from circuitsim.analysis import OperatingPoint, Sweep
+    from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
     from circuitsim.errors import Problem
-    from circuitsim.time_domain import SettlingResult, TransientResult
+    from circuitsim.formats.result import Result
+    from circuitsim.time_domain import SettlingResult
     from circuitsim.training.history import History
 
-__all__ = ["drawing", "failure", "history", "operating_point", "page", "settling", "sweep", "waveforms"]
+__all__ = ["analysis", "drawing", "failure", "history", "measurements", "operating_point", "page", "settling"]
+
+ROWS = 500
+"""Most rows of a table of an analysis; longer ones are for ``circuitsim run --output``."""
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """What the page may load: nothing."""
@@ -83,6 +87,7 @@ def operating_point(point: OperatingPoint) -> str:
         head += f"<p>Operating points: {escape(point.uniqueness.value)}.</p>"
     return "".join(
         [
+            "<h2>Operating point</h2>",
             head,
             drawing(point),
             "<h2>Certificate</h2>",
@@ -142,15 +147,18 @@ def _worst(source: OperatingPoint | Circuit) -> str:
     return "".join([*parts, *(html.table(header, rows) for header, rows in worst(source))])
 
 
-def sweep(found: Sweep) -> str:
-    """Curves and rows of a sweep."""
-    table = _long(html.cells(found.tables()["points"], 2000))
-    return "".join(["<h2>Sweep</h2>", f"<p>{escape(repr(found))}</p>", found._picture(), table])
+def analysis(heading: str, found: Result) -> str:
+    """What an analysis found: its picture, and its tables of at most `ROWS` rows."""
+    tables = (table for table in found.tables().values() if len(table.columns[0]) <= ROWS)
+    cells = (_long(html.cells(table)) for table in tables)
+    return "".join([f"<h2>{heading}</h2><p>{escape(repr(found))}</p>", found._picture(), *cells])
 
 
-def waveforms(result: TransientResult) -> str:
-    """Potentials over time."""
-    return "".join(["<h2>Over time</h2>", f"<p>{escape(repr(result))}</p>", result._picture()])
+def measurements(values: Mapping[str, float | None]) -> str:
+    """What the deck's ``.meas`` cards ask for."""
+    from circuitsim.time_domain.measure import measurements_table
+
+    return f"<h2>Measurements</h2>{html.cells(measurements_table(values))}"
 
 
 def settling(found: SettlingResult) -> str:

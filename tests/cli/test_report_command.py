@@ -130,9 +130,15 @@ def test_a_deck(command: Command, tmp_path: Path) -> None:
 
 def test_curves_of_the_deck(command: Command, tmp_path: Path) -> None:
     command("report", examples.path("sweep-dead-zone"), "--output", tmp_path / "s.html")
-    assert "<h2>Sweep</h2>" in (page := checked(tmp_path / "s.html")) and "<img alt=" in page
+    assert "<h2>DC sweep</h2>" in (page := checked(tmp_path / "s.html")) and "<img alt=" in page
     command("report", examples.path("half-wave-smoothed"), "--output", tmp_path / "t.html")
-    assert "Over time" in checked(tmp_path / "t.html")
+    page = checked(tmp_path / "t.html")
+    assert 0 < page.index("<h2>Transient analysis</h2>") < page.index("<h2>Operating point</h2>")
+    own = tmp_path / "own.cir"
+    own.write_text("t\nV1 in 0 AC 1\nR1 in out 1k\nC1 out 0 1u\n.ac dec 5 1 1k\n.meas ac top MAX vm(out)\n")
+    command("report", own, "--output", tmp_path / "a.html")
+    page = checked(tmp_path / "a.html")
+    assert page.index("<h2>AC analysis</h2>") < page.index("<h2>Measurements</h2>") < page.index("<h2>Circuit</h2>")
 
 
 def test_a_deck_without_steady_state_shows_the_reason(command: Command, tmp_path: Path) -> None:
