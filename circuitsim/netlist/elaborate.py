@@ -14,7 +14,7 @@ from itertools import combinations
 from typing import Any
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.dynamics import SwitchLaw
+from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, ELEMENTS, device_code
 from circuitsim.circuit.table import index_of
 from circuitsim.errors import NetlistError
@@ -114,35 +114,16 @@ class ElementColumns:
             self.files.append(file)
 
 
-class Followers:
-    """The sources of one elaboration that follow others.
+class Followers(Dynamics):
+    """The time functions, amplitudes, initial values, switches, couplings and formulas of one elaboration."""
 
-    Attributes
-    ----------
-    waves : dict of int to Waveform
-        By position in the circuit.
-    formulas : dict of int to Formula
-        By position in the circuit.
-    initials : dict of int to float
-        Values of ``ic=``, V and A, by position in the circuit.
-    switches : dict of int to SwitchLaw
-        By position.
-    couplings : dict of (str, str) to float
-        Coupling factors of pairs of inductors.
-    phasors : dict of int to complex
-        Amplitudes of ``AC``, V and A, by position in the circuit.
-    """
+    formulas: dict[int, Formula]
 
     def __init__(self, elaborator: Elaborator) -> None:
-        self.elaborator = elaborator
-        self.waves: dict[int, Waveform] = {}
-        self.formulas: dict[int, Formula] = {}
-        self.initials: dict[int, float] = {}
-        self.phasors: dict[int, complex] = {}
-        self.switches: dict[int, SwitchLaw] = {}
-        self.couplings: dict[tuple[str, str], float] = {}
+        super().__init__()
+        self.elaborator, self.formulas = elaborator, {}
 
-    def take(self, frame: Frame, k: int, position: int) -> None:
+    def note(self, frame: Frame, k: int, position: int) -> None:
         """Note source ``k`` of a scope, at ``position`` of the circuit."""
         scope = frame.scope
         with self.placed(frame, k):
@@ -289,18 +270,7 @@ class Elaborator:
 
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
-        return FollowingSources(
-            circuit,
-            self.followers.waves,
-            self.followers.formulas,
-            self.evaluator.constants,
-            self.names,
-            self.out.factors,
-            self.followers.initials,
-            self.followers.phasors,
-            self.followers.switches,
-            self.followers.couplings,
-        )
+        return FollowingSources(circuit, self.followers, self.evaluator.constants, self.names, self.out.factors)
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -459,7 +429,7 @@ class Elaborator:
         for k in bisected(frame.specials, start, stop):
             out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k], k + offset)
         for k in bisected(frame.following, start, stop):
-            self.followers.take(frame, k, k + offset)
+            self.followers.note(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
         for k in bisected(sorted(scope.tolerances), start, stop):

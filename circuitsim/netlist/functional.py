@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
+from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
 from circuitsim.netlist.evaluate import Environment, Evaluator, LineEvaluator
@@ -41,41 +40,29 @@ class FollowingSources(Dynamics):
     Parameters
     ----------
     circuit : Circuit
-    waves : dict of int to Waveform
-        By position.
-    formulas : dict of int to Formula
-        By position.
+    found : Dynamics
+        Time functions and the like, and the formulas of sources, by position.
     constants : mapping of str to float
         The constants of expressions.
     names : callable
         The constants and the deck's parameters with the values that this circuit has, for expressions of columns.
     factors : dict of int to float
         Position → value of an element over the value on its card, where they differ (``m=``, temperature).
-    initials, phasors, switches, couplings
-        See `Dynamics`.
     """
+
+    formulas: dict[int, Formula]
 
     def __init__(
         self,
         circuit: Circuit,
-        waves: dict[int, Waveform],
-        formulas: dict[int, Formula],
+        found: Dynamics,
         constants: Mapping[str, float],
         names: Callable[[], Mapping[str, float]],
-        factors: Mapping[int, float] = MappingProxyType({}),
-        initials: Mapping[int, float] = MappingProxyType({}),
-        phasors: Mapping[int, complex] = MappingProxyType({}),
-        switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
-        couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
+        factors: Mapping[int, float],
     ) -> None:
-        super().__init__(waves, initials, phasors, switches, couplings)
-        self.names, self.circuit, self.formulas, self.constants, self.factors = (
-            names,
-            circuit,
-            formulas,
-            constants,
-            factors,
-        )
+        super().__init__(found.waves, found.initials, found.phasors, found.switches, found.couplings)
+        self.circuit, self.formulas, self.constants = circuit, dict(found.formulas), constants
+        self.names, self.factors = names, factors
         self.joining = frozenset((VOLTAGE, INDUCTOR))
         self._paths: dict[int, tuple[int, int, float]] | None = None
 
