@@ -197,7 +197,7 @@ class Analyses:
         return tuple(found)
 
     def one(self, card: Card) -> Analysis | None:
-        start = card.start()
+        start = card.start
         word = card.text[start : start + 10].split()[0].split("(")[0].lower()
         place = card.place(start)
         if word == ".op":
@@ -236,14 +236,14 @@ class Analyses:
         modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
         wanted = requests[: modes[0]] if modes else requests
         if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
-            at = card.text.find(requests[modes[0] + 1], card.start() + len(word))
+            at = card.text.find(requests[modes[0] + 1], card.start + len(word))
             raise CardError("syntax", f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
         if not wanted or (modes and requests[modes[0]].lower() == "ac"):
             self.reporter.warning(
                 "analysis",
                 ".sens: only sensitivities of the operating point are computed",
                 card,
-                card.start(),
+                card.start,
                 ".sens v(out) i(V1)",
             )
         return SensitivityRequest(wanted, place)
@@ -372,7 +372,7 @@ class Analyses:
                 "tran",
                 f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the operating point is solved",
                 card,
-                card.start(),
+                card.start,
             )
         place = card.place()
         return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
@@ -381,7 +381,7 @@ class Analyses:
     def ac(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:
         """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
         if words and words[0].word == "data":
-            self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start())
+            self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start)
             return OperatingPointRequest(card.place())
         example = ".ac dec 10 1 1MEG, or .ac list 50 1k"
         spacings = {spacing.value: spacing for spacing in Spacing}
@@ -402,13 +402,13 @@ class Analyses:
             raise CardError(
                 "range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example
             )
-        self.reporter.warning("ac", ".ac: circuitsim ac runs it, the operating point is solved", card, card.start())
+        self.reporter.warning("ac", ".ac: circuitsim ac runs it, the operating point is solved", card, card.start)
         return SmallSignal(spacing, points, tuple(numbers), card.place())
 
 
 def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:
     """The parameter that a ``.step param`` card steps without a ``.param``, and its first value; None otherwise."""
-    start = card.start()
+    start = card.start
     words = [t for t in tokens(card, start + len(".step")) if t.kind != MARK]
     words = [t for t in words if t.kind != WORD or (Scale.of(t.text) is None and t.word != "list")]
     if len(words) < 3 or words[0].word not in PARAMETER_WORDS or words[1].word in scope.parameters:

@@ -56,7 +56,7 @@ class Card:
 
     def place(self, offset: int | None = None, callers: tuple[str, ...] = ()) -> Location:
         """The location of the character at ``offset``; without it of the first that is not blank."""
-        line, column = self.where(self.start() if offset is None else offset)
+        line, column = self.where(self.start if offset is None else offset)
         return self.source.place(line, column, callers)
 
     @property
@@ -64,6 +64,7 @@ class Card:
         """Offset of the last character."""
         return max(len(self.text) - 1, 0)
 
+    @property
     def start(self) -> int:
         """Offset of the first character that is not blank."""
         return len(self.text) - len(self.text.lstrip())

@@ -81,7 +81,7 @@ class Script:
         CardError
             Something that its card would refuse.
         """
-        start = card.start()
+        start = card.start
         word = card.text[start : start + 40].split(None, 1)[0].lower()
         after = start + len(word)
         if word == "end" and self.depth:
@@ -181,7 +181,7 @@ class Script:
             kind = top.kind[position] if position >= 0 else None
             constant = position not in top.formulas
             if kind not in PARAMETERS or not constant or (parameter and parameter not in PARAMETERS[kind]):
-                self.warn_or_note(card, card.start(), "alter", "")
+                self.warn_or_note(card, card.start, "alter", "")
                 continue
             special = top.specials.get(position, Special(card, offset, value, 1.0))
             details = special.details and special.details._replace(bare=False)
@@ -190,7 +190,7 @@ class Script:
                 "altered",
                 "%s: alter in .control sets the value before the first analysis",
                 card,
-                card.start(),
+                card.start,
                 f"{short(name)} = {exact(value)}",
             )
 

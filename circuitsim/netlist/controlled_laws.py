@@ -190,7 +190,7 @@ def _nothing() -> None:
 
 def elaborate(elaborator: Elaboration, frame: Any, k: int, position: int) -> None:
     """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
-    spec, name = frame.scope.controlled[k], frame.prefix + frame.scope.names[k]
+    spec, name = frame.scope.controlled[k], frame.name(k)
     found, report = _tried(elaborator, spec, name, partial(_law_or_device, elaborator, frame, spec, name, position))
     if k in frame.scope.formulas:
         in_series = None

@@ -200,7 +200,7 @@ def ends(reader: Reader, card: Card, position: int) -> None:
     scope = reader.scope
     words = fields(card, tokens(card, position)).take(1)
     if scope.parent is None:
-        raise CardError("subcircuit", ".ends without its .subckt", card.start(), "remove it")
+        raise CardError("subcircuit", ".ends without its .subckt", card.start, "remove it")
     reader.scope = scope.parent
     if scope.cards is not None and scope.card is not None:
         check_amplifier(reader, scope.card, scope.cards)

@@ -147,7 +147,7 @@ class Followers(Dynamics):
         try:
             yield
         except ExpressionError as error:
-            name = frame.prefix + frame.scope.names[k]
+            name = frame.name(k)
             self.elaborator.reporter.failure(error, error.code.card, [name], self.elaborator.callers())
 
     def couple(self, frame: Frame) -> None:
@@ -312,7 +312,7 @@ class Elaborator:
         chain = []
         for frame in reversed(self.stack):
             if frame.call is not None:
-                line, column = frame.call.card.where(frame.call.card.start())
+                line, column = frame.call.card.where(frame.call.card.start)
                 chain.append(f"in {short(frame.prefix[:-1])}, called at {frame.call.card.source.name}:{line}:{column}")
         return tuple(chain[:20])
 
@@ -381,7 +381,7 @@ class Elaborator:
                     "leave it out: several in parallel are one",
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
-            gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start()))
+            gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start))
         first, second = map(frame.node, call.nodes)
         self.out.element(AMPLIFIER, name, first, second, gain, call.card)
 
@@ -433,7 +433,7 @@ class Elaborator:
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
         for k in bisected(sorted(scope.tolerances), start, stop):
-            name, value = frame.prefix + scope.names[k], out.value[k + offset]
+            name, value = frame.name(k), out.value[k + offset]
             self.draws.tolerance(k + offset, name, abs(value), scope.tolerances[k], Distribution.UNIFORM)
         for k in bisected(sorted(scope.controlled), start, stop):
             controlled_laws.elaborate(self, frame, k, k + offset)
@@ -456,7 +456,7 @@ class Elaborator:
 
     def device(self, frame: Frame, k: int, position: int) -> None:
         """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
-        use, name = self.linker.devices[frame.scope][k], frame.prefix + frame.scope.names[k]
+        use, name = self.linker.devices[frame.scope][k], frame.name(k)
         card = use.model.card
         counts, own = {}, {}
         try:
@@ -498,7 +498,7 @@ class Elaborator:
             try:
                 self.known[key] = use.row.device(label=use.model.name, **values, **counts)
             except ValueError as error:
-                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start()) from None
+                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start) from None
         return self.known[key]
 
     def number(self, value: Value, frame: Frame) -> float:

@@ -64,7 +64,7 @@ class ElementValues:
         """The value of an element that has to be evaluated, at ``position`` of the circuit; zero where it is wrong,
         which is reported.
         """
-        name = frame.prefix + frame.scope.names[k]
+        name = frame.name(k)
         draws = self.elaborator.draws
         before = len(draws.waiting)
         try:

@@ -141,7 +141,7 @@ def library(reader: Reader, card: Card, position: int) -> None:
 
 def stray_endl(reader: Reader, card: Card, position: int) -> None:
     """An ``.endl`` outside of a library."""
-    raise CardError("include", ".endl without its .lib section", card.start(), "remove it")
+    raise CardError("include", ".endl without its .lib section", card.start, "remove it")
 
 
 def text_of(
@@ -242,7 +242,7 @@ def enter(reader: Reader, card: Card, token: Token, section: Section | None) -> 
     if found is None:
         return
     real, key, text, warning = found
-    line, column = card.where(card.start())
+    line, column = card.where(card.start)
     name = os.path.normpath(os.path.join(os.path.dirname(card.source.name), path))
     callers = (f"included at {card.source.name}:{line}:{column}", *card.source.callers)
     source = Source(name, real, text, (*card.source.order, line, column), callers)
@@ -271,7 +271,7 @@ def library_card(reader: Reader, card: Card, word: str, position: int) -> bool:
         words = words_of(card, position)
         if len(words) == 1:
             if section.inside:
-                raise CardError("include", ".lib section inside a section", card.start(), "close it with .endl")
+                raise CardError("include", ".lib section inside a section", card.start, "close it with .endl")
             section.seen.append(words[0].text)
             section.inside = words[0].word == section.name
             section.found = section.found or section.inside

@@ -377,7 +377,7 @@ class Linker:
                 "diode-law",
                 "models of diodes that state nothing are ideal diodes (%s); SPICE programs take IS=1e-14 N=1 for them",
                 model.card,
-                model.card.start(),
+                model.card.start,
                 model.name,
                 f"write .model {short(model.name)} D(IS=1e-14) for a junction",
             )
@@ -396,7 +396,7 @@ class Linker:
             "diode-law",
             f"models of diodes and their laws: {listed}",
             card,
-            card.start(),
+            card.start,
             new[0].model.name,
             ".options diodes=ideal takes junction diodes for ideal ones",
         )

@@ -94,7 +94,7 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
 def is_element(card: Card, top: Scope) -> bool:
     """Whether a line reads as an element between nodes of the deck."""
     words = card.text.replace("(", " ").replace(")", " ").replace(",", " ").split()
-    letter = card.text[card.start()].lower() if words else ""
+    letter = card.text[card.start].lower() if words else ""
     if len(words) < 3 or not (letter == "x" or letter in CODES or letter in _LETTERS):
         return False
     if letter == "x":
@@ -350,7 +350,7 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
 
 def stated_temperatures(reader: DeckReader, reporter: Reporter, overrides: Mapping[str, float]) -> Temperatures:
     """The temperatures that the deck states with these values of its parameters."""
-    cards = [card for card in reader.requests if card.text[card.start() :].split(None, 1)[0].lower() == ".temp"]
+    cards = [card for card in reader.requests if card.text[card.start :].split(None, 1)[0].lower() == ".temp"]
     return temperatures_of(cards, reader.options, reader.top, overrides, reporter)
 
 

@@ -76,7 +76,7 @@ class Reporter:
         """An error of a card, at its place; that of an expression may be on another (a parameter or a function)."""
         at = error.code.card if error.code is not None else card
         if at is not card:
-            line, _ = card.where(card.start())
+            line, _ = card.where(card.start)
             callers = (f"used at {card.source.name}:{line}", *callers)
         self.error(error.kind, error.message, at, error.offset, error.hint, names, callers)
 
@@ -91,7 +91,7 @@ class Reporter:
 
     def place_error(self, problem: Problem, card: Card) -> None:
         """An error that carries its own location, met while ``card`` was read."""
-        order = (*card.source.order, *card.where(card.start()))
+        order = (*card.source.order, *card.where(card.start))
         self._errors.setdefault((order, problem.kind, problem.message), (order, problem))
 
     @property
@@ -133,7 +133,7 @@ class Reporter:
         names: Iterable[str],
         callers: tuple[str, ...],
     ) -> None:
-        at = card.start() if offset is None else offset
+        at = card.start if offset is None else offset
         order = (*card.source.order, *card.where(at))
         key = (order, kind, message)
         if key not in table:

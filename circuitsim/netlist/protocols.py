@@ -54,6 +54,10 @@ class Frame(NamedTuple):
     following: list[int]
     progress: list[int]  # the next call, the next element
 
+    def name(self, k: int) -> str:
+        """The name of an element of the scope in the circuit."""
+        return self.prefix + self.scope.names[k]
+
     def node(self, local: int) -> int:
         """The node of the circuit that a node of the scope is."""
         return local if self.nodes is None else self.nodes[local]

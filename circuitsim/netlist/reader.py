@@ -93,13 +93,13 @@ class Conditions:
                 self.open[-1] = _Branch(card, reader.scope, active, active)
             return
         if not self.open:
-            raise CardError("syntax", f"{word} without its .if", card.start(), "a condition begins with .if (a > b)")
+            raise CardError("syntax", f"{word} without its .if", card.start, "a condition begins with .if (a > b)")
         first, scope, _, done = self.open.pop()
         if scope is not reader.scope:
             raise CardError(
                 "syntax",
                 f"{word} and its .if (line {first.line}) stand in different sub-circuits",
-                card.start(),
+                card.start,
                 "close .if and .subckt in the opposite order",
             )
         if word == ".endif":
@@ -158,7 +158,7 @@ class Conditions:
             path[-1] = False
             if len(first.variants) == limits.VARIANTS:
                 message = f"the conditions of {short(first.name)} have more than {limits.VARIANTS} outcomes"
-                raise CardError("limit", message, first.card.start(), "define a sub-circuit for each case")
+                raise CardError("limit", message, first.card.start, "define a sub-circuit for each case")
             self.outcomes[place] = path
             if registered:
                 del outside.subcircuits[name]
@@ -178,7 +178,7 @@ class Conditions:
                     raise CardError(
                         "parameter",
                         "a parameter of the sub-circuit stands behind its condition",
-                        card.start(),
+                        card.start,
                         "put .param before .if",
                     )
                 if _holds(reader, code) is not found:
@@ -186,7 +186,7 @@ class Conditions:
                     raise CardError(
                         "parameter",
                         f"the condition has another value at the end of the deck ({names})",
-                        card.start(),
+                        card.start,
                         "put .param before .if",
                     )
 
@@ -223,7 +223,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     CardError, ExpressionError
         A temperature that is no value, or something that is no option.
     """
-    word, idle, end = card.text[card.start() : position].lower(), [], position
+    word, idle, end = card.text[card.start : position].lower(), [], position
     for found in _OPTION.finditer(card.text, position):
         check_gap(card, end, found.start())
         name, end = found[1].lower(), found.end()
@@ -246,7 +246,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
         idle = [word]
     for name in idle:
         message = f"{word} has no effect at the operating point (%s)"
-        reader.reporter.gather("no-effect", message, card, card.start(), name)
+        reader.reporter.gather("no-effect", message, card, card.start, name)
 
 
 def check_gap(card: Card, start: int, stop: int) -> None:
@@ -444,7 +444,7 @@ class DeckReader:
 
     def take(self, card: Card) -> None:
         """One card; its errors are reported, and reading continues."""
-        start = card.start()
+        start = card.start
         head = card.text[start].lower()
         if not self.outside and self.conditions.skips(card, start):
             return
@@ -588,7 +588,7 @@ class DeckReader:
         card = joined(self.rows[0], [(row.line, row.text) for row in self.rows[1:]])
         self.rows = []
         with self.reporter.at(card):
-            found = table(card, card.start() + len(".data"))
+            found = table(card, card.start + len(".data"))
             if found.name.word in self.tables:
                 raise CardError(
                     "duplicate",

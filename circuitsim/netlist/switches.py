@@ -67,7 +67,7 @@ def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
     scope = frame.scope
     details, control = scope.specials[k].details, scope.switches[k]
     assert details is not None
-    name = frame.prefix + scope.names[k]
+    name = frame.name(k)
     try:
         model = elaborator.element_values.model(frame, details, name)
     except CardError:
@@ -79,7 +79,7 @@ def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
     numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
     numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
     if numbers["vh"] < 0.0:
-        elaborator.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start(), name, "write vh=0")
+        elaborator.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start, name, "write vh=0")
     if control.source is None:
         first, second = map(frame.node, control.nodes)
         return SwitchLaw((first, second), numbers, control.closed)

@@ -91,7 +91,7 @@ def temperatures_of(
     stated = {key: options[key] for key in ("temp", "tnom") if key in options}
     for card in cards:
         try:
-            words = [token for token in tokens(card, card.start() + len(".temp")) if token.kind != MARK]
+            words = [token for token in tokens(card, card.start + len(".temp")) if token.kind != MARK]
         except CardError:
             continue  # reported with the other analyses
         if words:
