@@ -185,10 +185,9 @@ class ElementValues:
             self.warn_of_product(special, stated, values, name)
         temperatures = self.elaborator.temperatures
         try:
-            value = physical.LAWS[details.letter](stated, own, values, temperatures)
+            return physical.element_value(details.letter, stated, own, values, temperatures)
         except ValueError as error:
             raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
-        return value, physical.factor_of(own, values, temperatures) if details.letter in ("R", "C", "L") else 1.0
 
     def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
         """Programs differ on a resistor whose card and model both state a resistance."""

@@ -70,13 +70,17 @@ def unread(letter: str, stated: Iterable[str], bare: Iterable[str]) -> list[str]
 Numbers = Mapping[str, float]
 
 
-def resistance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The resistance of one resistor, Ω.
+def element_value(
+    letter: str, stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures
+) -> tuple[float, float]:
+    """The value of a resistor (Ω), capacitor (F), inductor (H) or switch (Ω), and its ratio to the value on its card.
 
     Parameters
     ----------
+    letter : str
+        First letter of its card.
     stated : float or None
-        Value on its card, Ω, at the nominal temperature.
+        Value on its card, at the nominal temperature.
     own, model : mapping of str to float
         Other numbers of its card (`OWN`) and of its model (`ACTING`), by name.
     temperatures : Temperatures
@@ -84,30 +88,32 @@ def resistance(stated: float | None, own: Numbers, model: Numbers, temperatures:
     Raises
     ------
     ValueError
-        Nothing states its value, or the temperature takes it to zero or below; the message is for the user.
+        Nothing states a resistance, or the temperature takes a value to zero or below; the message is for the user.
     """
-    return _at_temperature(nominal_resistance(stated, own, model), own, model, temperatures, "resistance", "Ω")
-
-
-def _at_temperature(
-    base: float, own: Numbers, model: Numbers, temperatures: Temperatures, what: str, unit: str
-) -> float:
-    """A value at its temperature and scale; raises as `resistance`."""
-    factor = factor_of(own, model, temperatures)
+    if letter not in _LAWS:
+        key = "ron" if own["closed"] else "roff"
+        return model.get(key, SWITCH[key]), 1.0
+    law, what, unit = _LAWS[letter]
+    base, factor = law(stated, own, model), factor_of(own, model, temperatures)
     if base > 0.0 and factor <= 0.0:
         where = f"at {temperatures.of(own):g} °C"
         raise ValueError(f"its temperature coefficients make the {what} {base * factor:g} {unit} {where}")
-    return base * factor
+    return base * factor, factor
 
 
 def factor_of(own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
     """A value over what its card or model states: scale and temperature."""
     rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
-    return thermal_factor(own, model, rise) * own.get("scale", 1.0)
+    if "tce" in own or "tce" in model:
+        found = 1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise)
+    else:
+        linear = own.get("tc", own.get("tc1", model.get("tc1", 0.0)))
+        found = 1.0 + (own.get("tc2", model.get("tc2", 0.0)) * rise + linear) * rise
+    return float(found) * own.get("scale", 1.0)
 
 
-def nominal_resistance(stated: float | None, own: Numbers, model: Numbers) -> float:
-    """The resistance before scale and temperature, Ω; raises as `resistance`."""
+def _resistance(stated: float | None, own: Numbers, model: Numbers) -> float:
+    """The resistance before scale and temperature, Ω; raises as `element_value`."""
     if stated is not None:
         return stated
     length = own.get("l", model.get("l", SIZE))
@@ -125,47 +131,29 @@ def nominal_resistance(stated: float | None, own: Numbers, model: Numbers) -> fl
     raise ValueError("neither its card nor its model states a resistance")
 
 
-def thermal_factor(own: Numbers, model: Numbers, rise: float) -> float:
-    """Resistance over its value at the nominal temperature, ``rise`` kelvins above it."""
-    if "tce" in own or "tce" in model:
-        return float(1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise))
-    linear = own.get("tc", own.get("tc1", model.get("tc1", 0.0)))
-    square = own.get("tc2", model.get("tc2", 0.0))
-    return 1.0 + (square * rise + linear) * rise
-
-
-def capacitance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The capacitance of one capacitor, F; 0 where nothing states it; raises as `resistance`."""
+def _capacitance(stated: float | None, own: Numbers, model: Numbers) -> float:
+    """The capacitance before scale and temperature, F; 0 where nothing states it."""
     if stated is None:
         stated = model.get("cap", model.get("c"))
     if stated is None:
         long = own.get("l", model.get("defl", 0.0)) - model.get("short", 0.0)
         wide = own.get("w", model.get("defw", SIZE)) - model.get("narrow", 0.0)
         stated = model.get("cj", 0.0) * wide * long + 2.0 * model.get("cjsw", 0.0) * (wide + long)
-    return _at_temperature(stated, own, model, temperatures, "capacitance", "F")
+    return stated
 
 
-def inductance(stated: float | None, own: Numbers, model: Numbers, temperatures: Temperatures) -> float:
-    """The inductance of one inductor, H; 0 where nothing states it; raises as `resistance`."""
-    base = model.get("ind", model.get("l", 0.0)) if stated is None else stated
-    return _at_temperature(base, own, model, temperatures, "inductance", "H")
+def _inductance(stated: float | None, _: Numbers, model: Numbers) -> float:
+    """The inductance before scale and temperature, H; 0 where nothing states it."""
+    return model.get("ind", model.get("l", 0.0)) if stated is None else stated
 
 
 SWITCH: Numbers = MappingProxyType({"vt": 0.0, "vh": 0.0, "ron": 1.0, "roff": 1e12})
 """What a model of a switch leaves out; of one that a current controls, ``it`` and ``ih`` are ``vt`` and ``vh``."""
 
 
-def switch(_: float | None, own: Numbers, model: Numbers, __: Temperatures) -> float:
-    """The resistance of a switch in the state of its card, Ω."""
-    key = "ron" if own["closed"] else "roff"
-    return model.get(key, SWITCH[key])
-
-
-LAWS: dict[str, Callable[[float | None, Numbers, Numbers, Temperatures], float]] = {
-    "R": resistance,
-    "C": capacitance,
-    "L": inductance,
-    "S": switch,
-    "W": switch,
+_LAWS: dict[str, tuple[Callable[[float | None, Numbers, Numbers], float], str, str]] = {
+    "R": (_resistance, "resistance", "Ω"),
+    "C": (_capacitance, "capacitance", "F"),
+    "L": (_inductance, "inductance", "H"),
 }
-"""First letter of a card → its value from what the card states, other numbers of the card, its model, temperatures."""
+"""First letter of a card → its value from what the card states, other numbers of the card, and its model."""

@@ -65,7 +65,7 @@ class Details(NamedTuple):
     Attributes
     ----------
     letter : str
-        First letter of its card, which tells the law of its value (`circuitsim.netlist.physical.LAWS`).
+        First letter of its card, which tells the law of its value (`circuitsim.netlist.physical.element_value`).
     numbers : dict of str to Count
         Its temperature coefficients, temperature, scale and size.
     model : ModelUse or None
