@@ -105,11 +105,11 @@ def factor_of(own: Numbers, model: Numbers, temperatures: Temperatures) -> float
     """A value over what its card or model states: scale and temperature."""
     rise = temperatures.of(own) - model.get("tnom", model.get("t_measured", temperatures.nominal))
     if "tce" in own or "tce" in model:
-        found = 1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise)
+        found = float(1.01 ** (own.get("tce", model.get("tce", 0.0)) * rise))
     else:
         linear = own.get("tc", own.get("tc1", model.get("tc1", 0.0)))
         found = 1.0 + (own.get("tc2", model.get("tc2", 0.0)) * rise + linear) * rise
-    return float(found) * own.get("scale", 1.0)
+    return found * own.get("scale", 1.0)
 
 
 def _resistance(stated: float | None, own: Numbers, model: Numbers) -> float:

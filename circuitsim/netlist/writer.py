@@ -65,11 +65,54 @@ def letter(circuit: Circuit, k: int) -> str:
     return own if own in possible else possible[-1]
 
 
-def controlled_lines(circuit: Circuit, k: int, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+class Written(NamedTuple):
+    """A circuit, and what a deck calls its elements and nodes."""
+
+    circuit: Circuit
+    names: Sequence[str]
+    nodes: Sequence[str]
+
+    def head(self, k: int) -> str:
+        """The name of an element and its nodes, with which its card begins."""
+        _, first, second, _ = self.circuit.columns()
+        return f"{self.names[k]} {self.nodes[first[k]]} {self.nodes[second[k]]}"
+
+    def element(self, name: str) -> str:
+        """An element's name."""
+        return self.names[self.circuit.element_index(name)] if name in self.circuit else name
+
+    def adjustable(self, name: str) -> str:
+        """The name of an element, or of a number of one."""
+        if name in self.circuit:
+            return self.element(name)
+        element, _, number = name.rpartition(".")
+        return f"{self.element(element)}.{number}"
+
+    def node(self, name: str) -> str:
+        """A node's name."""
+        try:
+            return self.nodes[self.circuit.node_index(name)]
+        except TopologyError:
+            return name
+
+    def text(self, text: str) -> str:
+        """A text with v(a,b), i(R1) and p(R1)."""
+        return _QUANTITY.sub(self._quantity, text)
+
+    def _quantity(self, found: re.Match[str]) -> str:
+        parts = [part.strip() for part in found[2].split(",")]
+        if found[1].lower() == "v":
+            parts = [self.node(part.replace(":", ".")) for part in parts]
+        else:
+            parts = [self.element(part.replace(":", ".")) for part in parts]
+        return f"{found[1]}({','.join(parts)})"
+
+
+def controlled_lines(written: Written, k: int) -> list[str]:
     """The card of controlled element ``k``, with a comment where ngspice has no such element."""
-    kind, first, second, values = circuit.columns()
-    law, name = circuit.laws[k], names[k]
-    head = f"{name} {nodes[first[k]]} {nodes[second[k]]}"
+    circuit, names, nodes = written
+    kind, _, _, values = circuit.columns()
+    law, name, head = circuit.laws[k], names[k], written.head(k)
     if kind[k] == NULLOR:
         _, plus, minus = law.voltages[0]
         comment = f"* {name} is an ideal op-amp: in circuitsim {head} OPAMP {nodes[plus]} {nodes[minus]}"
@@ -78,7 +121,7 @@ def controlled_lines(circuit: Circuit, k: int, names: Sequence[str], nodes: Sequ
     which = name[:1].upper()
     if which == "B":
         word = "V" if law.quantity is Quantity.VOLTAGE else "I"
-        return [f"{head} {word}={_expression(circuit, law, gain, names, nodes)}"]
+        return [f"{head} {word}={_expression(written, law, gain)}"]
     controls = [f"{nodes[p]} {nodes[m]}" for _, p, m in law.voltages] + [names[c.element] for c in law.currents]
     shares = [c.coefficient for c in law.voltages] + [c.coefficient for c in law.currents]
     if len(controls) == 1 and law.constant == 0.0 and values[k] == values[k] and shares == [1.0]:
@@ -87,8 +130,9 @@ def controlled_lines(circuit: Circuit, k: int, names: Sequence[str], nodes: Sequ
     return [f"{head} POLY({len(controls)}) {' '.join(controls)} {' '.join(terms)}"]
 
 
-def _expression(circuit: Circuit, law: Law, gain: float, names: Sequence[str], nodes: Sequence[str]) -> str:
+def _expression(written: Written, law: Law, gain: float) -> str:
     """The law as an expression; currents of resistors as their voltages."""
+    circuit, names, nodes = written
     kind, first, second, values = circuit.columns()
     terms = [exact(law.constant)]
     for c, plus, minus in law.voltages:
@@ -263,12 +307,13 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     if timed is None:
         timed = of_circuit(circuit)
     nodes, changed = node_names(circuit)
-    written, names, renamed = element_names(circuit)
+    letters, names, renamed = element_names(circuit)
+    written = Written(circuit, names, nodes)
     lines = [safe_title(circuit.title)]
     lines += [f"* node {printable(old)} is written {new}" for old, new in changed]
     lines += [f"* {printable(old)} is written {new}" for old, new in renamed if not plainly(old, new)]
     if roles is not None:
-        lines += directives(roles, circuit, names if timed is None else timed.names(names), nodes)
+        lines += directives(roles, Written(circuit, names if timed is None else timed.names(names), nodes))
     cards = {row.letter: row.spice for row in ELEMENTS[:ELEMENTARY]}
     cards[ELEMENTS[DIODE].letter] += f" {IDEAL_MODEL}"
     kind, first, second, values = circuit.columns()
@@ -280,14 +325,14 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     )
     for k, value in enumerate(values):
         if k in circuit.laws:
-            lines += controlled_lines(circuit, k, names, nodes)
+            lines += controlled_lines(written, k)
             continue
-        own = None if timed is None else timed.card(k, names, nodes)
+        own = None if timed is None else timed.card(k, written)
         if own is not None:
             lines.append(own)
             continue
         device = circuit.devices.get(k)
-        card, last = cards.get(written[k], ""), exact(value)
+        card, last = cards.get(letters[k], ""), exact(value)
         if device is not None and device.model.dialect and ngspice:
             ends = nodes[first[k]], nodes[second[k]]
             lines += portable_lines(device, names[k], *ends, own_names, own_nodes)
@@ -301,7 +346,7 @@ def text_of(circuit: Circuit, roles: Roles | None = None, timed: Timed | None = 
     lines += models.lines
     if circuit.amplified:
         lines += DEFINITION.splitlines()
-    lines += [*([".op"] if timed is None else timed.closing(names, nodes)), ".end", ""]
+    lines += [*([".op"] if timed is None else timed.closing(written)), ".end", ""]
     return "\n".join(lines)
 
 
@@ -319,7 +364,7 @@ WIDTH = 100
 """Most letters of a line."""
 
 
-def directives(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+def directives(roles: Roles, written: Written) -> list[str]:
     """The lines that give ``roles`` again in a deck whose elements and nodes have other names.
 
     The lines as they were, where they still mean the same; spelled out name by name elsewhere.
@@ -327,36 +372,22 @@ def directives(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequ
     Parameters
     ----------
     roles : Roles
-        Of ``circuit``.
-    names, nodes : sequence of str
-        What the deck calls the elements and nodes of ``circuit``.
+        Of the circuit that is written.
+    written : Written
     """
-    kind, first, second, value = circuit.columns()
+    circuit, names, nodes = written
     # A resistor may lie on its bound within rounding; only the matches of the patterns are used here.
-    columns = kind, first, second, value
-    written = Circuit.from_columns("", columns, list(names), list(nodes), devices=circuit.devices)
-    renamed = _renamed(roles, circuit, names, nodes)
+    there = Circuit.from_columns("", circuit.columns(), list(names), list(nodes), devices=circuit.devices)
+    renamed = Roles(
+        tuple(map(written.element, roles.inputs)),
+        tuple((written.node(p), written.node(q)) for p, q in roles.outputs),
+        tuple(Adjustable(written.adjustable(a.name), *a[1:]) for a in roles.trainable),
+    )
     try:
-        same = make_roles(written, base=roles)[:3] == renamed[:3]
+        same = make_roles(there, base=roles)[:3] == renamed[:3]
     except UsageError:
         same = False
     return [f"*! {line}" for line in (roles.lines if same else _spelled(renamed))]
-
-
-def _renamed(roles: Roles, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> Roles:
-    return Roles(
-        tuple(names[circuit.element_index(name)] for name in roles.inputs),
-        tuple((nodes[circuit.node_index(p)], nodes[circuit.node_index(q)]) for p, q in roles.outputs),
-        tuple(Adjustable(_called(a.name, circuit, names), *a[1:]) for a in roles.trainable),
-    )
-
-
-def _called(name: str, circuit: Circuit, names: Sequence[str]) -> str:
-    """What the deck calls an element, or a number of one."""
-    if name in circuit:
-        return names[circuit.element_index(name)]
-    element, _, number = name.rpartition(".")
-    return f"{names[circuit.element_index(element)]}.{number}"
 
 
 def _spelled(roles: Roles) -> list[str]:
@@ -433,26 +464,26 @@ class Timed(NamedTuple):
             found[k] = with_letter(str(self.circuit.names[k]), "W" if isinstance(law.control, str) else "S")
         return found
 
-    def card(self, k: int, names: Sequence[str], nodes: Sequence[str]) -> str | None:
+    def card(self, k: int, written: Written) -> str | None:
         """The card of an element that acts over time; None where it is like any other."""
-        following = self.following
+        following, names, nodes = self.following, written.names, written.nodes
         kind, first, second, value = self.circuit.columns()
-        ends = f"{nodes[first[k]]} {nodes[second[k]]}"
+        head = written.head(k)
         if k in following.switches:
             law, own = following.switches[k], self.names(names)[k]
             if isinstance(law.control, str):
                 control = self.names(names)[self.circuit.element_index(law.control)]
             else:
                 control = " ".join(nodes[node] for node in law.control)
-            return f"{own} {ends} {control} switch{k}{' ON' * law.closed}"
+            return f"{own} {nodes[first[k]]} {nodes[second[k]]} {control} switch{k}{' ON' * law.closed}"
         if self.turned_on(k):
-            return f"{names[k]} {ends} PWL(0 0 {exact(STARTUP)} {exact(value[k])})"
+            return f"{head} PWL(0 0 {exact(STARTUP)} {exact(value[k])})"
         if k in self.circuit.laws or kind[k] not in (VOLTAGE, CURRENT):
             pass
         elif k in following.formulas:
-            return self.formula(k, names, nodes)
+            return self.formula(k, written)
         elif k in following.waves or k in following.phasors:
-            words = [names[k], ends]
+            words = [head]
             wave = following.waves.get(k)
             if wave is None or value[k] != wave.at(0.0, STEADY):
                 words.append(exact(value[k]) if wave is None else f"DC {exact(value[k] / wave.factor)}")
@@ -461,10 +492,10 @@ class Timed(NamedTuple):
                 words.append(f"AC {exact(size)} {math.degrees(angle):.15g}")
             return " ".join(words if wave is None else [*words, _function(wave, kind[k] == CURRENT)])
         if kind[k] in (CAPACITOR, INDUCTOR) and k in following.initials:
-            return f"{names[k]} {ends} {exact(value[k])} ic={exact(following.initials[k])}"
+            return f"{head} {exact(value[k])} ic={exact(following.initials[k])}"
         return None
 
-    def formula(self, k: int, names: Sequence[str], nodes: Sequence[str]) -> str:
+    def formula(self, k: int, written: Written) -> str:
         """The card of a source given by a formula that is no law: as it was written, where it means the same.
 
         Raises
@@ -472,7 +503,8 @@ class Timed(NamedTuple):
         UsageError
             It stands in a sub-circuit, or reads parameters, functions of the deck, or what has another name here.
         """
-        found, circuit = self.following.formulas[k], self.circuit
+        circuit, names, nodes = written
+        found = self.following.formulas[k]
         code, (_, first, second, _) = found.code, circuit.columns()
         card = " ".join(code.card.text.split())
         used = {first[k], second[k]}
@@ -492,7 +524,7 @@ class Timed(NamedTuple):
             )
         return card
 
-    def closing(self, names: Sequence[str], nodes: Sequence[str]) -> list[str]:
+    def closing(self, written: Written) -> list[str]:
         """Models of switches, couplings and analyses."""
         lines = []
         for k, law in self.following.switches.items():
@@ -502,24 +534,23 @@ class Timed(NamedTuple):
                 f".model switch{k} {letter}({at}={exact(numbers['vt'])} {wide}={exact(numbers['vh'])} "
                 f"ron={exact(numbers['ron'])} roff={exact(numbers['roff'])})"
             )
-        index = self.circuit.element_index
         for number, ((first, second), factor) in enumerate(self.following.couplings.items(), start=1):
-            lines.append(f"Kpair{number} {names[index(first)]} {names[index(second)]} {exact(factor)}")
+            lines.append(f"Kpair{number} {written.element(first)} {written.element(second)} {exact(factor)}")
         for card in self.analyses:
             if isinstance(card, InitialValues):
-                held = [f"v({nodes[self.circuit.node_index(node)]})={exact(v)}" for node, v in card.voltages.items()]
-                held += [f"i({names[index(coil)]})={exact(i)}" for coil, i in card.currents.items()]
+                held = [f"v({written.node(node)})={exact(v)}" for node, v in card.voltages.items()]
+                held += [f"i({written.element(inductor)})={exact(i)}" for inductor, i in card.currents.items()]
                 lines.append(f".ic {' '.join(held)}")
             else:
                 try:
-                    lines.append(self.analysis(card, names, nodes))
+                    lines.append(self.analysis(card, written))
                 except UsageError as error:
                     if not self.lenient:
                         raise
                     lines.append(f"* {error}")
         return lines or [".op"]
 
-    def analysis(self, card: Analysis, names: Sequence[str], nodes: Sequence[str]) -> str:
+    def analysis(self, card: Analysis, called: Written) -> str:
         """The card of an analysis, a measurement or an output.
 
         Raises
@@ -527,7 +558,6 @@ class Timed(NamedTuple):
         UsageError
             It varies what a flat deck does not have.
         """
-        called = _Renamed(self.circuit, names, nodes)
         if isinstance(card, Transient):
             stated = card.step, card.stop, card.start, *([card.longest] if card.longest else [])
             return f".tran {' '.join(exact(time) for time in stated)}{' uic' * card.uic}"
@@ -555,7 +585,7 @@ class Timed(NamedTuple):
             return f"* at {card.values[0]:g} °C"
         return ".op"
 
-    def varied(self, one: DcRange | TableRange, word: str, called: _Renamed) -> str:
+    def varied(self, one: DcRange | TableRange, word: str, called: Written) -> str:
         """The values of an element on a ``.dc`` or ``.step`` card."""
         plain = isinstance(one, DcRange) and one.target is Target.ELEMENT and not one.elements
         if not plain or one.name not in self.circuit or (self.ngspice and word == ".step"):
@@ -570,36 +600,6 @@ class Timed(NamedTuple):
         if self.ngspice:
             raise UsageError(f"{word} {one.name} has no equal steps, as ngspice needs them; convert without --ngspice")
         return f"{called.element(one.name)} list {' '.join(exact(factor * x) for x in one.values)}"
-
-
-class _Renamed:
-    """Names of a written deck in texts that name quantities."""
-
-    def __init__(self, circuit: Circuit, names: Sequence[str], nodes: Sequence[str]) -> None:
-        self.circuit, self.names, self.nodes = circuit, names, nodes
-
-    def element(self, name: str) -> str:
-        """An element's name."""
-        return self.names[self.circuit.element_index(name)] if name in self.circuit else name
-
-    def node(self, name: str) -> str:
-        """A node's name."""
-        try:
-            return self.nodes[self.circuit.node_index(name)]
-        except TopologyError:
-            return name
-
-    def text(self, text: str) -> str:
-        """A text with v(a,b), i(R1) and p(R1)."""
-        return _QUANTITY.sub(self._quantity, text)
-
-    def _quantity(self, found: re.Match[str]) -> str:
-        parts = [part.strip() for part in found[2].split(",")]
-        if found[1].lower() == "v":
-            parts = [self.node(part.replace(":", ".")) for part in parts]
-        else:
-            parts = [self.element(part.replace(":", ".")) for part in parts]
-        return f"{found[1]}({','.join(parts)})"
 
 
 _QUANTITY = re.compile(r"\b([vip])\(([^()]*)\)", re.IGNORECASE)
