@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,30 @@ if TYPE_CHECKING:
     from circuitsim.formats.table import Table
 
 
-def plot_bode(name: str, table: Table) -> Figure:
-    """Two panels of the columns that `circuitsim.small_signal.frequency.response_table` makes."""
+STYLES = ("-", "--", ":", "-.")
+"""Of the quantities of several runs."""
+
+
+def plot_bode(name: str, table: Table, runs: int = 1) -> Figure:
+    """Two panels of the columns that `circuitsim.small_signal.frequency.response_table` makes.
+
+    Those of several runs, one run after the other, have a colour a run, from dark to light as its number grows.
+    """
+    from matplotlib import colormaps
+
+    many = (len(table.header) - 1) // (3 * runs)
+    shades = [colormaps["viridis"](0.9 * run / max(runs - 1, 1)) for run in range(runs)]
     figure, (magnitude, phase) = stacked(name, 8.0, [3.0, 3.0], True)
     frequency = np.asarray(table.columns[0])
     for k in range(1, len(table.header), 3):
         decibels, drawn = np.asarray(table.columns[k + 1]), np.isfinite(table.columns[k + 1])
         label = plain(table.header[k]) + ("" if drawn.any() else " = 0")
-        magnitude.plot(frequency, np.where(drawn, decibels, np.nan), linewidth=1.3, label=label)
-        phase.plot(frequency, np.where(drawn, table.columns[k + 2], np.nan), linewidth=1.3)
+        run, quantity = divmod(k // 3, many)
+        how: dict[str, Any] = {"linewidth": 1.3}
+        if runs > 1:
+            how |= {"color": shades[run], "linestyle": STYLES[quantity % len(STYLES)]}
+        magnitude.plot(frequency, np.where(drawn, decibels, np.nan), label=label, **how)
+        phase.plot(frequency, np.where(drawn, table.columns[k + 2], np.nan), **how)
     if frequency[-1] >= 10.0 * frequency[0] > 0.0:
         phase.set_xscale("log")
     magnitude.set_ylabel("magnitude, dB", color=INK)

@@ -69,6 +69,13 @@ def test_the_command_shows_runs_and_measurements(tmp_path, capsys: pytest.Captur
     assert set(data["columns"]) == {"f3", "low"}
 
 
+def test_colours_of_a_family_follow_the_run() -> None:
+    axes = ac_sweep(circuitsim.loads(DECK), {"r": [500.0, 1e3, 2e3]}, "v(out) v(d)").plot().axes[0]
+    colours = [line.get_color() for line in axes.lines]
+    assert len(set(colours)) == 3 and colours[::2] == colours[1::2]
+    assert [line.get_linestyle() for line in axes.lines] == ["-", "--"] * 3
+
+
 def test_run_steps_the_response() -> None:
     found = circuitsim.run(circuitsim.loads(DECK))
     assert list(found) == ["ac"]
