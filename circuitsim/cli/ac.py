@@ -123,11 +123,21 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal import ac_sweep
 
-    texts = [*measurements_of(deck, "ac"), *args.measure]
+    if args.format == "raw":
+        raise UsageError("a rawfile holds one response: choose another --format, or leave out .step and --vary")
+    texts, said = [*measurements_of(deck, "ac"), *args.measure], set[str]()
+
+    def failed(error: UsageError) -> None:
+        if any(repr(text) in str(error) for text in args.measure):
+            raise error
+        if str(error) not in said:
+            _failed(error)
+        said.add(str(error))
+
     sources = dict(_source(text) for text in args.source) or None
     with LateProgress("ac") as line:
         found = ac_sweep(
-            deck, vary, columns, args.over, texts, _frequencies(args), sources, args.tolerance, _failed, line.update
+            deck, vary, columns, args.over, texts, _frequencies(args), sources, args.tolerance, failed, line.update
         )
     measured = found.measured
     more = {} if args.measure or not texts else {"measurements": measured.to_dict()["columns"]}

@@ -67,6 +67,13 @@ def test_the_command_shows_runs_and_measurements(tmp_path, capsys: pytest.Captur
     data = json.loads(capsys.readouterr().out)
     assert data["axes"]["C1"] == [1e-6, 1e-6, 2e-6, 2e-6]
     assert set(data["columns"]) == {"f3", "low"}
+    assert main(["ac", str(path), "--measure", "x FIND vdb(out) AT=1MEG"]) == 2
+    assert "1MEG lies outside" in capsys.readouterr().err
+    assert main(["ac", str(path), "--output", str(tmp_path / "a.raw")]) == 2
+    assert "a rawfile holds one response" in capsys.readouterr().err
+    path.write_text(DECK + ".meas ac far FIND vdb(out) AT=1MEG\n", encoding="utf-8")
+    assert main(["ac", str(path), "--columns", "v(out)"]) == 0
+    assert capsys.readouterr().err.count("1MEG lies outside") == 1
 
 
 def test_colours_of_a_family_follow_the_run() -> None:
