@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from struct import pack
 from typing import NamedTuple
-
-import numpy as np
 
 from circuitsim._version import __version__
 from circuitsim.units import Quantity
@@ -100,4 +99,5 @@ def binary(text: str) -> bytes:
     """The binary form of an ASCII rawfile: the same head, then all values as doubles, the lowest byte first."""
     head, _, body = text.partition("Values:\n")
     cells = (line.rpartition("\t")[2].split(",") for line in body.splitlines())
-    return f"{head}Binary:\n".encode() + np.array([float(one) for cell in cells for one in cell], "<f8").tobytes()
+    numbers = [float(one) for cell in cells for one in cell]
+    return f"{head}Binary:\n".encode() + pack(f"<{len(numbers)}d", *numbers)

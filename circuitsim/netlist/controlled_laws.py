@@ -410,37 +410,23 @@ def resolved(elaborator: Elaboration) -> dict[int, Law]:
     touched = {0, *out.first, *out.second}
     laws = {}
     for position, (law, names, card, offset, own, *_) in sorted(out.pending.items(), key=lambda item: item[0]):
-        fail = elaborator.reporter.error
+        fail = partial(elaborator.reporter.error, "control", card=card, offset=offset, names=[own])
         for name in names:
             k = place.get(name.lower())
             if k is None:
-                fail(
-                    "control",
-                    f"{short(own)}: no element is called {short(name)!r}",
-                    card,
-                    offset,
-                    "name an element of the same sub-circuit",
-                    [own],
-                )
+                hint = "name an element of the same sub-circuit"
+                fail(f"{short(own)}: no element is called {short(name)!r}", hint=hint)
             elif out.kind[k] == CAPACITOR:
                 fail(
-                    "control",
                     f"{short(own)}: the capacitor {short(name)} carries no current at the operating point",
-                    card,
-                    offset,
-                    "sense the current with a source of 0 V",
-                    [own],
+                    hint="sense the current with a source of 0 V",
                 )
         for _, *nodes in law.voltages:
             for node in nodes:
                 if node not in touched:
                     fail(
-                        "control",
                         f"{short(own)}: no element touches its control node {short(out.node_names[node])}",
-                        card,
-                        offset,
-                        "check the node's name",
-                        [own],
+                        hint="check the node's name",
                     )
         found = [CurrentControl(c, place.get(name.lower(), 0)) for (c, _), name in zip(law.currents, names)]
         laws[position] = law._replace(currents=tuple(found))

@@ -231,8 +231,7 @@ class Draws:
 
     def tolerance(self, position: int, name: str, change: float, amount: float, law: Distribution) -> None:
         """An element's own tolerance: its value deviates by ``change`` for a deviation of 1."""
-        self.variables.append(Variable(name, amount, law))
-        self.effects.setdefault(position, {})[len(self.variables) - 1] = change
+        self.lot(-1 - len(self.variables), name, position, change, amount, law)
 
     def lot(self, key: int, label: str, position: int, change: float, amount: float, law: Distribution) -> None:
         """A tolerance that all elements with one ``key`` have in common."""
