@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.circuit.waveforms import PiecewiseLinear
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.fitting.numbers import TimedDeck
 from circuitsim.fitting.targets import MeasureTarget, Targets, WaveTarget
 from circuitsim.time_domain import TransientResult, Waveform, waveform_gradient
 from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.measure_gradients import measurement_terms
-from circuitsim.time_domain.waveforms import PiecewiseLinear
 from circuitsim.training.checkpoint import CheckpointError
 from circuitsim.training.trainable import Arrays, Batch
 

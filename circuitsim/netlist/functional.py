@@ -241,8 +241,8 @@ class FollowingSources(Dynamics):
     def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
         """The value of one time function."""
         try:
-            return wave.at(time, grid)
-        except (ValueError, ZeroDivisionError, OverflowError) as error:
+            return wave.over(grid).value(time)
+        except (ValueError, UsageError, ZeroDivisionError, OverflowError) as error:
             raise UsageError(f"{self.circuit.names[k]}: {wave.name.upper()} at {time:g} s: {error}") from None
 
     def step_towards_root(self, node: int) -> tuple[int, int, float] | None:

@@ -74,14 +74,20 @@ def output_times(card: Transient, waves: Iterable[Waveform]) -> OutputTimes:
     try:
         found = list(points(card.start, card.stop, grid.step))
         for wave in waves:
-            for time in wave.breakpoints(grid):
-                if card.start < time < card.stop:
-                    found.append(time)
-                if len(found) > limits.SWEEP_POINTS:
-                    raise ValueError(f"more than {limits.SWEEP_POINTS:,} points")
+            found += _breakpoints(wave, card, grid)
+            if len(found) > limits.SWEEP_POINTS:
+                raise ValueError(f"more than {limits.SWEEP_POINTS:,} points")
     except ValueError as error:
         raise UsageError(f".tran: {error}; take a larger step or a shorter time") from None
     return OutputTimes(_distinct(sorted(found), 1e-9 * grid.step), grid)
+
+
+def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
+    """Those within the times of ``card``; of numbers that make no function none: solving says so."""
+    try:
+        return wave.over(grid).breakpoints(card.start, card.stop, limits.SWEEP_POINTS).tolist()
+    except (ValueError, UsageError):
+        return []
 
 
 def _distinct(times: Sequence[float], least: float) -> list[float]:

@@ -44,7 +44,7 @@ from circuitsim.netlist.definitions import IDEAL_MODEL
 from circuitsim.netlist.expression import CALL
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.roles import Adjustable, Roles, make_roles
-from circuitsim.netlist.waveform import STEADY, Waveform
+from circuitsim.netlist.waveform import Waveform
 from circuitsim.units import exact, short
 
 FINITE = 1e9
@@ -485,7 +485,7 @@ class Timed(NamedTuple):
         elif k in following.waves or k in following.phasors:
             words = [head]
             wave = following.waves.get(k)
-            if wave is None or value[k] != wave.at(0.0, STEADY):
+            if wave is None or value[k] != wave.dc:
                 words.append(exact(value[k]) if wave is None else f"DC {exact(value[k] / wave.factor)}")
             if k in following.phasors:
                 size, angle = cmath.polar(following.phasors[k] / (1.0 if wave is None else wave.factor))

@@ -5,6 +5,14 @@ waveforms' states, the capacitors' voltages and the inductors' currents, and its
 """
 
 from circuitsim.analysis.switching import Switch
+from circuitsim.circuit.waveforms import (
+    Exponential,
+    FrequencyModulation,
+    PiecewiseLinear,
+    Pulse,
+    Sine,
+    Waveform,
+)
 from circuitsim.time_domain.fourier import FourierSeries, fourier
 from circuitsim.time_domain.functionals import EventTime, EventValue, Integral, Value
 from circuitsim.time_domain.gradients import WaveformGradient, waveform_gradient
@@ -13,17 +21,9 @@ from circuitsim.time_domain.measure import Measurement, measure
 from circuitsim.time_domain.measure_gradients import measure_gradient
 from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
-from circuitsim.time_domain.sampled import FrequencyModulation
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
 from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state
 from circuitsim.time_domain.stepped import TransientSweep, transient_sweep
-from circuitsim.time_domain.waveforms import (
-    Exponential,
-    PiecewiseLinear,
-    Pulse,
-    Sine,
-    Waveform,
-)
 
 __all__ = [
     "Event",

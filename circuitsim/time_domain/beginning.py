@@ -15,7 +15,6 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.waveforms import value
 
 
 def operating_point(problem: Problem, closed: np.ndarray, held: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +31,7 @@ def operating_point(problem: Problem, closed: np.ndarray, held: Mapping[str, flo
     circuit = holding(problem.circuit, held)
     kind, names = problem.circuit.arrays().kind, circuit.names
     values = {
-        names[k]: value(waveform, 0.0)
+        names[k]: waveform.value(0.0)
         for k, waveform in zip(problem.sources.tolist(), problem.waveforms)
         if kind[k] in (VOLTAGE, CURRENT)
     }

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError, UsageError
 from circuitsim.time_domain.beginning import from_held, operating_point
@@ -26,7 +27,6 @@ from circuitsim.time_domain.proof import RESIDUE
 from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Track, Walk
-from circuitsim.time_domain.waveforms import Waveform
 from circuitsim.time_domain.windows import (
     CURRENT,
     DELIVERED,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from circuitsim.analysis.switching import Switch, switches_of
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform, check_cycles
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, Transient
 from circuitsim.netlist.functional import FollowingSources
@@ -16,16 +17,6 @@ from circuitsim.netlist.requests import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime
-from circuitsim.time_domain.sampled import FrequencyModulation
-from circuitsim.time_domain.waveforms import (
-    AmplitudeModulation,
-    Exponential,
-    PiecewiseLinear,
-    Pulse,
-    Sine,
-    Waveform,
-    check_cycles,
-)
 
 T = TypeVar("T")
 
@@ -235,75 +226,15 @@ def _held(deck: Deck) -> dict[str, float]:
     return found
 
 
-class _Numbers(NamedTuple):
-    """The numbers of a time function; those left out or zero take ngspice's defaults."""
-
-    x: tuple[float, ...]
-    factor: float
-    grid: Grid
-
-    def at(self, k: int, zero: float = 0.0) -> float:
-        """Number ``k``; ``zero`` where it is left out or zero."""
-        return self.x[k] if k < len(self.x) and self.x[k] != 0.0 else zero
-
-    def size(self, k: int) -> float:
-        """Number ``k``, V or A, of all sources in parallel."""
-        return self.factor * self.x[k]
-
-
-def _pulse(n: _Numbers, _: Card) -> Waveform:
-    step, stop = n.grid
-    count = n.at(7) if n.at(7) > 0.0 else math.inf
-    return Pulse(n.size(0), n.size(1), n.at(2), n.at(3, step), n.at(4, step), n.at(5, stop), n.at(6, stop), count)
-
-
-def _sine(n: _Numbers, _: Card) -> Waveform:
-    cycles = n.at(6) if n.at(6) > 0.0 else math.inf
-    return Sine(n.size(0), n.size(1), n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4), n.at(5), cycles)
-
-
-def _exponential(n: _Numbers, _: Card) -> Waveform:
-    step, rise = n.grid.step, n.at(2, n.grid.step)
-    return Exponential(n.size(0), n.size(1), rise, n.at(3, step), n.at(4, rise + step), n.at(5, step))
-
-
-def _corners(n: _Numbers, card: Card) -> Waveform:
-    repeat = None if card.repeat is None else card.repeat + card.delay
-    return PiecewiseLinear([t + card.delay for t in n.x[0::2]], [n.factor * v for v in n.x[1::2]], repeat)
-
-
-def _modulated(n: _Numbers, _: Card) -> Waveform:
-    return AmplitudeModulation(n.size(0), n.x[1], n.at(2, 1.0 / n.grid.stop), n.at(3), n.at(4))
-
-
-def _frequency(n: _Numbers, _: Card) -> Waveform:
-    carrier, signal = n.at(2, 1.0 / n.grid.stop), n.at(4, 1.0 / n.grid.stop)
-    return FrequencyModulation(n.size(0), n.size(1), carrier, n.at(3), signal, n.at(5), n.at(6))
-
-
-BUILDERS: dict[str, Callable[[_Numbers, Card], Waveform]] = {
-    "pulse": _pulse,
-    "sin": _sine,
-    "exp": _exponential,
-    "pwl": _corners,
-    "am": _modulated,
-    "sffm": _frequency,
-}
-"""Time functions of sources."""
-
-
 def from_card(name: str, card: Card, grid: Grid) -> Waveform:
     """The time function of a source, numbers left out as ngspice takes them.
 
     Raises
     ------
     UsageError
-        Noise; numbers that make no function.
+        Numbers that make no function.
     """
-    if card.name not in BUILDERS:
-        raise UsageError(f"{name}: {card.name.upper()} is not done in time")
     try:
-        card.at(grid.stop, grid)
+        return card.over(grid)
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from None
-    return BUILDERS[card.name](_Numbers(card.numbers, card.factor, grid), card)

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from circuitsim.circuit.waveforms import LINE, PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.functions import Line
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
-from circuitsim.time_domain.sampled import Sampled
-from circuitsim.time_domain.waveforms import LINE, PiecewiseLinear, Waveform
 
 LOOKS = 2
 """Times for each output time at which the decisions of a formula are looked at."""
@@ -43,7 +42,7 @@ def check_by_source(waves: Iterable[Waveform], name: str) -> None:
         )
 
 
-class FormulaOfTime(Sampled):
+class FormulaOfTime(Waveform):
     """A source whose value is a formula: the output of no linear system, so not for exact waveforms.
 
     Its corners are those of the waveforms that it may read, and the times at which its conditions, ``abs``, ``min``,
@@ -73,7 +72,6 @@ class FormulaOfTime(Sampled):
     def __init__(
         self, name: str, sources: FollowingSources, place: int, grid: Grid, others: Mapping[int, Waveform]
     ) -> None:
-        super().__init__()
         self._name, self._sources, self._place, self._grid, self._others = name, sources, place, grid, others.values()
         self._lines = {k: partial(_line_of, wave) for k, wave in others.items()}
         self._look = (grid.step or grid.stop / 1000.0) / LOOKS
@@ -146,8 +144,7 @@ class FormulaOfTime(Sampled):
 
 def _line_of(wave: Waveform, time: float) -> Line:
     """The line that a waveform follows at a time, s; its slope is nan where that is a curve."""
-    state = wave.states(np.array([time]))[0][0]
-    return Line(*state.tolist()) if wave.system is LINE else Line(float(wave.row @ state), math.nan)
+    return Line(wave.value(time), wave.slope(time) if wave.system is LINE else math.nan)
 
 
 __all__ = ["FormulaLines", "FormulaOfTime", "check_by_source"]

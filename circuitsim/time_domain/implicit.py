@@ -12,6 +12,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.waveforms import LINE, Waveform, check_cycles
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.companion import Companion
@@ -19,8 +20,6 @@ from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, loc
 from circuitsim.time_domain.implicit_ledger import Ledger
 from circuitsim.time_domain.implicit_step import ERROR, NODES, ORDER, Moving, Point, Step, euler_step, third_order_step
 from circuitsim.time_domain.result import Event
-from circuitsim.time_domain.source_values import SourceValues
-from circuitsim.time_domain.waveforms import LINE, Waveform, check_cycles
 
 INSTANT, LONGEST = 1e-12, 1e-6
 """Length of each of the first steps after a discontinuity, of the run, and the most, of the time to the next corner:
@@ -146,7 +145,7 @@ class Implicit:
         for k in self.waves:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
-        self._moved, self._levels = np.array([*self.waves], dtype=np.int64), SourceValues([*self.waves.values()])
+        self._moved = np.array([*self.waves], dtype=np.int64)
         self._curved = {k: wave for k, wave in self.waves.items() if wave.system is not LINE}
         smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
         self._smooth = np.array(smooth, dtype=np.int64)
@@ -164,7 +163,7 @@ class Implicit:
         fixed = [(self.switching.places, self.switching.ohms(closed))] if closed.size else []
 
         def values(time: float) -> list[tuple[np.ndarray, np.ndarray]]:
-            return [(self._moved, self._levels(time)), *fixed]
+            return [(self._moved, np.array([wave.value(time) for wave in self.waves.values()])), *fixed]
 
         return values
 
@@ -175,7 +174,7 @@ class Implicit:
         for k, wave in self.waves.items():
             spread = end * np.modf(GOLDEN * np.arange(SAMPLES + 1))[0]
             times = np.concatenate([spread, wave.corners(0.0, end, SAMPLES), [end]])
-            level[k] = np.abs(wave.states(times)[0] @ wave.row).max()
+            level[k] = np.abs(wave.at(times)).max()
         self._size_of_curved = np.maximum(level[[*self._curved]], 1e-300)
         volts, amperes, ohms = (float(level[kind == own].max(initial=0.0)) for own in (VOLTAGE, CURRENT, RESISTOR))
         return volts, amperes or (volts / ohms if ohms else 0.0)
@@ -202,7 +201,7 @@ class Implicit:
         """
         times = np.append(math.nextafter(marks[0], 0.0), marks)
         for k, wave in self.waves.items():
-            levels = wave.states(times)[0] @ wave.row
+            levels = wave.at(times)
             ends = sorted((levels[0], levels[-1]))
             if max(ends[0] - levels.min(), levels.max() - ends[1]) > NOISE * np.abs(levels).max():
                 raise UsageError(
@@ -216,7 +215,7 @@ class Implicit:
         if not self._curved:
             return 0.0
         times = np.array([begin, *(point.time for point in step.stages)])
-        levels = np.array([wave.states(times)[0] @ wave.row for wave in self._curved.values()])
+        levels = np.array([wave.at(times) for wave in self._curved.values()])
         off = float((np.abs(levels @ BENT) / self._size_of_curved).max())
         return off / self.accuracy**0.75
 

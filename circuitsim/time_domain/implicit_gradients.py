@@ -23,7 +23,6 @@ from circuitsim.time_domain.implicit_step import BEFORE, DIAGONAL, NODES, WEIGHT
 from circuitsim.time_domain.numbers import COUPLING, HELD, NAMES, SWITCH
 from circuitsim.time_domain.result import Beginning
 from circuitsim.time_domain.tangents import Sizes, Tangents
-from circuitsim.time_domain.waveforms import slope, value
 
 
 class Wanted(NamedTuple):
@@ -177,14 +176,14 @@ class StageGradients:
         ohms = by[storing]
         by_g = float(by_x @ point.slope) + float((ohms * np.where(capacitor, 1.0 / weight, -weight / g**2)).sum())
         by_g -= float(by[own.series[own.series >= 0]].sum()) / g**2
-        by_time = sum(float(by[k]) * slope(wave, point.time) for k, wave in self.run.waves.items())
+        by_time = sum(float(by[k]) * wave.slope(point.time) for k, wave in self.run.waves.items())
         if self.count:
             self.by_weight -= by_slope * point.slope / weight
             self.by_weight += ohms * np.where(capacitor, -g / weight**2, 1.0 / g)
             if by_turns is not None:
                 self._count_turns(by_turns, found.by_law, point)
             for k, wave in self.run.waves.items():
-                self.by_wave[k] += float(by[k]) * value(wave, point.time)
+                self.by_wave[k] += float(by[k]) * wave.value(point.time)
             places = self.run.switching.places
             self.by_ohms += np.where([now.switches, ~now.switches], by[places], 0.0)
         return by_x + by[own.base], by_g, float(by_time)
@@ -585,7 +584,7 @@ class _Numbers:
             return 0.5 * float((by[j] + by[:, j]) @ own[j]) / float(own[j, j])
         if k in self.states:
             return float(stages.by_weight[self.states[k]])
-        factor = value(self.run.waves[k], 0.0) if k in self.run.waves else 1.0
+        factor = self.run.waves[k].value(0.0) if k in self.run.waves else 1.0
         found = stages.by_wave[k] if k in self.run.waves else float(stages.tangents.by_value[k])
         return found if rest is None else found + factor * float(rest.tangents.by_value[k])
 

@@ -20,7 +20,6 @@ from circuitsim.time_domain.implicit import FLOOR, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import WEIGHTS, Point, Step, euler_step, third_order_step
 from circuitsim.time_domain.result import Beginning, Segments, TransientResult
-from circuitsim.time_domain.waveforms import value
 
 TOGETHER = 2**20
 """Voltages and currents of stages that are looked at together."""
@@ -318,7 +317,7 @@ def beginning(
     level, point = np.zeros(kind.size), None
     if initial is None:
         values = {
-            circuit.names[k]: value(run.waves[k], 0.0) if k in run.waves else float(own[k])
+            circuit.names[k]: run.waves[k].value(0.0) if k in run.waves else float(own[k])
             for k in np.flatnonzero(np.isin(kind, (VOLTAGE, CURRENT))).tolist()
         }
         point, closed = operating_point_of(holding(circuit, held), values, run.switching, closed)

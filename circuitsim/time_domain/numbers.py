@@ -9,12 +9,12 @@ import numpy as np
 
 from circuitsim.analysis.parameters import part_slopes
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.waveforms import Constant
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Origin
-from circuitsim.time_domain.waveforms import Constant
 
 STEP = 1e-30
 """Imaginary step against the number; its square is nothing beside the number."""

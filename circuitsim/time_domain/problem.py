@@ -13,16 +13,15 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import ideal_windings, mutual_inductances
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
+from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.mode_equations import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.proof import Elements
-from circuitsim.time_domain.sampled import Sampled
 from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
-from circuitsim.time_domain.waveforms import Constant, Waveform
 
 STATES = 60
 """Most capacitors and inductors: matrix exponentials cost the cube of their number."""
@@ -373,7 +372,7 @@ def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, W
     for k in given:
         if kind[k] not in (VOLTAGE, CURRENT):
             raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
-        if isinstance(wave := given[k], Sampled):
+        if (wave := given[k]).what:
             raise UsageError(f"{circuit.names[k]} is {wave.what}: that needs the implicit method")
     own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in sources.tolist()}
     return [given.get(k, Constant(level)) for k, level in own.items()]

@@ -13,6 +13,7 @@ from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
+from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
@@ -26,8 +27,6 @@ from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import SHORTER, Waves, certify, intervals, shortened
 from circuitsim.time_domain.result import Segments, TransientResult, evaluate
-from circuitsim.time_domain.sampled import Sampled
-from circuitsim.time_domain.waveforms import Waveform, check_cycles
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Output times where no number is stated, and most of them."""
@@ -56,7 +55,7 @@ def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Me
     kind = circuit.arrays().kind
     states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
     smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
-    sampled = any(isinstance(wave, Sampled) for wave in waveforms.values())
+    sampled = any(wave.what for wave in waveforms.values())
     exact = not (smooth or sampled or circuit.laws) and states <= STATES
     return Method.EXACT if exact else Method.IMPLICIT
 

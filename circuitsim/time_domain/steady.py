@@ -17,6 +17,7 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.waveforms import Waveform
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.course import Course
@@ -27,7 +28,6 @@ from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import finished, output_times
-from circuitsim.time_domain.waveforms import AmplitudeModulation, Constant, PiecewiseLinear, Pulse, Sine, Waveform
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
 WHOLE = 1000
@@ -45,35 +45,20 @@ class Recurrence(NamedTuple):
 
 def recurrence(wave: Waveform) -> Recurrence:
     """The recurrence of a waveform."""
-    if isinstance(wave, Constant):
-        return Recurrence(0.0, 0.0)
-    if isinstance(wave, Sine):
-        if math.isfinite(wave.end):
-            return Recurrence(0.0, wave.end)
-        if wave.damping != 0.0 and wave.amplitude != 0.0:
-            return Recurrence(math.inf, 0.0)
-        return Recurrence(1.0 / abs(wave.frequency) if wave.frequency and wave.amplitude else 0.0, wave.delay)
-    if isinstance(wave, Pulse) and math.isinf(wave.count):
-        return Recurrence(wave.period, wave.delay)
-    if isinstance(wave, PiecewiseLinear):
-        if wave.repeat_from is None:
-            return Recurrence(0.0, float(wave.times[-1]))
-        return Recurrence(float(wave.times[-1]) - wave.repeat_from, wave.repeat_from)
-    if isinstance(wave, AmplitudeModulation):
-        periods = [1.0 / abs(frequency) for frequency, size, _ in wave.lines if frequency and size]
-        return Recurrence(common(periods) if periods else 0.0, wave.delay)
-    return Recurrence(math.inf, 0.0)
+    return Recurrence(common(wave.periods), wave.recurs_from)
 
 
 def common(periods: Sequence[float]) -> float:
-    """The least common multiple of periods, s.
+    """The least common multiple of periods, s; 0 of none.
 
     Raises
     ------
     UsageError
-        None up to `MOST` times the longest of them.
+        None up to `WHOLE` times the longest of them.
     """
-    longest = max(periods)
+    longest = max(periods, default=0.0)
+    if longest in (0.0, math.inf):
+        return longest
     for count in range(1, WHOLE + 1):
         shares = [count * longest / period for period in periods]
         if all(abs(share - round(share)) <= EXACT * share for share in shares):
@@ -81,7 +66,7 @@ def common(periods: Sequence[float]) -> float:
     raise UsageError(f"the sources have no common period up to {MOST} times {longest:g} s; state one (--period)")
 
 
-class Later:
+class Later(Waveform):
     """A waveform from a later time on.
 
     Parameters

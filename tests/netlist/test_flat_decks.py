@@ -31,7 +31,9 @@ def flat(deck, ngspice=False):
 def told(deck):
     """What a deck says beside its elements, by positions in the circuit."""
     following, grid = deck.following, Grid(1e-5, 1e-2)
-    waves = {k: [one.at(t, grid) for t in TIMES] for k, one in following.waves.items() if "noise" not in one.name}
+    waves = {
+        k: [one.over(grid).value(t) for t in TIMES] for k, one in following.waves.items() if "noise" not in one.name
+    }
     switches = {k: (one.numbers, one.closed) for k, one in following.switches.items()}
     phasors = {k: one for k, one in following.phasors.items() if one}
     kinds = {type(card).__name__ for card in deck.analyses} - {"OperatingPointRequest", "Temperature"}

@@ -10,7 +10,6 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.time_domain import Sine, Waveform, transient
-from circuitsim.time_domain.waveforms import value
 
 STOP = 2.0
 
@@ -90,7 +89,7 @@ def implicit_euler(
     prepared = circuitsim.prepared(image)
     x = {name: initial.get(name, 0.0) for name, _ in kept}
     for step in range(1, steps + 1):
-        values = {name: value(wave, step * h) for name, wave in waves.items()}
+        values = {name: wave.value(step * h) for name, wave in waves.items()}
         for name, g in kept:
             values[("I" if name[0] == "C" else "V") + name] = g * x[name] if name[0] == "C" else -g * x[name]
         point = prepared.solve(values)

@@ -1,22 +1,20 @@
-"""Values of sources one time after the other, and the times at which they turn switches."""
+"""Values of sources one time after the other and of many times at once, and the times at which they turn switches."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from circuitsim.netlist import loads
-from circuitsim.time_domain import implicit, transient
-from circuitsim.time_domain.source_values import SourceValues
-from circuitsim.time_domain.waveforms import (
+from circuitsim.circuit.waveforms import (
     AmplitudeModulation,
     Constant,
     Exponential,
     PiecewiseLinear,
     Pulse,
     Sine,
-    value,
 )
+from circuitsim.netlist import loads
+from circuitsim.time_domain import implicit, transient
 
 WAVES = [
     Pulse(-1.0, 2.0, 0.3e-3, 1e-5, 2e-5, 0.2e-3, 0.7e-3, 5),
@@ -37,19 +35,17 @@ def test_values_are_those_of_the_waveforms(order: str) -> None:
     times = np.concatenate([rng.uniform(0.0, 6e-3, 400), corners, np.nextafter(corners, 0.0)])
     if order == "ascending":
         times.sort()
-    values = SourceValues(WAVES)
     for time in times.tolist():
-        expected = [value(wave, time) for wave in WAVES]
-        np.testing.assert_allclose(values(time), expected, rtol=0.0, atol=2e-11 if time in corners else 2e-13)
+        for wave in WAVES:
+            np.testing.assert_allclose(wave.value(time), wave.at(np.array([time]))[0], rtol=0.0, atol=2e-13)
 
 
-def test_many_corners_are_asked_for_in_parts() -> None:
+def test_many_corners() -> None:
     rng = np.random.default_rng(4)
     at = np.sort(rng.uniform(0.0, 1.0, 5000))
     wave = PiecewiseLinear(at, rng.standard_normal(at.size))
-    values = SourceValues([wave])
     times = np.linspace(0.0, 1.0, 7001)
-    np.testing.assert_allclose([values(t)[0] for t in times.tolist()], np.interp(times, at, wave.values), atol=1e-9)
+    np.testing.assert_allclose([wave.value(t) for t in times.tolist()], np.interp(times, at, wave.values), atol=1e-9)
 
 
 def test_a_converter_takes_few_attempts_to_find_its_turns(monkeypatch) -> None:
@@ -71,10 +67,7 @@ def test_a_converter_takes_few_attempts_to_find_its_turns(monkeypatch) -> None:
     assert len(attempts) < 1.3 * run.steps
 
 
-def test_sines_side_by_side() -> None:
-    rng = np.random.default_rng(8)
-    waves = [Sine(*rng.uniform(-2.0, 2.0, 2), *rng.uniform(0.0, 3.0, 3), rng.uniform(-180.0, 180.0)) for _ in range(7)]
-    waves.insert(3, Constant(2.0))
-    values = SourceValues(waves)
-    for time in rng.uniform(0.0, 5.0, 100).tolist():
-        np.testing.assert_allclose(values(time), [value(wave, time) for wave in waves], rtol=0.0, atol=1e-14)
+def test_no_corner_of_a_pulse_cut_short_is_left_out() -> None:
+    wave = Pulse(0.0, 1.0, 0.0, 0.5, 0.0, 5.0, 2.0)
+    assert wave.corners(0.0, 4000.0, 1500).tolist() == [2.0 * (k // 2) + 0.5 * (k % 2) for k in range(1, 1501)]
+    assert wave.at(np.array([2.0, 2.25, 2.5, 3.9])).tolist() == [0.0, 0.5, 1.0, 1.0]
