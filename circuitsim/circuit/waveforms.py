@@ -78,7 +78,8 @@ class Waveform(ABC):
         return np.zeros(0)
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """Times at which w is set anew: breakpoints, and more where rounding would add up."""
+        """Times at which w is set anew: breakpoints, and more where rounding would add up; the arguments are those of
+        `Waveform.breakpoints`."""
         return self.breakpoints(after, until, most)
 
     def cycles(self, until: float) -> float:
@@ -229,7 +230,7 @@ class PiecewiseLinear(Waveform):
             number = number + move
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
-        """The corners, those of later periods too; see `Waveform.breakpoints`."""
+        """The corners, those of later periods too; the arguments are those of `Waveform.breakpoints`."""
         first, last = self._last_before(np.array([after, until]))[0].tolist()
         apart = np.unique(self._times[self._given :]).size
         many = max(self._given - first, 0) + self._again * (most // max(apart - 1, 1) + 2)
@@ -348,7 +349,7 @@ class _Sines(Waveform):
         return np.multiply.outer(since, self._rate) + 1j * self._phase
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
-        """The delay and the end; see `Waveform.breakpoints`."""
+        """The delay and the end; the arguments are those of `Waveform.breakpoints`."""
         return _within(np.array([self.delay, self.end]), after, until, most)
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
@@ -460,7 +461,7 @@ class Exponential(Waveform):
         self.system = np.diag(np.append(0.0, -1.0 / self._constants))
 
     def breakpoints(self, after: float, until: float, most: int) -> np.ndarray:
-        """Both delays; see `Waveform.breakpoints`."""
+        """Both delays; the arguments are those of `Waveform.breakpoints`."""
         return _within(self._delays, after, until, most)
 
     def states(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

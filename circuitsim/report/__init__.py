@@ -148,7 +148,14 @@ def _worst(source: OperatingPoint | Circuit) -> str:
 
 
 def analysis(heading: str, found: Result) -> str:
-    """What an analysis found: its picture, and its tables of at most `ROWS` rows."""
+    """What an analysis found: its picture, and its tables of at most `ROWS` rows.
+
+    Parameters
+    ----------
+    heading : str
+        Plain text.
+    found : Result
+    """
     tables = (table for table in found.tables().values() if len(table.columns[0]) <= ROWS)
     cells = (_long(html.cells(table)) for table in tables)
     return "".join([f"<h2>{heading}</h2><p>{escape(repr(found))}</p>", found._picture(), *cells])
