@@ -21,8 +21,7 @@ RESIDUE = 1e-5
 1e-9 it is the error of a state, `circuitsim.time_domain.part_states.STATE`, of what all is computed from."""
 ROUNDING = 1e-4
 """Least scale of a current, of the voltages at its nodes in its resistor; of a change of flux or charge, of the flux or
-charge itself: sums of some ten states, each with that error. No change of flux or charge is less than rounding of the
-largest current or voltage anywhere at that time."""
+charge itself: sums of some ten states, each with that error."""
 SIGNS = 1e-3
 """Least scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
 counts as zero where events are sought, `circuitsim.time_domain.roots.VALUE`."""
@@ -340,10 +339,9 @@ class _Judge:
         ):
             kept, pushed = waves.inside(state[chosen]), waves.inside(push[chosen])
             missing = np.abs(store @ (kept[..., -1] - kept[..., 0]) - length * (pushed @ WEIGHTS))
-            largest = np.finfo(float).eps * waves.inside(size)[..., 0].max(axis=0)
             values, scale = (waves.inside(self._at(own, chosen))[..., 0] for own in (size, scale))
-            rounding = np.maximum(tolerance * ROUNDING * values, largest)
-            allowed = np.maximum(length * share * scale + np.abs(store) @ rounding, SMALLEST)
+            allowed = length * share * scale + tolerance * ROUNDING * (np.abs(store) @ values)
+            allowed = np.maximum(allowed, SMALLEST)
             last = np.abs(pushed @ LAST).max(axis=2) > COARSE * np.abs(pushed).max(axis=2)
             self.coarse |= (last & (missing > allowed)).any(axis=0)
             self.take("reactances", tolerance * missing, allowed, times[:, 0], of.names[chosen])
