@@ -171,6 +171,13 @@ def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, f
     return {axis.name: value for axis, value in chosen if axis.sort is Sort.PARAMETER}, temperature
 
 
+def moving_at(deck: Deck, axes: Sequence[Axis], setting: Sequence[float]) -> tuple[Circuit, FollowingSources]:
+    """The circuit of a deck at these values where sources vary over time, and the sources that follow others."""
+    circuit, following = deck.all_controlled(*of_deck(axes, setting))
+    given = {axis.name: value for axis, value in zip(axes, setting) if axis.sort is Sort.VALUE}
+    return circuit.with_values(following.of_cards(given)) if given else circuit, following
+
+
 def values_at(axes: Sequence[Axis], values: Sequence[float], following: FollowingSources | None) -> dict[str, float]:
     """The element values of one row, those of sources that follow the time or other sources among them."""
     given = {axis.name: value for axis, value in zip(axes, values) if axis.sort is Sort.VALUE}
@@ -185,4 +192,15 @@ def values_at(axes: Sequence[Axis], values: Sequence[float], following: Followin
     return given | following.values(given)
 
 
-__all__ = ["PARAMETER", "TEMPERATURE", "TIME", "Axis", "Combinations", "Sort", "elaborated", "of_deck", "values_at"]
+__all__ = [
+    "PARAMETER",
+    "TEMPERATURE",
+    "TIME",
+    "Axis",
+    "Combinations",
+    "Sort",
+    "elaborated",
+    "moving_at",
+    "of_deck",
+    "values_at",
+]

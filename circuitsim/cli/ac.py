@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
-from circuitsim.cli.over_time import acts_over_time, add_measure, lower_names, say_measured
+from circuitsim.cli.over_time import acts_over_time, add_measure, lower_names, say_measured, say_not_measured
 from circuitsim.cli.solving import add_tolerance
 from circuitsim.cli.sweep import add_vary
 from circuitsim.errors import ConvergenceError, UsageError
@@ -131,7 +131,7 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
         if any(repr(text) in str(error) for text in args.measure):
             raise error
         if str(error) not in said:
-            _failed(error)
+            say_not_measured(error)
         said.add(str(error))
 
     sources = dict(_source(text) for text in args.source) or None
@@ -151,17 +151,13 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
     return 0
 
 
-def _failed(error: UsageError) -> None:
-    print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
-
-
 def _measured(deck: Deck, found: AcResult, asked: Sequence[str]) -> dict[str, float | None]:
     """The deck's ``.meas ac`` cards and ``--measure``; a card without an answer fails alone, with a warning."""
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal.measure import measure_all
 
     names = lower_names(deck)
-    values = measure_all(found, measurements_of(deck, "ac"), names, _failed)
+    values = measure_all(found, measurements_of(deck, "ac"), names, say_not_measured)
     known = {name.lower(): value for name, value in values.items() if value is not None}
     return values | measure_all(found, asked, names | known)
 

@@ -69,6 +69,11 @@ def say_measured(values: Mapping[str, float | None]) -> None:
     print(f"measured: {said}", file=sys.stderr)
 
 
+def say_not_measured(error: UsageError) -> None:
+    """Warn of a card's measurement without an answer."""
+    print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+
+
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     """The deck, and the columns that are asked for."""
     from circuitsim.analysis.probes import all_probes, parse_probes
@@ -188,7 +193,7 @@ def answerable(
             check_measurements(circuit, shown, [*found, text], names, varied)
         except UsageError as error:
             check_measurements(circuit, (0.0, math.inf), [*found, *outside, text], names, varied)
-            print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
+            say_not_measured(error)
             outside.append(text)
         else:
             found.append(text)

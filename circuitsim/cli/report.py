@@ -27,13 +27,6 @@ examples:
   circuitsim report netlists/boost-converter.cir --output boost.html
 """
 
-HEADINGS = {
-    "dc": "DC sweep",
-    "tran": "Transient analysis",
-    "ac": "AC analysis",
-    "tf": "Transfer functions",
-    "sens": "Sensitivities",
-}
 MOST_POINTS = 5000
 """Largest number of points of a deck's own sweep that a report runs."""
 
@@ -98,6 +91,7 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
     from circuitsim import report as parts
     from circuitsim.analyses import run
     from circuitsim.analysis.sweep_axes import Combinations
+    from circuitsim.cli.run import COMMANDS
     from circuitsim.formats.result import Result
     from circuitsim.netlist.requests import analyses_of, ranges_of
 
@@ -117,7 +111,7 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
             body.append(parts.measurements(result))
             continue
         results = result if isinstance(result, list) else [result]
-        body += [parts.analysis(HEADINGS[name], one) for one in results if isinstance(one, Result)]
+        body += [parts.analysis(COMMANDS[name][1], one) for one in results if isinstance(one, Result)]
     return body
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, alone, read, report
 from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
-from circuitsim.cli.over_time import add_measure, say_measured
+from circuitsim.cli.over_time import add_measure, say_measured, say_not_measured
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_solving
 from circuitsim.cli.workers import add_workers, workers_of
@@ -118,10 +118,7 @@ def _measured(deck: Deck, found: Sweep, own: Sequence[str], asked: Sequence[str]
         return {}
     from circuitsim.measurements import measure_sweep
 
-    def failed(error: UsageError) -> None:
-        print(f"warning: not measured: {str(error).partition('; the forms')[0]}", file=sys.stderr)
-
-    return measure_sweep(deck, found, own, failed) | measure_sweep(deck, found, asked)
+    return measure_sweep(deck, found, own, say_not_measured) | measure_sweep(deck, found, asked)
 
 
 def runs_over_time(deck: Deck) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.analysis.probes import all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import Combinations, Sort, of_deck
+from circuitsim.analysis.sweep_axes import Combinations, Sort, moving_at
 from circuitsim.analysis.sweep_result import Failure, Sweep, runs
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
@@ -141,12 +141,10 @@ def ac_sweep(
     names: tuple[str, ...] = ()
     units: tuple[str, ...] = ()
     for k, values in enumerate(varied.T.tolist()):
-        own, following = deck.all_controlled(*of_deck(grid.axes, values))
-        given = {axis.name: value for axis, value in zip(grid.axes, values) if axis.sort is Sort.VALUE}
-        own = own.with_values(following.of_cards(given)).carrying(following)
+        own, following = moving_at(deck, grid.axes, values)
         answers.append({})
         try:
-            found = ac(own, hertz, sources, tolerance)
+            found = ac(own.carrying(following), hertz, sources, tolerance)
             _, *rows = (response := response_table(found, probes, below)).columns  # type: ignore[arg-type]
             names, units = response.header[1:], response.units[1:]
             table[:, k * hertz.size : (k + 1) * hertz.size] = rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
-from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, of_deck
+from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
 from circuitsim.analysis.sweep_result import Failure, Sweep, runs
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
@@ -229,10 +229,7 @@ def solve_task(task: Task) -> Run:
 def _setting(task: Task) -> tuple[DeckSetting, Mapping[str, float]]:
     """What the deck says about a run, and the names that expressions read there."""
     job = task.job
-    circuit, following = job.deck.all_controlled(*of_deck(job.axes, task.values))
-    given = {axis.name: value for axis, value in zip(job.axes, task.values) if axis.sort is Sort.VALUE}
-    if given:
-        circuit = circuit.with_values(following.of_cards(given))
+    circuit, following = moving_at(job.deck, job.axes, task.values)
     names = {name.lower(): value for name, value in following.names().items()}
     return setting(job.deck, job.step, job.stop, job.initial, (circuit, following)), names
 
