@@ -96,12 +96,12 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
     from circuitsim.netlist.requests import analyses_of, ranges_of
 
     body, left = [], ["op"]
-    if "dc" in analyses_of(deck) and (points := Combinations.of(ranges_of(deck), deck).points) > MOST_POINTS:
-        hint = "circuitsim sweep runs them"
-        body.append(f"<p>No sweep: {points:,} points are more than a report shows ({MOST_POINTS:,}); {hint}</p>")
-        left.append("dc")
     found: Mapping[str, Any]
     try:
+        if "dc" in analyses_of(deck) and (points := Combinations.of(ranges_of(deck), deck).points) > MOST_POINTS:
+            hint = "circuitsim sweep runs them"
+            body.append(f"<p>No sweep: {points:,} points are more than a report shows ({MOST_POINTS:,}); {hint}</p>")
+            left.append("dc")
         found = run(deck, left, tolerance=tolerance)
     except CircuitError as error:
         found = error.partial_result or {}  # type: ignore[assignment]

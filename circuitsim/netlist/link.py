@@ -94,6 +94,7 @@ class Linker:
         self.extents: dict[Scope, Extent] = {}
         self.targets: dict[Scope, list[Scope | None]] = {}
         self.scopes: list[Scope] = []
+        self.read: dict[Scope, set[str]] = {}
         self.hints = 0
         self.uses_of: dict[Card, DeviceUse | None] = {}
         self.bare: list[Model] = []
@@ -200,7 +201,7 @@ class Linker:
         for key, at in call.offsets.items():
             if key == "m" or target.is_parameter(key):
                 continue
-            if any(key in one.read_names() for one in target.variants or [target]):
+            if key in self.names_read(target):
                 message = "parameters that no .subckt card declares act where its expressions read them (%s)"
                 self.reporter.gather("assumed", message, call.card, at, f"{short(target.name)} {short(key)}")
             else:
@@ -214,6 +215,12 @@ class Linker:
                     [call.name],
                 )
         return target
+
+    def names_read(self, target: Scope) -> set[str]:
+        """The names that the expressions of a sub-circuit read, in all its variants."""
+        if target not in self.read:
+            self.read[target] = set().union(*(one.read_names() for one in target.variants or [target]))
+        return self.read[target]
 
     def near(self, name: str, scope: Scope) -> str:
         """A hint with the sub-circuits whose names are near to ``name``; for the first few errors, it takes time."""

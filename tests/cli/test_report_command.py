@@ -137,6 +137,9 @@ def test_curves_of_the_deck(command: Command, tmp_path: Path) -> None:
     own = tmp_path / "own.cir"
     own.write_text("t\nV1 in 0 AC 1\nR1 in out 1k\nC1 out 0 1u\n.ac dec 5 1 1k\n.meas ac top MAX vm(out)\n")
     command("report", own, "--output", tmp_path / "a.html")
+    own.with_name("bad.cir").write_text("t\nV1 a 0 1 AC 1\nR1 a 0 1\n.ac dec 1 1 9\n.ac lin 1 1 1\n")
+    assert command("report", own.with_name("bad.cir"), "--output", tmp_path / "b.html").code == 0
+    assert "<p>Not run: " in checked(tmp_path / "b.html")
     page = checked(tmp_path / "a.html")
     assert page.index("<h2>AC analysis</h2>") < page.index("<h2>Measurements</h2>") < page.index("<h2>Circuit</h2>")
 
