@@ -113,13 +113,9 @@ def to_nodes(count, piece):
 
 def values_at(piece, count, share, out):
     """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
-    x, one, two, series, many = 2.0 * (2.0 * share - 1.0), np.zeros(count), np.zeros(count), piece.series, 1.0
+    x, series = 2.0 * (2.0 * share - 1.0), piece.series
     for j in range(count):
-        many = max(many, piece.many[j])
-    for k in range(int(many) - 1, 0, -1):
-        # All series side by side: each step of one waits for the step before.
-        for j in range(count):
-            two[j] = series[j, k] + x * one[j] - two[j]
-        one, two = two, one
-    for j in range(count):
-        out[j] = series[j, 0] + 0.5 * x * one[j] - two[j]
+        one, two = 0.0, 0.0
+        for k in range(int(piece.many[j]) - 1, 0, -1):
+            one, two = series[j, k] + x * one - two, one
+        out[j] = series[j, 0] + 0.5 * x * one - two

@@ -305,17 +305,16 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
     drop, flow = now[0], now[1]
     for k in range(times.size):
         at = where[k]
-        m, z = mode[at], state[at]
+        m = mode[at]
         if at != before:
-            before, length = at, math.ldexp(1.0, int(exponent - halvings[at]))
+            z, before, length = state[at], at, math.ldexp(1.0, int(exponent - halvings[at]))
             source_series(inside[windows[halvings[at]]], z, piece)
             decay(decays, m, 0.5 * length, z, parts[at], piece)
             at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], decays.many[m], s, z, parts[at], begin[0])
             at_first(decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1])
         count = s + decays.many[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
-        for b in range(drop.size):
-            drop[b], flow[b] = begin[0, b], begin[1, b]
+        now[:] = begin
         for j in range(count):
             for b in range(drop.size):
                 drop[b] += decays.voltage[m, j, b] * y[j]

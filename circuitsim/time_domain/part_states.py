@@ -249,6 +249,8 @@ def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sig
         share = noise / STATE if k == 0 else DERIVATIVE * max(1.0, noise / VALUE)
         if settled(k, found, magnitude, share, zero, order, sign) or k == ORDERS:
             return
+        if k == 0 and constant(decays.slack[m], n, sign):
+            return
         later, off = np.zeros(n), np.zeros(n)
         for j in range(n):
             wrong[j] += STATE * abs(change[j])
@@ -277,6 +279,16 @@ def summed_up(rows, n, state, error, found, magnitude):
         for d in range(found.size):
             found[d] += rows[j, d] * state[j]
             magnitude[d] += abs(rows[j, d]) * error[j]
+
+
+def constant(rows, n, sign):
+    """Whether what has no sign yet depends on none of the first ``n`` rows: no derivative gives it one."""
+    still = True
+    for d in range(sign.size):
+        if sign[d] == 0.0:
+            for j in range(n):
+                still &= rows[j, d] == 0.0
+    return still
 
 
 def settled(k, found, magnitude, share, zero, order, sign):

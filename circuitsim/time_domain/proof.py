@@ -281,10 +281,11 @@ class _Judge:
 
     def _into(self, at_node: np.ndarray, ends: Sequence[tuple[int, int]], own: np.ndarray) -> None:
         """Take the largest absolute values of the elements that end at each node."""
+        nodes, size = list(at_node), np.empty(at_node.shape[1])
         for (a, b), value in zip(ends, own):
-            size = np.abs(value)
-            np.maximum(at_node[a], size, out=at_node[a])
-            np.maximum(at_node[b], size, out=at_node[b])
+            np.abs(value, out=size)
+            np.maximum(nodes[a], size, out=nodes[a])
+            np.maximum(nodes[b], size, out=nodes[b])
 
     def _at(self, at_node: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """The larger of the values (nodes, …) at both nodes of elements."""
@@ -309,11 +310,12 @@ class _Judge:
         """Hold Kirchhoff's laws."""
         of, waves, amperes, potential = self.of, self.waves, self.amperes, self.potential
         net, met = np.zeros(amperes.shape), amperes.copy()
+        sums, most, own = list(net), list(met), list(amperes)
         for (a, b), current in zip(self.ends, waves.current):
-            net[a] += current
-            net[b] -= current
-            np.maximum(met[a], amperes[b], out=met[a])
-            np.maximum(met[b], amperes[a], out=met[b])
+            sums[a] += current
+            sums[b] -= current
+            np.maximum(most[a], own[b], out=most[a])
+            np.maximum(most[b], own[a], out=most[b])
         self.take("kcl", np.abs(net, out=net), met, waves.times, of.nodes)
         around = potential[of.second]
         around -= potential[of.first]
