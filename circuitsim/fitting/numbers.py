@@ -111,7 +111,16 @@ class TimedDeck:
         if self.steady:
             return steady_state(circuit, waves, None, own.initial, points, self.tolerance, switches, couplings)
         return transient(
-            circuit, own.grid.stop, waves, own.initial, points, self.tolerance, switches, couplings, held=own.held
+            circuit,
+            own.grid.stop,
+            waves,
+            own.initial,
+            points,
+            self.tolerance,
+            switches,
+            couplings,
+            held=own.held,
+            max_step=own.longest,
         )
 
     def text(self, values: Sequence[float] | np.ndarray) -> str:

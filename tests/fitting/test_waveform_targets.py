@@ -253,3 +253,14 @@ def test_sources_that_follow_others_are_refused() -> None:
     )
     with pytest.raises(UsageError, match="E1 follows other sources"):
         TimedDeck(deck, read_roles(deck)[0])
+
+
+def test_a_fit_sees_the_waveform_that_tran_shows() -> None:
+    """The card's longest step is that of the fit too."""
+    deck = loads(
+        "t\nV1 in 0 SIN(0 5 1k)\nR1 in a 100\nD1 a out dm\nC1 out 0 1u ic=0\nR2 out 0 5k\n.model dm D(IS=1e-14)\n"
+        "*! trainable R1 min=10 max=10k\n.tran 10u 2m 0 5u uic\n"
+    )
+    timed = TimedDeck(deck, read_roles(deck)[0])
+    fitted, shown = timed.run(timed.start, points=21), transient(deck, points=21)
+    assert np.array_equal(fitted.voltage("out"), shown.voltage("out"))
