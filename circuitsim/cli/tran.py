@@ -114,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
     if ended:
         wanted, harmonics = measurable(found, wanted, names), []
     show(args, deck, probes, found, wanted, more, harmonics, outside)
+    if found.reason:
+        print(f"note: implicit method: {found.reason}", file=sys.stderr)
     if not ended:
         report(found.warnings, args.verbose)
     else:

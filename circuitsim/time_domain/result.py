@@ -257,9 +257,14 @@ class TransientResult(Result):
     difference : float or None
         Of implicit runs; see `circuitsim.time_domain.ImplicitResult`.
     warnings : tuple of circuitsim.errors.Problem
+    method : str
+        ``exact`` or ``implicit``.
+    reason : str
+        Why the run needed the implicit method; empty of exact runs, and where it was asked for.
     """
 
     difference: float | None = None
+    reason = ""
     warnings: tuple[errors.Problem, ...] = ()
 
     method = "exact"
@@ -401,8 +406,9 @@ class TransientResult(Result):
         return super().to_dict() | self.checks()
 
     def checks(self) -> dict[str, Any]:
-        """Certificate and energies as plain values."""
-        return {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
+        """Method, certificate and energies as plain values."""
+        how = {"method": self.method, "reason": self.reason}
+        return how | {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
 
     def _voltages(self) -> Iterator[Probe]:
         """The node voltages; a part without a path to ground has none."""
@@ -428,7 +434,8 @@ class TransientResult(Result):
     def _heading(self) -> tuple[str, str]:
         first, last = self.times[[0, -1]].tolist()
         span = f"{format_quantity(first, 's' * (first > 0.0), 4)} to {format_quantity(last, 's', 4)}"
-        return self.circuit.title, f"{span}, {self.times.size} times, {self.method}, {verdict(self.certificate)}"
+        how = f"{self.method} ({self.reason})" if self.reason else self.method
+        return self.circuit.title, f"{span}, {self.times.size} times, {how}, {verdict(self.certificate)}"
 
     def _proof(self) -> str:
         sizes = [f"{name} {size:.1e}" for name, size in self.certificate._asdict().items()]

@@ -48,16 +48,21 @@ class Method(Enum):
         raise UsageError(f"{value!r} is no method: there are exact and implicit")
 
 
-def method_for(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> Method:
-    """The method that a circuit gets: exact, but implicit for smooth devices, controlled sources, frequency modulation,
-    formulas of the time, and more than `STATES` capacitors and inductors.
+def needs_implicit(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> str:
+    """Why a circuit needs the implicit method: its first controlled source, smooth device or source without an exact
+    waveform, or more than `STATES` capacitors and inductors. Empty where the exact method applies.
     """
-    kind = circuit.arrays().kind
+    names, kind = circuit.names, circuit.arrays().kind
+    if circuit.laws:
+        return f"{names[min(circuit.laws)]} is a controlled source"
+    for k, device in circuit.devices.items():
+        if isinstance(device, SmoothDevice):
+            return f"{names[k]} is a {device.model.name}"
+    for name, wave in waveforms.items():
+        if wave.what:
+            return f"{name} is {wave.what}"
     states = int(((kind == CAPACITOR) | (kind == INDUCTOR)).sum())
-    smooth = any(isinstance(device, SmoothDevice) for device in circuit.devices.values())
-    sampled = any(wave.what for wave in waveforms.values())
-    exact = not (smooth or sampled or circuit.laws) and states <= STATES
-    return Method.EXACT if exact else Method.IMPLICIT
+    return f"{states} capacitors and inductors, more than {STATES}" if states > STATES else ""
 
 
 def transient(
@@ -107,7 +112,7 @@ def transient(
         Potentials of nodes, V, and currents of inductors, A, that the operating point at time 0 is held at (SPICE's
         ``.ic``). With `initial` they are the initial values of inductors and of capacitors that it does not name.
     method : Method or str, optional
-        ``exact`` or ``implicit``; without it exact where it applies (`method_for`).
+        ``exact`` or ``implicit``; without it exact where it applies (`TransientResult.reason`).
     accuracy : float
         Largest local error of an implicit step, of the largest values of each state; a run whose energy balance is off
         by more than ten times that is made again with smaller steps.
@@ -160,12 +165,15 @@ def transient(
     stop = float(times[-1])
     for name, wave in waveforms.items():
         check_cycles(name, wave, stop)
-    chosen = Method(method) if method is not None else method_for(circuit, waveforms)
+    needs = needs_implicit(circuit, waveforms) if method is None else ""
+    chosen = Method(method or (Method.IMPLICIT if needs else Method.EXACT))
     if chosen is Method.IMPLICIT:
         if max_step is not None and not max_step > 0.0:
             raise UsageError(f"the longest step is a positive time, not {max_step!r} s")
         make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=max_step or np.inf)
-        return implicit_run(make, accuracy, times, initial, held, tolerance, progress)
+        made = implicit_run(make, accuracy, times, initial, held, tolerance, progress)
+        made.reason = needs
+        return made
     problem = Problem(circuit, waveforms, switches, couplings)
     run = Course(problem, stop)
     run.begin(initial, held)

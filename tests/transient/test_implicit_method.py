@@ -28,7 +28,7 @@ from circuitsim.time_domain import (
 )
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_step import third_order_step
-from circuitsim.time_domain.run import Method, method_for
+from circuitsim.time_domain.run import needs_implicit
 
 ACCURACY = 1e-5
 
@@ -94,7 +94,9 @@ def test_half_wave_rectifier_with_a_junction_diode() -> None:
     # Any time is the end of a step: the diode's law holds there too.
     i, v = found.current("D1", times=[0.00317]), found.voltage("in", "out", times=[0.00317])
     assert i == pytest.approx(1e-9 * np.expm1(v / thermal), rel=1e-8)
-    assert method_for(circuit) is Method.IMPLICIT
+    assert found.method == "implicit" and found.reason == "D1 is a junction diode"
+    assert "implicit (D1 is a junction diode), certified" in repr(found)
+    assert found.to_dict()["reason"] == found.reason
 
 
 MAINS = """*
@@ -237,10 +239,10 @@ def test_a_zener_diode_as_exact() -> None:
 
 def test_the_rule_and_what_is_refused() -> None:
     circuit = resonant()
-    assert method_for(circuit) is Method.EXACT
+    assert needs_implicit(circuit) == ""
     for k in range(60):
         circuit.add("C", f"C{k + 2}", "out", "0", 1e-3)
-    assert method_for(circuit) is Method.IMPLICIT
+    assert needs_implicit(circuit) == "62 capacitors and inductors, more than 60"
     with pytest.raises(UsageError, match="there are exact and implicit"):
         transient(resonant(), 1.0, method="euler")
     with pytest.raises(UsageError, match="mapping from names of sources, not 2; output times"):
