@@ -413,6 +413,10 @@ class ImplicitResult(TransientResult):
                 off = np.maximum(off, np.abs(edge(ours, axis=0) - edge(theirs, axis=0)))
         return float((off / np.maximum(size, FLOOR * own.size)).max())
 
+    def checks(self) -> dict[str, Any]:
+        """See `TransientResult`; the accuracy and the steps of the run."""
+        return super().checks() | {"accuracy": self.accuracy, "steps": self.steps}
+
     @cached_property
     def difference(self) -> float | None:  # type: ignore[override]
         """See `compared`."""

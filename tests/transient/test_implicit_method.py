@@ -96,7 +96,8 @@ def test_half_wave_rectifier_with_a_junction_diode() -> None:
     assert i == pytest.approx(1e-9 * np.expm1(v / thermal), rel=1e-8)
     assert found.method == "implicit" and found.reason == "D1 is a junction diode"
     assert "implicit (D1 is a junction diode), certified" in repr(found)
-    assert found.to_dict()["reason"] == found.reason
+    told = found.to_dict()
+    assert (told["reason"], told["accuracy"], told["steps"]) == (found.reason, found.accuracy, found.steps)
 
 
 MAINS = """*
