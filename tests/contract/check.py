@@ -167,8 +167,10 @@ def listed_amiss(amended: dict[str, Any]) -> list[str]:
 
 
 def amend(found: dict[str, tuple[Any, list[Difference]]], issue: str, reason: str) -> None:
-    """Add differences to the amendments; those that read alike make one entry."""
+    """Add differences to the amendments; those that read alike make one entry. One that differs again keeps its earlier
+    reason beside the new one."""
     amended = store.read_json("amended")
+    earlier = {key: entry for entry in store.amendments() for key in entry.keys}
     entries = [x._replace(keys=tuple(k for k in x.keys if k not in found)) for x in store.amendments()]
     entries = [x for x in entries if x.keys]
     for key, (value, _) in found.items():
@@ -180,9 +182,11 @@ def amend(found: dict[str, tuple[Any, list[Difference]]], issue: str, reason: st
         if value != GONE:
             differences = compare(family_of(key), key, value, {}, current=False)
         texts = ["; ".join(f"{x[0]} {x[k]}" for x in differences[:3]) for k in (1, 2)]
-        groups.setdefault((*texts, "" if family_of(key) in LISTS else family_of(key)), []).append(key)
-    for (old, new, _), keys in groups.items():
-        entries.append(store.Amendment(tuple(keys), old, new, issue, reason))
+        why = issue, reason
+        if key in earlier and issue not in earlier[key].issue:
+            why = f"{earlier[key].issue}; {issue}", f"{earlier[key].reason} {reason}"
+        groups.setdefault((*texts, *why, "" if family_of(key) in LISTS else family_of(key)), []).append(key)
+    entries += [store.Amendment(tuple(keys), *group[:4]) for group, keys in groups.items()]
     store.write_json("amended", amended)
     store.write_amendments(entries)
 
