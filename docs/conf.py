@@ -22,13 +22,7 @@ copyright = "the authors of circuitsim"
 version = release = __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build", "images", "gallery"]
-html_theme = "alabaster"
-html_theme_options = {
-    "description": "Exact, certified simulation of nonlinear resistive circuits",
-    "page_width": "1200px",
-    "fixed_sidebar": True,
-}
-html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
+html_theme, html_title = "furo", "circuitsim"
 myst_heading_anchors = 4
 # Notebooks are executed whenever the site is built; a cell that fails is an error.
 nb_execution_mode, nb_execution_raise_on_error, nb_execution_timeout = "force", True, 300

@@ -37,10 +37,39 @@ def test_the_gallery_has_examples() -> None:
 
 
 def test_the_coverage_in_readme_is_that_of_its_table() -> None:
-    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/netlist.md", "README.md"))
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/dialects.md", "README.md"))
     table = page[page.index("### Coverage of public decks") :].split("\n\n### ")[0]
     outcomes = re.findall(r"^\|[^|]+\| (\d+)(?: \((\d+) %\))? \|", table, flags=re.MULTILINE)
     same, share = outcomes[0]
     total = sum(int(count) for count, _ in outcomes)
     assert round(100.0 * int(same) / total) == int(share)
     assert f"of {total} public decks without transistors {same} ({share} %) have ngspice's answer" in readme
+
+
+PARAPHRASES = (
+    "as shares of",
+    "from rest",
+    "goes on",
+    "hang on",
+    "in spite of",
+    "in the way",
+    "left over",
+    "potentials",
+    "press on",
+    "share of its",
+    "stands for",
+    "stretch",
+)
+"""Phrases that have a word in the field: residual, relative residual, node voltages, interval, pendant node, …"""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_use_the_words_of_the_field(page: Path) -> None:
+    text = " ".join(page.read_text(encoding="utf-8").lower().split())
+    assert [phrase for phrase in PARAPHRASES if phrase in text] == []
+
+
+def test_the_documentation_is_short() -> None:
+    """18 pages and the README: at most 27,000 words; the README at most 900."""
+    words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in PAGES}
+    assert len(PAGES) <= 19 and sum(words.values()) <= 27_000 and words["README.md"] <= 900

@@ -137,7 +137,8 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser; only the module of ``command`` is imported, the other commands are listed by name."""
     parser = Parser(
         prog="circuitsim",
-        description="Exact, certified steady states of resistor, ideal-diode and source circuits; circuits that learn.",
+        description="Simulate SPICE circuits of resistors, diodes, sources, switches and amplifiers, with certified "
+        "answers; train circuits that learn.",
         epilog=EPILOG,
         formatter_class=Help,
         allow_abbrev=False,

@@ -52,7 +52,7 @@ def _list(args: argparse.Namespace) -> int:
         print(json.dumps([dict(zip(("name", "place", "about"), row)) for row in rows], indent=1))
         return 0
     absent = {name: f"not here: circuitsim data fetch {name}" for name in REMOTE}
-    shown = [[name, place or absent.get(name, "not here: docs/data.md"), about] for name, place, about in rows]
+    shown = [[name, place or absent.get(name, "not here: docs/models.md"), about] for name, place, about in rows]
     print("\n".join(table(["data set", "place", "contents"], shown)))
     return 0
 

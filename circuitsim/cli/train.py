@@ -46,7 +46,7 @@ COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 
 
 COMMON_OPTIONS: dict[str, Option] = {
     "dataset": (str, "NAME", "what to train on, or a folder of idx files"),
-    "data_dir": (str, "DIR", "directory of data sets (docs/data.md)"),
+    "data_dir": (str, "DIR", "directory of data sets (docs/models.md)"),
     "epochs": (int, "N", "passes over the data"),
     "batch": (int, "N", "samples in a step"),
     "lr": (float, "R", "learning rate"),

@@ -116,7 +116,7 @@ def _inside(folder: Path, usual: str, names: Sequence[str], wanted: str) -> Path
                 raise UsageError(
                     f"{path} is a pickle, and reading a pickle runs whatever program is in it, so it is not read\n"
                     f"    hint: download {wanted}; its files are {', '.join(names[:2])}, …\n"
-                    "    hint: docs/ffebm.md has five lines that write it from a pickle of trusted origin"
+                    "    hint: docs/models.md has five lines that write it from a pickle of trusted origin"
                 )
     missing = next(name for name in names if not (folder / name).is_file())
     raise UsageError(f"there is no {missing} in {folder}\n    hint: --data-dir names a folder that holds {wanted}")

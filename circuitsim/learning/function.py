@@ -110,7 +110,7 @@ def evaluate(block: DifferentiableBlock, x: np.ndarray, parameters: Mapping[str,
     if not hasattr(block, "at"):
         raise UsageError(
             f"{type(block).__name__} has no method at(parameters), which returns the block at other parameters: a "
-            "layer needs it (docs/own-parts.md)"
+            "layer needs it (docs/frameworks.md)"
         )
     here = block.at(parameters)
     here.project()

@@ -117,7 +117,7 @@ class _OfFormulas(Domain):
     def refused(self, what: str) -> ExpressionError:
         """The error for what there is no operation for."""
         message = f"{what} is not supported in a formula of the source's own voltage"
-        return ExpressionError("unsupported", message, hint="docs/devices.md lists what is")
+        return ExpressionError("unsupported", message, hint="docs/elements.md lists what is")
 
     def either(self, condition: Any, yes: Entry, no: Entry) -> Formula:
         """``yes`` where the condition holds, else ``no``."""

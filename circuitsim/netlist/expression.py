@@ -361,7 +361,7 @@ def unknown_function(name: str) -> tuple[str, str]:
         hint = "random functions: in values of R, L, C, V, I and .param; elsewhere write the mean"
         return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
-        hint = "a value may use parameters and numbers only; sources may follow v() and i(): see docs/controlled.md"
+        hint = "a value may use parameters and numbers only; sources may follow v() and i(): see docs/elements.md"
         return f"{name}(…) depends on the solution", hint
     if name in SPLINES:
         return f"{name}() joins points by curves, which is not supported", "table(x, x1, y1, …) joins them by lines"

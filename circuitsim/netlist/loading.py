@@ -369,7 +369,7 @@ def check_amplifiers(circuit: Circuit) -> None:
         section_gains(circuit)
     except AmplifierError as error:
         origin = circuit.origin(error.element)
-        hint = "in every loop the gains must multiply to one; see docs/amplifiers.md"
+        hint = "in every loop the gains must multiply to one; see docs/elements.md"
         place = Location(*origin) if origin else None
         raise NetlistError([Problem("amplifier", str(error), place, hint, error.names)]) from None
 

@@ -144,6 +144,6 @@ def test_what_went_says_what_to_write_now(command: Command, deck, old: str) -> N
 
 
 def test_the_page_has_what_went() -> None:
-    page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/analyses.md").read_text(encoding="utf-8")
     rows = [f"| `{old}` | {now} |" for old, now in MOVED.items()]
     assert len(rows) <= 60 and "\n".join(rows) in page

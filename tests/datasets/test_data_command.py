@@ -144,9 +144,9 @@ def test_what_is_there(served, tmp_path, capsys):
         "mnist       not here: circuitsim data fetch mnist  small",
     ]
     assert [line[:30] for line in heads[3:]] == [
-        "cifar10     not here: docs/dat",
-        "cifar100    not here: docs/dat",
-        "imagenet32  not here: docs/dat",
+        "cifar10     not here: docs/mod",
+        "cifar100    not here: docs/mod",
+        "imagenet32  not here: docs/mod",
     ]
     assert _fetch(tmp_path) == 0
     for name in ("train.bin", "test.bin"):

@@ -1,6 +1,6 @@
 """Runs decks in ngspice and measures how far its node voltages are from ours.
 
-``python tests/ngspice/ngspice_runs.py`` prints the table of docs/netlists.md.
+``python tests/ngspice/ngspice_runs.py`` prints a table of the differences and their bounds.
 """
 
 from __future__ import annotations

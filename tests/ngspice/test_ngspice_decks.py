@@ -27,7 +27,7 @@ def test_agrees_within_the_forward_drops(name: str, form: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(SINGULAR))
 def test_ngspice_gives_up_where_currents_are_a_choice(name: str) -> None:
-    """If a later ngspice solves it, the list and the table of docs/netlists.md want to know."""
+    """If a later ngspice solves it, the list and docs/netlists.md want to know."""
     voltages, log = run(*flattened(name)[:2])
     assert not voltages
     assert "singular" in log.lower() or "timestep too small" in log.lower()

@@ -75,7 +75,7 @@ examples:
   circuitsim train circuit netlists/learn-filter.cir --data netlists/learn-filter.csv --epochs 200 --out run
   circuitsim train circuit netlists/learn-ripple.cir --data netlists/learn-ripple.csv --steady --epochs 200 --out run
 
-Data with a column time are waveforms, with a column measurement values of .meas (docs/waveform-targets.md): then the
+Data with a column time are waveforms, with a column measurement values of .meas (docs/learning.md): then the
 gradient is exact, capacitors, inductors, numbers of diodes and switches (D1.vfwd, S1.vt) may change too, and the
 learning rate is relative (0.05 of each value a step).
 """

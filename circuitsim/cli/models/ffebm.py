@@ -69,11 +69,11 @@ ONLY_WITH = {"momentum": ("optimizer", ("sgd",)), "beta": ("method", ("ep",))}
 
 
 EPILOG = """\
-presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/ffebm/architectures.toml)
+presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/ffebm/published.toml)
 
 examples:
   circuitsim train ffebm --dataset digits --epochs 5
-  circuitsim train ffebm --config chain.toml --out run                 elements of your own: docs/ffebm.md
+  circuitsim train ffebm --config chain.toml --out run                 elements of your own: docs/models.md
   circuitsim train ffebm --preset l6-bs3 --dataset cifar10
 """
 

@@ -42,7 +42,7 @@ class GradientStudy(NamedTuple):
         parser.add_argument("--batch", type=int, default=2, metavar="N", help="samples (2)")
         colour = "cifar10, cifar100 or imagenet32; otherwise random images"
         parser.add_argument("--dataset", metavar="NAME", help=colour)
-        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
+        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/models.md)")
         parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random weights and samples (0)")
         parser.add_argument("--out", metavar="DIR", help="write figure, table and page here")
 

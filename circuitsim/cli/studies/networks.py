@@ -13,7 +13,7 @@ MNIST = "The paper's figures are of MNIST; none stands beside a run on other dat
 
 
 def _dataset(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/data.md)")
+    parser.add_argument("--dataset", metavar="NAME", help="mnist, digits or a folder (docs/models.md)")
 
 
 def _on_mnist(runs: list[Run]) -> bool:
@@ -262,7 +262,7 @@ def _split_options(parser: argparse.ArgumentParser) -> None:
 def _cut(args: argparse.Namespace, key: Key) -> dict[str, Any]:
     """Batch normalisation stands before the first block (of 6 layers) or every block (of 12) and before the readout,
     whose input is small deep inside a block. Units of slope one half and small steps keep couplings weak: sweeps
-    converge faster than at slope 1, and accuracy is higher (docs/ffebm.md)."""
+    converge faster than at slope 1, and accuracy is higher (docs/models.md)."""
     from circuitsim.cli.models.ffebm import PUBLISHED
     from circuitsim.ffebm.architectures import LayerSizes, preset
 

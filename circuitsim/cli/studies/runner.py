@@ -113,7 +113,7 @@ class Study(NamedTuple):
         parser.add_argument("--seeds", type=int, default=self.seeds, metavar="N", help=f"runs of each ({self.seeds})")
         parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (each network's own number)")
         parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes")
-        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/data.md)")
+        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/models.md)")
         parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
         add_workers(parser, "this one")
         parser.add_argument("--out", metavar="DIR", help=f"write {self.name}.md, .csv and .png here")
