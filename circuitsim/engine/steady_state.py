@@ -95,16 +95,16 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
-    need = _missing(net, carried, elements)
+    need, size = _missing(net, carried, elements)
     nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
     first, second = ends[: elements.size], ends[elements.size :]
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
-    need = need[:, nodes]
-    found = _least_norm_in_doubles(nodes.size, first, second, one_way, need[0])
+    need, number = need[:, nodes], _numbered(nodes.size, first, second, size[nodes])
+    found = _least_norm_in_doubles(number, first, second, one_way, need[0])
     if found is None:
-        found = _least_norm(nodes.size, first, second, one_way, need, net.first.size > COMPILED)
+        found = _least_norm(number, first, second, one_way, need, net.first.size > COMPILED)
     # What rounding leaves a diode is nothing: its current can only grow.
     size = np.abs(need[0])
     np.maximum.at(size, first, np.abs(found))
@@ -114,9 +114,9 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     return Loops(elements, found, unique)
 
 
-def _missing(net: Network, carried: Carried, elements: np.ndarray) -> np.ndarray:
-    """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes); zero where it
-    is rounding."""
+def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes), zero where it
+    is rounding; and the largest scale of these currents (n_nodes,), A, of which rounding is a share."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
     others = (at_loops[net.first] | at_loops[net.second]) & (carried.current != 0.0)
@@ -126,7 +126,7 @@ def _missing(net: Network, carried: Carried, elements: np.ndarray) -> np.ndarray
     kernel(_gather, net.first.size)(
         e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
     )
-    return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low))
+    return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low)), largest
 
 
 def _gather(elements, first, second, current, current_low, scale, high, low, largest):
@@ -141,42 +141,39 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
 
 
 def _least_norm_in_doubles(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
+    number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
 ) -> np.ndarray | None:
     """`_least_norm` by the small driver, in doubles; None where that fails or the loops are too many."""
     if first.size > SMALL:
         return None
-    number, _ = _numbered(n, first, second, need)
     left = np.zeros(int(number.max(initial=0)) + 1)
     left[number] = need
     left[0] = 0.0
     return carry_away(np.array((number[first], number[second])), one_way, left)
 
 
-def _numbered(n: int, first: np.ndarray, second: np.ndarray, need: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the nodes from 1, 0 for the node of the largest need in each connected part, which takes what rounding
-    leaves over; and these nodes."""
+def _numbered(n: int, first: np.ndarray, second: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Numbers of the nodes (n,) from 1; 0 for the one of the largest ``size`` in each connected part: its need is
+    rounded the most, so it takes what those of the others leave."""
     part = component_labels(n, first, second)
-    order = np.lexsort((-np.abs(need), part))
-    roots = order[np.append(True, part[order[1:]] != part[order[:-1]])]
+    order = np.lexsort((-size, part))
     number = np.ones(n, dtype=np.int64)
-    number[roots] = 0
-    return number * np.cumsum(number), roots
+    number[order[np.append(True, part[order[1:]] != part[order[:-1]])]] = 0
+    return number * np.cumsum(number)
 
 
 def _least_norm(
-    n: int, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
+    number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray, compiled: bool
 ) -> np.ndarray:
-    """Currents of least norm that carry the sums ``need`` (2, n) away, one-way edges ≥ 0; ``compiled`` as in
-    `NodalPattern`.
+    """Currents of least norm that carry the sums ``need`` (2, n) away, one-way edges ≥ 0; ``number`` as `_numbered`
+    gives it, ``compiled`` as in `NodalPattern`.
 
     Of two doubles: where one-way edges only lead out of a part, a sum rounded to less than zero could not be carried
     away.
     """
     from circuitsim.engine.active_set import solve_active_set
 
-    number, roots = _numbered(n, first, second, need[0])
-    d = np.flatnonzero(one_way)
+    n, roots, d = number.size, np.flatnonzero(number == 0), np.flatnonzero(one_way)
     middle = np.arange(d.size) + n + 1
     row, given = np.nonzero((need != 0.0) & (number > 0))
     m = first.size
