@@ -82,13 +82,9 @@ class Carried(NamedTuple):
         return np.maximum(np.abs(self.current), self.least)
 
     @classmethod
-    def of(cls, net: Network, point: LinearPoint) -> Carried:
-        """Those of a refined point: pairs of doubles resolve them against the largest in their blocks. Currents inside
-        a super-node return there, however large they are: no other current depends on them."""
-        coordinate, largest = net.structure.coordinate, np.zeros(point.block.max(initial=-1) + 2)
-        apart = np.flatnonzero((coordinate[net.first] != coordinate[net.second]) & (point.block >= 0))
-        np.maximum.at(largest, point.block[apart], np.abs(point.current[apart]))
-        return cls(point.current, point.current_low, largest[point.block])
+    def of(cls, point: LinearPoint) -> Carried:
+        """Those of a refined point: pairs of doubles resolve them against the largest in their blocks."""
+        return cls(point.current, point.current_low, np.append(point.in_block, 0.0)[point.block])
 
 
 def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
@@ -299,7 +295,7 @@ def steady_state(net: Network, closed: np.ndarray, guess: np.ndarray, anchor: np
     point, iterations = solve_active_set(net, closed, guess, anchor, limit, start, factored)
     net.resistances.keep_factor(point.factored)
     point, forward, tight = _with_closed_loops(net, point)
-    loops = loop_currents(net, Carried.of(net, point), net.diodes[tight])
+    loops = loop_currents(net, Carried.of(point), net.diodes[tight])
     current, unique = _with_loops(net, point.current.copy(), loops)
     drop = _drops(net, point, forward, tight, current)
     end = _with_potentials(net, point, drop)
