@@ -95,13 +95,13 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
     if not elements.size:
         return Loops(elements, np.zeros(0), np.ones(0, dtype=bool))
-    need, size = _missing(net, carried, elements)
+    need, off = _missing(net, carried, elements)
     nodes, ends = np.unique(np.concatenate([net.first[elements], net.second[elements]]), return_inverse=True)
     first, second = ends[: elements.size], ends[elements.size :]
     one_way = np.zeros(net.first.size, dtype=bool)
     one_way[net.diodes] = True
     one_way = one_way[elements]
-    need, number = need[:, nodes], _numbered(nodes.size, first, second, size[nodes])
+    need, number = need[:, nodes], _numbered(nodes.size, first, second, off[nodes])
     found = _least_norm_in_doubles(number, first, second, one_way, need[0])
     if found is None:
         found = _least_norm(number, first, second, one_way, need, net.first.size > COMPILED)
@@ -116,7 +116,7 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
 
 def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Net current into each node of ``elements`` from all others, A, as sums of two doubles (2, n_nodes), zero where it
-    is rounding; and the largest scale of these currents (n_nodes,), A, of which rounding is a share."""
+    is rounding; and the rounding of the first of the two (n_nodes,), A."""
     at_loops = np.zeros(net.n_nodes, dtype=bool)
     at_loops[net.first[elements]] = at_loops[net.second[elements]] = True
     others = (at_loops[net.first] | at_loops[net.second]) & (carried.current != 0.0)
@@ -126,7 +126,10 @@ def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.n
     kernel(_gather, net.first.size)(
         e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
     )
-    return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low)), largest
+    size, off = np.abs(carried.current[e]), CLOSES * np.abs(high)
+    for ends in (net.first[e], net.second[e]):
+        np.maximum.at(off, ends, RESOLUTION * size)
+    return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low)), off
 
 
 def _gather(elements, first, second, current, current_low, scale, high, low, largest):
@@ -152,11 +155,11 @@ def _least_norm_in_doubles(
     return carry_away(np.array((number[first], number[second])), one_way, left)
 
 
-def _numbered(n: int, first: np.ndarray, second: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Numbers of the nodes (n,) from 1; 0 for the one of the largest ``size`` in each connected part: its need is
-    rounded the most, so it takes what those of the others leave."""
+def _numbered(n: int, first: np.ndarray, second: np.ndarray, off: np.ndarray) -> np.ndarray:
+    """Numbers of the nodes (n,) from 1; 0 for the one in each connected part whose need is rounded the most, ``off``:
+    it takes what those of the others leave."""
     part = component_labels(n, first, second)
-    order = np.lexsort((-size, part))
+    order = np.lexsort((-off, part))
     number = np.ones(n, dtype=np.int64)
     number[order[np.append(True, part[order[1:]] != part[order[:-1]])]] = 0
     return number * np.cumsum(number)
