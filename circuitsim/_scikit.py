@@ -15,7 +15,6 @@ try:
         TransformerMixin,
     )
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.preprocessing import LabelEncoder
     from sklearn.utils import check_random_state
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,7 +26,6 @@ __all__ = [
     "ClassNamePrefixFeaturesOutMixin",
     "ClassifierMixin",
     "ConvergenceWarning",
-    "LabelEncoder",
     "RegressorMixin",
     "TransformerMixin",
     "check_classification_targets",

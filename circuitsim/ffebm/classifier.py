@@ -8,25 +8,17 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import to_numpy
-from circuitsim._scikit import (
-    BaseEstimator,
-    ClassifierMixin,
-    check_classification_targets,
-    check_is_fitted,
-    check_random_state,
-    validate_data,
-)
+from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
 from circuitsim.ffebm.chain import Chain, build, chain_arrays, describe_chain, restored_chain
 from circuitsim.ffebm.chaining import Chaining
-from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
-from circuitsim.training.samples import ONE_CLASS, class_codes, weighted_samples
-from circuitsim.training.saved_estimator import SavedEstimator
+from circuitsim.training import Adam, Callback, Constant, Cosine, Trainer, TrainingPlan
+from circuitsim.training.classifier import TrainedClassifier, softmax
 from circuitsim.training.trainable import Arrays
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
 
-class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
+class ChainClassifier(TrainedClassifier):
     """Digital stages and energy-based blocks, trained end to end.
 
     Parameters
@@ -63,9 +55,9 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
-    classes_: np.ndarray
     chain_: Chain
-    n_iter_: int
+    _model = "chain_"
+    _dtype = (np.float64, np.float32)
     _memory: Arrays | None = None
 
     def __init__(
@@ -95,86 +87,17 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChainClassifier:
-        """Train from a fresh start (but with ``warm_start``).
-
-        Parameters
-        ----------
-        X : (samples, features) array
-        y : (samples,) array
-        sample_weight : (samples,) array, optional
-            Factor on each sample's loss.
-
-        Returns
-        -------
-        ChainClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            Parameters or data with which no fit can begin, one class alone, or with ``warm_start`` other classes.
-        """
-        self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-        check_classification_targets(y)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
-        classes, labels = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(ONE_CLASS)
-        continues = self.warm_start and hasattr(self, "chain_")
-        if continues and not np.array_equal(self.classes_, classes):
-            raise ValueError("warm_start goes on with the classes of the last fit: these are others")
-        self.classes_ = classes
-        self._train(X, labels.astype(np.int64), weight, self.max_iter, Cosine(max(1, self.max_iter)), continues)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ChainClassifier:
-        """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
-
-        Parameters
-        ----------
-        X : (samples, features) array
-        y : (samples,) array
-        classes : array, optional
-            All classes, at least two; needed in the first call.
-        sample_weight : (samples,) array, optional
-            Factor on each sample's loss.
-
-        Returns
-        -------
-        ChainClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            Unknown or missing classes, or another number of features than before.
-        """
-        self._check_parameters()
-        first = not hasattr(self, "chain_")
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=first)
-        check_classification_targets(y)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
-        labels = class_codes(self, y, classes)
-        passes = 0 if first else self.n_iter_
-        self._train(X, labels, weight, 1, Constant(), not first, None if first else self._memory, passes)
-        self.n_iter_ = passes + 1
-        return self
-
     def _train(
         self,
         X: np.ndarray,
         labels: np.ndarray,
         weight: np.ndarray | None,
-        passes: int,
-        schedule: Schedule,
         continues: bool,
-        memory: Arrays | None = None,
-        made: int = 0,
+        made: int | None,
     ) -> None:
-        """Some passes, after those already made."""
+        """See `TrainedClassifier`; Adam's moments continue from one pass of `partial_fit` to the next."""
         seed = int(check_random_state(self.random_state).randint(2**31))
+        passes, schedule = (self.max_iter, Cosine(max(1, self.max_iter))) if made is None else (1, Constant())
         if not continues:
             self.chain_ = Chain(
                 self._elements(X.shape[1], len(self.classes_)),
@@ -183,9 +106,9 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 dtype=X.dtype,
             )
         rates = self.chain_.rates(self.learning_rate_init)
-        plan = TrainingPlan(passes, self.batch_size, seed + made, Adam(rates, decay=self.weight_decay), schedule)
+        plan = TrainingPlan(passes, self.batch_size, seed + (made or 0), Adam(rates, decay=self.weight_decay), schedule)
         data = (X, labels) if weight is None else (X, labels, weight)
-        trainer = Trainer(self.chain_, data, plan, callbacks=self.callbacks, memory=memory)
+        trainer = Trainer(self.chain_, data, plan, callbacks=self.callbacks, memory=self._memory if made else None)
         outcome = trainer.train()
         outcome.require_steps()
         self.history_, self._memory = outcome.history, trainer.memory
@@ -197,21 +120,16 @@ class ChainClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         self.chain_ = restored_chain(arrays, facts)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row."""
-        check_is_fitted(self)
-        return self.classes_[np.argmax(self.outputs(X), axis=1)]
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the readout."""
-        logits = self.outputs(X).astype(np.float64)
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
+        return softmax(self.outputs(X).astype(np.float64))
 
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""
         check_is_fitted(self)
-        return to_numpy(self.chain_.output(validate_data(self, X, reset=False, dtype=(np.float64, np.float32))))
+        return to_numpy(self.chain_.output(validate_data(self, X, reset=False, dtype=self._dtype)))
+
+    _outputs = outputs
 
     def _elements(self, features: int, classes: int) -> Sequence[Any]:
         if callable(self.elements):

@@ -10,28 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim._scikit import (
-    BaseEstimator,
-    ClassifierMixin,
-    ConvergenceWarning,
-    LabelEncoder,
-    check_classification_targets,
-    check_is_fitted,
-    check_random_state,
-    validate_data,
-)
+from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random_state, validate_data
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
-from circuitsim.training import SGD, Callback, Constant, EarlyStopping, Exponential, Schedule, Trainer, TrainingPlan
-from circuitsim.training.samples import ONE_CLASS, class_codes, weighted_samples
-from circuitsim.training.saved_estimator import SavedEstimator
+from circuitsim.training import SGD, Callback, Constant, EarlyStopping, Exponential, Trainer, TrainingPlan
+from circuitsim.training.classifier import TrainedClassifier
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""
 
 
-class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
+class DRNClassifier(TrainedClassifier):
     """A network of resistors and diodes that learns classes by equilibrium propagation.
 
     Parameters
@@ -82,9 +72,8 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Passes made by the last `fit`, and by `partial_fit` since.
     """
 
-    classes_: np.ndarray
     network_: DeepResistiveNetwork
-    n_iter_: int
+    _model = "network_"
     _fitted = ("input_centre_", "input_scale_")
 
     def __init__(
@@ -124,109 +113,24 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DRNClassifier:
-        """Learn from X, (samples, features), and classes y, from a fresh start (but with ``warm_start``).
-
-        Parameters
-        ----------
-        X : (samples, features) array
-            Scaled by the network where ``scale_inputs`` is set; otherwise in [−1, 1].
-        y : (samples,) array
-            Classes, at least two.
-        sample_weight : (samples,) array, optional
-            Factor on each sample's loss; those of weight zero are left out. A weight of two is a sample twice in steps
-            over all samples (``batch_size``); mini-batches come in another order.
-
-        Returns
-        -------
-        DRNClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            One class alone, arrays of different lengths, weights that are none, or with ``warm_start`` other classes,
-            features or layers.
-        """
-        self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype))
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
-        check_classification_targets(y)
-        encoder = LabelEncoder()
-        labels = encoder.fit_transform(y).astype(np.int64)
-        continues = self.warm_start and hasattr(self, "network_")
-        if continues and not np.array_equal(self.classes_, encoder.classes_):
-            raise ValueError("warm_start goes on with the classes of the last fit: these are others")
-        if continues and self.network_.architecture.units[:-1] != (X.shape[1], *self.hidden):
-            raise ValueError("warm_start goes on with the features and layers of the last fit: these are others")
-        self.classes_ = encoder.classes_
-        if len(self.classes_) < 2:
-            raise ValueError(ONE_CLASS)
-        if not continues:
-            self._measure(X)
-        level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if self.tol else None
-        callbacks = list[Callback](self.callbacks) + ([] if level is None else [level])
-        self._train(X, labels, weight, self.max_iter, Exponential(self.rate_decay), continues, callbacks)
-        if level is not None and self.n_iter_ == self.max_iter > 0 and not level(self.history_):
-            warnings.warn(
-                f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
-                f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "
-                "raise max_iter or tol; tol=0 makes all passes without this warning",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> DRNClassifier:
-        """Go on with one pass over a part of the data, at ``learning_rate_init`` without decay.
-
-        Parameters
-        ----------
-        X : (samples, features) array
-            Scaled by the ranges of the first part.
-        y : (samples,) array
-        classes : array, optional
-            All classes; needed in the first call.
-        sample_weight : (samples,) array, optional
-            Factor on each sample's loss.
-
-        Returns
-        -------
-        DRNClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            Unknown or missing classes, or another number of features than before.
-        """
-        self._check_parameters()
-        first = not hasattr(self, "network_")
-        X, y = validate_data(self, X, y, dtype=np.dtype(self.dtype), reset=first)
-        check_classification_targets(y)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
-        labels = class_codes(self, y, classes)
-        passes = 0 if first else self.n_iter_
-        if first:
-            self._measure(X)
-        self._train(X, labels, weight, 1, Constant(), not first, self.callbacks, passes)
-        self.n_iter_ = passes + 1
-        return self
-
     def _train(
         self,
         X: np.ndarray,
         labels: np.ndarray,
         weight: np.ndarray | None,
-        passes: int,
-        schedule: Schedule,
         continues: bool,
-        callbacks: Sequence[Callback],
-        made: int = 0,
+        made: int | None,
     ) -> None:
-        """Some passes, after those already made."""
-        seed = int(check_random_state(self.random_state).randint(2**31)) + made
+        """See `TrainedClassifier`."""
+        seed = int(check_random_state(self.random_state).randint(2**31)) + (made or 0)
         units = (X.shape[1], *self.hidden, len(self.classes_))
+        if continues and made is None and self.network_.architecture.units != units:
+            raise ValueError("warm_start goes on with the features and layers of the last fit: these are others")
+        if not continues:
+            self._measure(X)
+        passes, schedule = (self.max_iter, Exponential(self.rate_decay)) if made is None else (1, Constant())
+        level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if made is None and self.tol else None
+        callbacks = list[Callback](self.callbacks) + ([] if level is None else [level])
         learner = LayeredLearner(
             Architecture(self.network_.architecture.units if continues else units, self._gain(X.shape[1])),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
@@ -245,23 +149,31 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
         )
         self.history_, self.n_iter_ = outcome.history, len(outcome.history.rows)
+        if level is not None and self.n_iter_ == self.max_iter > 0 and not level(self.history_):
+            warnings.warn(
+                f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
+                f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "
+                "raise max_iter or tol; tol=0 makes all passes without this warning",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.dtype)
 
     def inputs(self, X: Any) -> np.ndarray:
         """(samples, features) inputs of the network for samples."""
         check_is_fitted(self)
-        return self._scaled(validate_data(self, X, reset=False, dtype=np.dtype(self.dtype)))
+        return self._scaled(validate_data(self, X, reset=False, dtype=self._dtype))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages: (samples, classes), or v_2 − v_1 of two classes, V."""
-        inputs = self.inputs(X)
-        outputs = self.network_.relax(inputs).output
-        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+        return self._decision(self._outputs(X))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class whose output is highest."""
-        outputs = self.decision_function(X)
-        best = (outputs > 0).astype(int) if outputs.ndim == 1 else outputs.argmax(axis=1)
-        return self.classes_[best]
+    def _outputs(self, X: Any) -> np.ndarray:
+        inputs = self.inputs(X)
+        return self.network_.relax(inputs).output
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         return self.network_.parameters, {
@@ -289,7 +201,7 @@ class DRNClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
                 "scale_inputs=True maps them there",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if self.scale_inputs and max(-low.min(), high.max()) > 1.0:
             # Halves, because the range itself may be beyond the largest number.

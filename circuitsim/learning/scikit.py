@@ -9,9 +9,7 @@ import numpy as np
 
 from circuitsim._scikit import (
     BaseEstimator,
-    ClassifierMixin,
     RegressorMixin,
-    check_classification_targets,
     check_is_fitted,
     check_random_state,
     validate_data,
@@ -26,9 +24,10 @@ from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, loads
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
-from circuitsim.training import Adam, Callback, Constant, Cosine, Schedule, Trainer, TrainingPlan
+from circuitsim.training import Adam, Callback, Constant, Cosine, Trainer, TrainingPlan
 from circuitsim.training.checkpoint import copy_into
-from circuitsim.training.samples import ONE_CLASS, class_codes, weighted_samples
+from circuitsim.training.classifier import TrainedClassifier, softmax
+from circuitsim.training.samples import weighted_samples
 from circuitsim.training.saved_estimator import SavedEstimator
 from circuitsim.training.trainable import Arrays
 
@@ -164,31 +163,12 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
         both = self.block_.n_inputs == 2 * self.n_features_in_
         return doubled(x, self.gain) if both else self.gain * x
 
-    def _train(self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None) -> None:
-        """Passes of `fit`."""
-        schedule = Cosine(max(1, self.max_iter), 0.02)
-        self._pass(X, y, outputs, weight, self.max_iter, schedule, self._continues(outputs), None, 0)
-
-    def _train_part(self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None, first: bool) -> None:
-        """The pass of `partial_fit`."""
-        made = 0 if first else self.n_iter_
-        self._pass(X, y, outputs, weight, 1, Constant(), not first, None if first else self._memory, made)
-        self.n_iter_ = made + 1
-
-    def _pass(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        outputs: int,
-        weight: np.ndarray | None,
-        passes: int,
-        schedule: Schedule,
-        continues: bool,
-        memory: Arrays | None,
-        made: int,
+    def _passes(
+        self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None, continues: bool, made: int | None
     ) -> None:
-        """Some passes, after those already made."""
-        seeds = np.random.default_rng((check_random_state(self.random_state).randint(2**31), *[made] * (made > 0)))
+        """All passes of `fit` where ``made`` is None, else the pass after so many of `partial_fit`."""
+        passes, schedule = (self.max_iter, Cosine(max(1, self.max_iter), 0.02)) if made is None else (1, Constant())
+        seeds = np.random.default_rng((check_random_state(self.random_state).randint(2**31), *[made] * bool(made)))
         if not continues:
             self.mean_, spread = moments(X, weight)
             self.scale_ = np.where(spread > 0.0, spread, 1.0)
@@ -202,7 +182,7 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
             rates["law"] = default_device_rate(x, "adam")
         plan = TrainingPlan(passes, self.batch_size, int(seeds.integers(2**31)), Adam(rates), schedule)
         data = (x, y) if weight is None else (x, y, weight)
-        trainer = Trainer(self.learner_, data, plan, callbacks=self.callbacks, memory=memory)
+        trainer = Trainer(self.learner_, data, plan, callbacks=self.callbacks, memory=self._memory if made else None)
         outcome = trainer.train()
         outcome.require_steps()
         self.history_, self._memory = outcome.history, trainer.memory
@@ -222,15 +202,12 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
         copy_into(self.block_.parameters, arrays, "parameters")
         self.learner_ = self._learner(self._fitted_loss())
 
-    def _continues(self, outputs: int) -> bool:
-        """Whether a fit goes on from the last one."""
-        if not (self.warm_start and hasattr(self, "block_")):
-            return False
+    def _check_continues(self, outputs: int) -> None:
+        """Refuse other features and outputs than those of the last fit."""
         if self.block_.n_inputs not in (self.n_features_in_, 2 * self.n_features_in_):
             raise ValueError("warm_start goes on with the features of the last fit: these are others")
         if self.block_.n_outputs != outputs:
             raise ValueError("warm_start goes on with the outputs of the last fit: these data need others")
-        return True
 
     def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> Loss:
         """The loss for a fit on these input voltages."""
@@ -367,9 +344,12 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
         self._single = y.ndim == 1
         y = y.reshape(len(y), -1)
-        if not self._continues(y.shape[1]):
+        continues = self.warm_start and hasattr(self, "block_")
+        if continues:
+            self._check_continues(y.shape[1])
+        else:
             self._measure_targets(y, weight)
-        self._train(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight)
+        self._passes(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight, continues, None)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:
@@ -405,7 +385,9 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
             self._measure_targets(y, weight)
         elif y.shape[1] != self.block_.n_outputs:
             raise ValueError(f"y has {y.shape[1]} targets, in earlier calls {self.block_.n_outputs}")
-        self._train_part(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight, first)
+        made = 0 if first else self.n_iter_
+        self._passes(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight, not first, made)
+        self.n_iter_ = made + 1
         return self
 
     def _measure_targets(self, y: np.ndarray, weight: np.ndarray | None) -> None:
@@ -424,7 +406,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         return tags
 
 
-class CircuitClassifier(ClassifierMixin, CircuitEstimator):
+class CircuitClassifier(TrainedClassifier, CircuitEstimator):
     """Classification by a circuit: one output a class, the highest voltage is the answer; cross-entropy is its loss.
 
     The parameters are those of `CircuitRegressor`, but for ``swing``.
@@ -441,84 +423,23 @@ class CircuitClassifier(ClassifierMixin, CircuitEstimator):
     n_features_in_, n_iter_ : int
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitClassifier:
-        """Learn from samples and their classes, from a fresh start (but with ``warm_start``).
+    _model = "block_"
 
-        Parameters
-        ----------
-        X : (samples, features) array
-        y : (samples,) array
-        sample_weight : (samples,) array, optional
-            Share of each sample in means, losses and gradients.
-
-        Returns
-        -------
-        CircuitClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            Parameters or data with which no fit can begin, or with ``warm_start`` other features or outputs.
-        """
-        self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(ONE_CLASS)
-        self._train(X, codes.astype(np.int64), self.classes_.size, weight)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> CircuitClassifier:
-        """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
-
-        Features are scaled by the moments of the first part.
-
-        Parameters
-        ----------
-        X : (samples, features) array
-        y : (samples,) array
-        classes : array, optional
-            All classes; needed in the first call.
-        sample_weight : (samples,) array, optional
-            Share of each sample in means, losses and gradients.
-
-        Returns
-        -------
-        CircuitClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            Unknown or missing classes, or another number of features than before.
-        """
-        self._check_parameters()
-        first = not hasattr(self, "block_")
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=first)
-        check_classification_targets(y)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y))
-        codes = class_codes(self, y, classes)
-        self._train_part(X, codes, self.classes_.size, weight, first)
-        return self
+    def _train(
+        self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, continues: bool, made: int | None
+    ) -> None:
+        """See `TrainedClassifier`; Adam's moments continue from one pass of `partial_fit` to the next."""
+        if continues and made is None:
+            self._check_continues(self.classes_.size)
+        self._passes(X, labels, self.classes_.size, weight, continues, made)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages over the temperature of the loss; for two classes the second less the first."""
-        scores = self._outputs(X) / self.temperature_
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
+        return self._decision(self._outputs(X) / self.temperature_)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the outputs."""
-        scores = self._outputs(X)[:, : self.classes_.size] / self.temperature_
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return shares / shares.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each sample."""
-        outputs = self._outputs(X)
-        return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
+        return softmax(self._outputs(X)[:, : self.classes_.size] / self.temperature_)
 
     def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> CrossEntropy:
         if not continues:
