@@ -314,7 +314,8 @@ def evaluate_decays(inside, windows, exponent, decays, modes, track, where, time
             at_first(decays.whole[1], decays.current[m], modes.current[m], decays.many[m], s, z, parts[at], begin[1])
         count = s + decays.many[m]
         values_at(piece, count, (times[k] - start[at]) / length, y)
-        now[:] = begin
+        for b in range(drop.size):
+            drop[b], flow[b] = begin[0, b], begin[1, b]
         for j in range(count):
             for b in range(drop.size):
                 drop[b] += decays.voltage[m, j, b] * y[j]

@@ -237,7 +237,9 @@ def largest(voltage, current, begin, count, states, v, i, number):
     for j in range(count):
         for p in range(0, POINTS, SPARSE):
             most[j] = max(most[j], abs(states[j, p]))
-    drop, flow = np.abs(begin[0]), np.abs(begin[1])
+    drop, flow = np.empty(begin.shape[1]), np.empty(begin.shape[1])
+    for b in range(drop.size):
+        drop[b], flow[b] = abs(begin[0, b]), abs(begin[1, b])
     for j in range(count):
         for b in range(drop.size):
             drop[b] += abs(voltage[j, b]) * most[j]
