@@ -126,7 +126,7 @@ def _missing(net: Network, carried: Carried, elements: np.ndarray) -> tuple[np.n
     kernel(_gather, net.first.size)(
         e, net.first, net.second, carried.current, carried.current_low, carried.scale, high, low, largest
     )
-    size, off = np.abs(carried.current[e]), CLOSES * np.abs(high)
+    size, off = np.abs(carried.current[e]), np.spacing(np.abs(high))
     for ends in (net.first[e], net.second[e]):
         np.maximum.at(off, ends, RESOLUTION * size)
     return np.where(np.abs(high) < RESOLUTION * largest, 0.0, (high, low)), off

@@ -166,7 +166,7 @@ def transient(
     for name, wave in waveforms.items():
         check_cycles(name, wave, stop)
     needs = needs_implicit(circuit, waveforms) if method is None else ""
-    chosen = Method(method or (Method.IMPLICIT if needs else Method.EXACT))
+    chosen = Method(("implicit" if needs else "exact") if method is None else method)
     if chosen is Method.IMPLICIT:
         if max_step is not None and not max_step > 0.0:
             raise UsageError(f"the longest step is a positive time, not {max_step!r} s")
