@@ -42,6 +42,10 @@ FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURC
 _CONVERGED, _NONUNIQUE = Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS
 """Looked up in the enumeration once: that takes a tenth of a microsecond."""
 
+MARGIN = 0.1
+"""Share of the tolerance up to which the kernel's answer stands: a voltage that is a difference of larger ones is off
+by more than they are. Beyond it the engine refines, and the kernel's answer stands only where that fails."""
+
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
 WHY_LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of least norm"
 TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
@@ -54,11 +58,13 @@ _DIGITS = "branch currents need refinement"
 
 
 class UncertifiedSolution(NamedTuple):
-    """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason."""
+    """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason; its
+    ``point`` where that is certified beyond `MARGIN`."""
 
     closed: np.ndarray
     current: np.ndarray
     why: str
+    point: OperatingPoint | None = None
 
 
 class SmallCircuitSolver:
@@ -96,7 +102,8 @@ class SmallCircuitSolver:
         memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
-        certified = status == _CONVERGED and worst <= self.tolerance
+        fine = MARGIN * self.tolerance
+        certified = status == _CONVERGED and worst <= fine
         loops = status == _NONUNIQUE
         if loops:
             certified = self._share(memory, out, None) <= CLEAN
@@ -108,10 +115,11 @@ class SmallCircuitSolver:
                 worst = self._share(memory, out, drops)
             certified = worst <= self.tolerance
         self.give(memory)
-        if certified:
-            out.setflags(write=False)
-            return LazyOperatingPoint(self, out, drops)
-        return self._uncertified(out, status)
+        if not certified:
+            return self._uncertified(out, status)
+        out.setflags(write=False)
+        point = LazyOperatingPoint(self, out, drops)
+        return point if worst <= fine or loops else self._uncertified(out, status)._replace(point=point)
 
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; the largest relative

@@ -140,7 +140,12 @@ class Prepared:
         found = small.solve(value, currents)
         if isinstance(found, OperatingPoint):
             return found
-        return self._general(value, found.why, found.closed, found.current)
+        try:
+            return self._general(value, found.why, found.closed, found.current)
+        except ConvergenceError:
+            if found.point is None:
+                raise
+            return found.point
 
     def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
         """The values of all elements."""

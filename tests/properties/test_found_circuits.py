@@ -161,6 +161,45 @@ FOUND: dict[str, Parts] = {
         ("R", 3, 6, 80000.0),
         d(2, 3),
     ],
+    # A nearly balanced bridge beside 65 kA: the kernel's residual of 5e-10 was 1.3e-9 of the bridge's voltage.
+    "bridge beside a large current": [
+        ("R", 0, 1, 31222.593197058355),
+        ("R", 0, 2, 31222.593197058355),
+        ("R", 1, 1, 31222.593197058355),
+        ("R", 2, 1, 31222.593197058355),
+        d(1, 2),
+        ("R", 1, 3, 2.3e-09),
+        ("R", 3, 0, 20.0),
+        ("I", 1, 0, 0.012),
+        ("R", 1, 4, 4900.0),
+        ("R", 1, 5, 4900.0049),
+        ("R", 4, 3, 4900.0),
+        ("R", 5, 3, 4900.0),
+        ("R", 4, 5, 0.002996495096102881),
+        ("V", 1, 0, 0.011905894714538547),
+        ("R", 2, 6, 131072.0),
+        ("R", 2, 7, 131072.00000013108),
+        ("R", 6, 2, 131072.0),
+        ("R", 7, 2, 131072.0),
+        ("R", 6, 7, 0.00390625),
+        ("I", 2, 2, 0.74),
+        ("R", 4, 8, 48.0),
+        ("R", 4, 9, 48.0),
+        ("R", 8, 7, 48.0),
+        ("R", 9, 7, 48.0),
+        d(8, 9),
+        ("R", 8, 10, 1.7e-08),
+        ("R", 10, 0, 700.0),
+        ("I", 7, 4, 384.0),
+        d(2, 11),
+        ("R", 11, 0, 1.691986280778154),
+        ("R", 11, 12, 1.52587890625e-05),
+        ("R", 5, 13, 1.2446553240560626e-06),
+        ("R", 4, 13, 3.8e-06),
+        ("I", 4, 13, -65536.0),
+        ("R", 13, 6, 0.25),
+        ("I", 13, 6, 640.0),
+    ],
     # Of needs of 6e-5 A and 3e-18 A, the largest one is rounded the most.
     "loop with needs of two sizes": [
         ("R", 0, 1, 100663296.0),
@@ -210,3 +249,9 @@ FOUND: dict[str, Parts] = {
 def test_found_circuit(name: str) -> None:
     sketch = sketch_of(FOUND[name])
     assert complaints_about(sketch, circuitsim.solve(sketch.circuit())) == []
+
+
+def test_a_voltage_between_larger_ones() -> None:
+    """In rationals the bridge's voltage is −0.36328975983146095 V."""
+    point = circuitsim.solve(sketch_of(FOUND["bridge beside a large current"]).circuit())
+    assert point.drops[24] == pytest.approx(-0.36328975983146095, rel=1e-11)
