@@ -43,8 +43,8 @@ _CONVERGED, _NONUNIQUE = Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS
 """Looked up in the enumeration once: that takes a tenth of a microsecond."""
 
 MARGIN = 0.1
-"""Share of the tolerance up to which the kernel's answer stands: a voltage that is a difference of larger ones is off
-by more than they are. Beyond it the engine refines, and the kernel's answer stands only where that fails."""
+"""Share of the tolerance that a solution of the kernel may use up: a voltage that is a difference of larger ones has a
+larger relative error than they have. Beyond it the engine refines."""
 
 WHY = f"one kernel for the whole circuit: one elimination takes at most {UPDATES:,} updates"
 WHY_LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of least norm"
@@ -58,13 +58,11 @@ _DIGITS = "branch currents need refinement"
 
 
 class UncertifiedSolution(NamedTuple):
-    """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason; its
-    ``point`` where that is certified beyond `MARGIN`."""
+    """What the kernel found without a certificate: conducting diodes (m,), branch currents (m,), A, and the reason."""
 
     closed: np.ndarray
     current: np.ndarray
     why: str
-    point: OperatingPoint | None = None
 
 
 class SmallCircuitSolver:
@@ -102,8 +100,8 @@ class SmallCircuitSolver:
         memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
         status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
-        fine = MARGIN * self.tolerance
-        certified = status == _CONVERGED and worst <= fine
+        allowed = MARGIN * self.tolerance
+        certified = status == _CONVERGED and worst <= allowed
         loops = status == _NONUNIQUE
         if loops:
             certified = self._share(memory, out, None) <= CLEAN
@@ -113,13 +111,12 @@ class SmallCircuitSolver:
             worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, what, NO_GUESS)
             if loops and worst < np.inf:
                 worst = self._share(memory, out, drops)
-            certified = worst <= self.tolerance
+            certified = worst <= allowed
         self.give(memory)
-        if not certified:
-            return self._uncertified(out, status)
-        out.setflags(write=False)
-        point = LazyOperatingPoint(self, out, drops)
-        return point if worst <= fine or loops else self._uncertified(out, status)._replace(point=point)
+        if certified:
+            out.setflags(write=False)
+            return LazyOperatingPoint(self, out, drops)
+        return self._uncertified(out, status)
 
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
         """Choose the currents in loops of diodes, after a refinement if there are ``drops``; the largest relative

@@ -140,12 +140,7 @@ class Prepared:
         found = small.solve(value, currents)
         if isinstance(found, OperatingPoint):
             return found
-        try:
-            return self._general(value, found.why, found.closed, found.current)
-        except ConvergenceError:
-            if found.point is None:
-                raise
-            return found.point
+        return self._general(value, found.why, found.closed, found.current)
 
     def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
         """The values of all elements."""
