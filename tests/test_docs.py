@@ -73,3 +73,13 @@ def test_the_documentation_is_short() -> None:
     """18 pages and the README: at most 27,000 words; the README at most 900."""
     words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in PAGES}
     assert len(PAGES) <= 19 and sum(words.values()) <= 27_000 and words["README.md"] <= 900
+
+
+def test_the_architecture_has_every_package_and_no_other() -> None:
+    table = (
+        (ROOT / "docs/architecture.md").read_text(encoding="utf-8").split("| package | contents |")[1].split("\n\n")[0]
+    )
+    named = {
+        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1] if "|" in row else "")
+    }
+    assert named == {path.parent.name for path in (ROOT / "circuitsim").glob("*/__init__.py")}

@@ -125,7 +125,7 @@ class DRNClassifier(TrainedClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31)) + (made or 0)
         units = (X.shape[1], *self.hidden, len(self.classes_))
         if continues and made is None and self.network_.architecture.units != units:
-            raise ValueError("warm_start goes on with the features and layers of the last fit: these are others")
+            raise ValueError("warm_start continues the last fit: its features or layers were others")
         if not continues:
             self._measure(X)
         passes, schedule = (self.max_iter, Exponential(self.rate_decay)) if made is None else (1, Constant())

@@ -205,9 +205,9 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
     def _check_continues(self, outputs: int) -> None:
         """Refuse other features and outputs than those of the last fit."""
         if self.block_.n_inputs not in (self.n_features_in_, 2 * self.n_features_in_):
-            raise ValueError("warm_start goes on with the features of the last fit: these are others")
+            raise ValueError("warm_start continues the last fit: its features were others")
         if self.block_.n_outputs != outputs:
-            raise ValueError("warm_start goes on with the outputs of the last fit: these data need others")
+            raise ValueError("warm_start continues the last fit: its outputs were others")
 
     def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> Loss:
         """The loss for a fit on these input voltages."""

@@ -52,7 +52,7 @@ class TrainedClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError(ONE_CLASS)
         continues = self.warm_start and hasattr(self, self._model)
         if continues and not np.array_equal(self.classes_, classes):
-            raise ValueError("warm_start goes on with the classes of the last fit: these are others")
+            raise ValueError("warm_start continues the last fit: its classes were others")
         self.classes_ = classes
         self._train(X, labels.astype(np.int64), weight, continues, None)
         return self

@@ -129,7 +129,7 @@ def test_a_warm_start_with_other_data_is_refused(which: int) -> None:
     model = _estimators()[which].set_params(warm_start=True, max_iter=1)
     X = np.random.default_rng(0).uniform(size=(30, 3))
     model.fit(X, np.arange(30) % 2)
-    with pytest.raises(ValueError, match="warm_start goes on"):
+    with pytest.raises(ValueError, match="warm_start continues the last fit: its classes were others"):
         model.fit(X, np.arange(30) % 3)
 
 
