@@ -41,7 +41,7 @@ class AdaptiveSteps:
     share (1 − exp(−(m + n) Δ))^k of the initial distance after k steps. To hold that worst case down k would have to
     grow like exp((m + n) Δ), which is k_max from the first update on. Real chains are far faster than their worst case,
     so the rule grows in proportion instead: few steps while the weights are small and a step forgets nearly all, more
-    as they grow. `benchmarks/rbm/adaptive_k.py` measures what this gains over a fixed k at equal Gibbs steps.
+    as they grow. ``benchmarks/results/rbm/adaptive_k.md`` has what this gains over a fixed k at equal Gibbs steps.
 
     Parameters
     ----------
