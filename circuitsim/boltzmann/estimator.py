@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from circuitsim._scikit import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     check_is_fitted,
@@ -21,13 +20,13 @@ from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
-from circuitsim.training import SGD, Callback, Momentum, Trainer, TrainingPlan
+from circuitsim.training import SGD, Callback, Momentum
 from circuitsim.training.checkpoint import pack, unpack
 from circuitsim.training.counters import read_generator
-from circuitsim.training.saved_estimator import SavedEstimator
+from circuitsim.training.estimator import Fit, TrainedEstimator
 
 
-class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TrainedEstimator):
     """Restricted Boltzmann machine with CD-k, adaptive k or persistent CD.
 
     Parameters
@@ -74,6 +73,9 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
+    _model = "machine_"
+    _whole: ClassVar[dict[str, int]] = {"n_components": 1, "k": 1}
+
     def __init__(
         self,
         n_components: int = 256,
@@ -107,7 +109,7 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start (but with ``warm_start``).
 
         Parameters
@@ -132,19 +134,9 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         ValueError
             ``X`` is no such array, or with ``warm_start`` has another number of features than before.
         """
-        self._check_parameters()
-        continues = self.warm_start and hasattr(self, "machine_")
-        data = self._checked(X, reset=not continues)
-        _warn_of_range(data)
-        if not continues:
-            self._begin(data)
-        seed = int(self._seeds.integers(2**31))
-        plan = TrainingPlan(self.max_iter, self.batch_size, seed, self._optimizer(), shuffle=self.shuffle)
-        self.history_ = Trainer(self._learner, (data,), plan, callbacks=self.callbacks).train().history
-        self.n_iter_ = len(self.history_.rows)
-        return self
+        return self._fit(X, None, None)
 
-    def partial_fit(self, X: Any, y: Any = None) -> ContrastiveDivergenceRBM:
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Take one update with ``X`` as the batch.
 
         Parameters
@@ -164,30 +156,34 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         ValueError
             ``X`` is no such array, or has another number of features than before.
         """
-        self._check_parameters()
-        first = not hasattr(self, "machine_")
-        data = self._checked(X, reset=first)
-        _warn_of_range(data)
-        if first:
-            self._begin(data)
-            self._memory = self._optimizer().start(self.machine_.parameters)
-            self.n_iter_ = 0
-        elif not hasattr(self, "_memory"):
-            self._memory = self._optimizer().start(self.machine_.parameters)
-        gradients, _ = self._learner.gradient((data,), self._seeds)
-        self._optimizer().step(self.machine_.parameters, gradients, self._memory, 1.0)
-        self.n_iter_ += 1
-        return self
+        return self._fit(X, None, None, True)
+
+    def _train(self, fit: Fit) -> None:
+        if not fit.continues:
+            self._seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            self.machine_ = RestrictedBoltzmannMachine.random(
+                fit.x.shape[1], self.n_components, self._seeds, dtype=fit.x.dtype
+            )
+            self._set_learner()
+        optimizer = self._optimizer()
+        if fit.passes is None:
+            seed = int(self._seeds.integers(2**31))
+            self._passes(self._learner, fit, fit.x, seed, optimizer, shuffle=self.shuffle)
+            return
+        if not fit.passes or self._memory is None:
+            self._memory = optimizer.start(self.machine_.parameters)
+        gradients, _ = self._learner.gradient((fit.x,), self._seeds)
+        optimizer.step(self.machine_.parameters, gradients, self._memory, 1.0)
 
     def transform(self, X: Any) -> np.ndarray:
         """p(h = 1 | v) of each sample, (samples, n_components)."""
         check_is_fitted(self)
-        return self.machine_.hidden_probability(self._checked(X, reset=False))
+        return self.machine_.hidden_probability(self._checked(X))
 
     def gibbs(self, v: Any) -> np.ndarray:
         """One Gibbs step from visible states; (samples, features) booleans."""
         check_is_fitted(self)
-        return self.machine_.gibbs(self._checked(v, reset=False), self._seeds).astype(bool)
+        return self.machine_.gibbs(self._checked(v), self._seeds).astype(bool)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Pseudo-log-likelihood of each sample, Σ_j log p(v_j | all other v); (samples,).
@@ -195,17 +191,17 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         All features are computed. ``BernoulliRBM`` draws one of them at random, and these values are its means.
         """
         check_is_fitted(self)
-        return self.machine_.pseudo_log_likelihood(self._checked(X, reset=False))
+        return self.machine_.pseudo_log_likelihood(self._checked(X))
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(v) of each sample; p(v) = exp(−F(v)) / Z."""
         check_is_fitted(self)
-        return self.machine_.free_energy(self._checked(X, reset=False))
+        return self.machine_.free_energy(self._checked(X))
 
     def log_likelihood(self, X: Any) -> np.ndarray:
         """Exact log p(v) of each sample; needs a layer of at most 24 units."""
         check_is_fitted(self)
-        return log_likelihood(self.machine_, self._checked(X, reset=False))
+        return log_likelihood(self.machine_, self._checked(X))
 
     def log_partition(self, temperatures: int = 1000, chains: int = 100) -> PartitionEstimate:
         """log Z by annealed importance sampling, with error bars.
@@ -254,27 +250,19 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
         return tags
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
-        memory = getattr(self, "_memory", {})
-        arrays = pack(machine=self.machine_.parameters, chains=self._learner.state_arrays(), memory=memory)
+        arrays = pack(machine=self.machine_.parameters, chains=self._learner.state_arrays(), memory=self._memory or {})
         return arrays, {"generator": self._seeds.bit_generator.state}
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
         self.machine_ = RestrictedBoltzmannMachine.from_parameters(unpack(arrays, "machine"))
         self._seeds = np.random.default_rng(0)
         read_generator(facts["generator"], self._seeds)
-        self._learner = ContrastiveDivergence(self.machine_, self._rule(), self.batch_size if self.persistent else 0)
+        self._set_learner()
         self._learner.load_state_arrays(unpack(arrays, "chains"))
-        if memory := unpack(arrays, "memory"):
-            self._memory = memory
+        self._memory = unpack(arrays, "memory") or None
 
-    def _begin(self, data: np.ndarray) -> None:
-        self._seeds = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        self.machine_ = RestrictedBoltzmannMachine.random(
-            data.shape[1], self.n_components, self._seeds, dtype=data.dtype
-        )
-        chains = self.batch_size if self.persistent else 0
-        self._learner = ContrastiveDivergence(self.machine_, self._rule(), chains)
-        self.__dict__.pop("_memory", None)
+    def _set_learner(self) -> None:
+        self._learner = ContrastiveDivergence(self.machine_, self._rule(), self.batch_size if self.persistent else 0)
 
     def _rule(self) -> StepRule:
         return FixedSteps(self.k) if self.k_max is None else AdaptiveSteps(self.k, self.k_max, self.nats_per_step)
@@ -285,17 +273,17 @@ class ContrastiveDivergenceRBM(SavedEstimator, ClassNamePrefixFeaturesOutMixin, 
             return SGD(self.learning_rate_init, decay)
         return Momentum(self.learning_rate_init, self.momentum, decay)
 
-    def _checked(self, X: Any, reset: bool) -> np.ndarray:
+    def _samples(self, x: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[np.ndarray, None, None]:
+        data = self._checked(x, reset)
+        low, high = float(data.min()), float(data.max())
+        if low < 0.0 or high > 1.0:
+            warnings.warn(
+                f"values from {low:.4g} to {high:.4g}: a restricted Boltzmann machine learns values from 0 to 1; "
+                "scale them first, for instance with sklearn.preprocessing.MinMaxScaler",
+                stacklevel=4,
+            )
+        return data, None, None
+
+    def _checked(self, X: Any, reset: bool = False) -> np.ndarray:
         data = validate_data(self, X, accept_sparse="csr", reset=reset, dtype=(np.float64, np.float32))
         return data.toarray() if hasattr(data, "toarray") else data
-
-
-def _warn_of_range(data: np.ndarray) -> None:
-    """Warn of values that are no probabilities: the model of the visible units does not hold for them."""
-    low, high = float(data.min()), float(data.max())
-    if low < 0.0 or high > 1.0:
-        warnings.warn(
-            f"values from {low:.4g} to {high:.4g}: a restricted Boltzmann machine learns values from 0 to 1; "
-            "scale them first, for instance with sklearn.preprocessing.MinMaxScaler",
-            stacklevel=3,
-        )

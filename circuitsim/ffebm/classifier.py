@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,9 +11,8 @@ from circuitsim._arrays import to_numpy
 from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
 from circuitsim.ffebm.chain import Chain, build, chain_arrays, describe_chain, restored_chain
 from circuitsim.ffebm.chaining import Chaining
-from circuitsim.training import Adam, Callback, Constant, Cosine, Trainer, TrainingPlan
-from circuitsim.training.classifier import TrainedClassifier, softmax
-from circuitsim.training.trainable import Arrays
+from circuitsim.training import Adam, Callback, Cosine
+from circuitsim.training.estimator import Fit, TrainedClassifier, softmax
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -57,8 +56,8 @@ class ChainClassifier(TrainedClassifier):
 
     chain_: Chain
     _model = "chain_"
-    _dtype = (np.float64, np.float32)
-    _memory: Arrays | None = None
+    _whole: ClassVar[dict[str, int]] = {"hidden": 1}
+    _reading: ClassVar[dict[str, Any]] = {"dtype": (np.float64, np.float32)}
 
     def __init__(
         self,
@@ -87,32 +86,18 @@ class ChainClassifier(TrainedClassifier):
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def _train(
-        self,
-        X: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray | None,
-        continues: bool,
-        made: int | None,
-    ) -> None:
-        """See `TrainedClassifier`; Adam's moments continue from one pass of `partial_fit` to the next."""
+    def _train(self, fit: Fit) -> None:
+        """Adam's moments continue from one pass of `partial_fit` to the next."""
         seed = int(check_random_state(self.random_state).randint(2**31))
-        passes, schedule = (self.max_iter, Cosine(max(1, self.max_iter))) if made is None else (1, Constant())
-        if not continues:
+        if not fit.continues:
             self.chain_ = Chain(
-                self._elements(X.shape[1], len(self.classes_)),
+                self._elements(fit.x.shape[1], fit.outputs),
                 chaining=Chaining(self.method, self.beta),
                 seed=seed,
-                dtype=X.dtype,
+                dtype=fit.x.dtype,
             )
-        rates = self.chain_.rates(self.learning_rate_init)
-        plan = TrainingPlan(passes, self.batch_size, seed + (made or 0), Adam(rates, decay=self.weight_decay), schedule)
-        data = (X, labels) if weight is None else (X, labels, weight)
-        trainer = Trainer(self.chain_, data, plan, callbacks=self.callbacks, memory=self._memory if made else None)
-        outcome = trainer.train()
-        outcome.require_steps()
-        self.history_, self._memory = outcome.history, trainer.memory
-        self.n_iter_ = len(self.history_.rows)
+        optimizer = Adam(self.chain_.rates(self.learning_rate_init), decay=self.weight_decay)
+        self._passes(self.chain_, fit, fit.x, seed + (fit.passes or 0), optimizer, Cosine(max(1, self.max_iter)))
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         return chain_arrays(self.chain_), describe_chain(self.chain_)
@@ -127,7 +112,7 @@ class ChainClassifier(TrainedClassifier):
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""
         check_is_fitted(self)
-        return to_numpy(self.chain_.output(validate_data(self, X, reset=False, dtype=self._dtype)))
+        return to_numpy(self.chain_.output(validate_data(self, X, reset=False, **self._reading)))
 
     _outputs = outputs
 

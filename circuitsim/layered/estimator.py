@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner
 from circuitsim.layered.network import DeepResistiveNetwork
-from circuitsim.training import SGD, Callback, Constant, EarlyStopping, Exponential, Trainer, TrainingPlan
-from circuitsim.training.classifier import TrainedClassifier
+from circuitsim.training import SGD, Callback, EarlyStopping, Exponential
+from circuitsim.training.estimator import Fit, TrainedClassifier
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""
@@ -75,6 +75,7 @@ class DRNClassifier(TrainedClassifier):
     network_: DeepResistiveNetwork
     _model = "network_"
     _fitted = ("input_centre_", "input_scale_")
+    _whole: ClassVar[dict[str, int]] = {"sweeps": 1, "n_iter_no_change": 1}
 
     def __init__(
         self,
@@ -113,59 +114,63 @@ class DRNClassifier(TrainedClassifier):
         self.warm_start = warm_start
         self.callbacks = callbacks
 
-    def _train(
-        self,
-        X: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray | None,
-        continues: bool,
-        made: int | None,
-    ) -> None:
-        """See `TrainedClassifier`."""
-        seed = int(check_random_state(self.random_state).randint(2**31)) + (made or 0)
-        units = (X.shape[1], *self.hidden, len(self.classes_))
-        if continues and made is None and self.network_.architecture.units != units:
+    def _train(self, fit: Fit) -> None:
+        """See `TrainedEstimator`."""
+        whole = fit.passes is None
+        seed = int(check_random_state(self.random_state).randint(2**31)) + (fit.passes or 0)
+        units = (fit.x.shape[1], *self._hidden(), fit.outputs)
+        if fit.continues and whole and self.network_.architecture.units != units:
             raise ValueError("warm_start continues the last fit: its features or layers were others")
-        if not continues:
-            self._measure(X)
-        passes, schedule = (self.max_iter, Exponential(self.rate_decay)) if made is None else (1, Constant())
-        level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if made is None and self.tol else None
-        callbacks = list[Callback](self.callbacks) + ([] if level is None else [level])
+        if not fit.continues:
+            self._measure(fit.x)
+        level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if whole and self.tol else None
         learner = LayeredLearner(
-            Architecture(self.network_.architecture.units if continues else units, self._gain(X.shape[1])),
+            Architecture(self.network_.architecture.units if fit.continues else units, self._gain(fit.x.shape[1])),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size,
             np.random.default_rng((seed, 3)),
             self.method,
             np.dtype(self.dtype),
         )
-        if continues:
+        if fit.continues:
             learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
-        plan = TrainingPlan(passes, self.batch_size, seed, SGD(self._rates()), schedule)
-        data = (self._scaled(X), labels) if weight is None else (self._scaled(X), labels, weight)
-        outcome = Trainer(learner, data, plan, callbacks=callbacks).train()
+        self._passes(
+            learner,
+            fit,
+            self._scaled(fit.x),
+            seed,
+            SGD(self._rates()),
+            Exponential(self.rate_decay),
+            [] if level is None else [level],
+        )
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
         self.network_ = DeepResistiveNetwork(
             learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
         )
-        self.history_, self.n_iter_ = outcome.history, len(outcome.history.rows)
         if level is not None and self.n_iter_ == self.max_iter > 0 and not level(self.history_):
             warnings.warn(
                 f"the loss still falls after {self.max_iter} pass{'es' if self.max_iter > 1 else ''} "
                 f"(by more than {self.tol:g} V² in {self.n_iter_no_change}): "
                 "raise max_iter or tol; tol=0 makes all passes without this warning",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property
-    def _dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.dtype)
+    def _reading(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"dtype": np.dtype(self.dtype)}
+
+    def _hidden(self) -> tuple[int, ...]:
+        if isinstance(self.hidden, (str, Integral)) or not all(isinstance(n, Integral) and n >= 2 for n in self.hidden):
+            raise ValueError(
+                f"hidden must be the units of each hidden layer, each at least 2, such as (100,), not {self.hidden!r}"
+            )
+        return tuple(map(int, self.hidden))
 
     def inputs(self, X: Any) -> np.ndarray:
         """(samples, features) inputs of the network for samples."""
         check_is_fitted(self)
-        return self._scaled(validate_data(self, X, reset=False, dtype=self._dtype))
+        return self._scaled(validate_data(self, X, reset=False, **self._reading))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages: (samples, classes), or v_2 − v_1 of two classes, V."""
@@ -201,7 +206,7 @@ class DRNClassifier(TrainedClassifier):
                 f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
                 "scale_inputs=True maps them there",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         if self.scale_inputs and max(-low.min(), high.max()) > 1.0:
             # Halves, because the range itself may be beyond the largest number.

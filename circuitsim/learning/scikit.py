@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._scikit import (
-    BaseEstimator,
-    RegressorMixin,
-    check_is_fitted,
-    check_random_state,
-    validate_data,
-)
+from circuitsim._scikit import RegressorMixin, check_is_fitted, check_random_state, validate_data
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
@@ -24,12 +18,9 @@ from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, loads
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
-from circuitsim.training import Adam, Callback, Constant, Cosine, Trainer, TrainingPlan
+from circuitsim.training import Adam, Callback, Cosine
 from circuitsim.training.checkpoint import copy_into
-from circuitsim.training.classifier import TrainedClassifier, softmax
-from circuitsim.training.samples import weighted_samples
-from circuitsim.training.saved_estimator import SavedEstimator
-from circuitsim.training.trainable import Arrays
+from circuitsim.training.estimator import Fit, SupervisedEstimator, TrainedClassifier, TrainedEstimator, softmax
 
 
 def rectifier_network(
@@ -110,11 +101,11 @@ def doubled(x: np.ndarray, gain: float = 1.0) -> np.ndarray:
     return np.concatenate([gain * x, -gain * x], axis=1)
 
 
-class CircuitEstimator(SavedEstimator, BaseEstimator):
+class CircuitEstimator(TrainedEstimator):
     """What regressor and classifier share: a circuit, scaled features, training."""
 
-    n_iter_: int
-    _memory: Arrays | None = None
+    _model = "block_"
+    _whole: ClassVar[dict[str, int]] = {"hidden": 0}
     _fitted = ("mean_", "scale_", "target_mean_", "target_scale_", "temperature_", "_single")
 
     def __init__(
@@ -163,33 +154,28 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
         both = self.block_.n_inputs == 2 * self.n_features_in_
         return doubled(x, self.gain) if both else self.gain * x
 
-    def _passes(
-        self, X: np.ndarray, y: np.ndarray, outputs: int, weight: np.ndarray | None, continues: bool, made: int | None
-    ) -> None:
-        """All passes of `fit` where ``made`` is None, else the pass after so many of `partial_fit`."""
-        passes, schedule = (self.max_iter, Cosine(max(1, self.max_iter), 0.02)) if made is None else (1, Constant())
-        seeds = np.random.default_rng((check_random_state(self.random_state).randint(2**31), *[made] * bool(made)))
-        if not continues:
-            self.mean_, spread = moments(X, weight)
+    def _train(self, fit: Fit) -> None:
+        """Adam's moments continue from one pass of `partial_fit` to the next."""
+        seeds = np.random.default_rng(
+            (check_random_state(self.random_state).randint(2**31), *[fit.passes] * bool(fit.passes))
+        )
+        if not fit.continues:
+            self.mean_, spread = moments(fit.x, fit.weight)
             self.scale_ = np.where(spread > 0.0, spread, 1.0)
-            self.block_ = self._block(outputs, seeds)
-        x = self._voltages(X)
-        loss = self._loss(x, weight, continues)
-        self.learner_ = self._learner(loss)
+            self.block_ = self._block(fit.outputs, seeds)
+        x = self._voltages(fit.x)
+        self.learner_ = self._learner(self._loss(x, fit))
         rate = self.learning_rate_init or default_learning_rate(self.block_, x, "adam")
         rates = dict.fromkeys(self.block_.parameters, rate)
         if "law" in rates:
             rates["law"] = default_device_rate(x, "adam")
-        plan = TrainingPlan(passes, self.batch_size, int(seeds.integers(2**31)), Adam(rates), schedule)
-        data = (x, y) if weight is None else (x, y, weight)
-        trainer = Trainer(self.learner_, data, plan, callbacks=self.callbacks, memory=self._memory if made else None)
-        outcome = trainer.train()
-        outcome.require_steps()
-        self.history_, self._memory = outcome.history, trainer.memory
-        self.n_iter_ = len(self.history_.rows)
+        schedule = Cosine(max(1, self.max_iter), 0.02)
+        self._passes(self.learner_, fit, x, int(seeds.integers(2**31)), Adam(rates), schedule)
 
     def _learner(self, loss: Loss) -> Learner:
         estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
+        if not hasattr(estimator, "estimate"):
+            raise ValueError(f"estimator must be a rule such as EquilibriumPropagation(), not {estimator!r}")
         return Learner(self.block_, estimator, loss)
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
@@ -200,21 +186,10 @@ class CircuitEstimator(SavedEstimator, BaseEstimator):
         deck = loads(facts["deck"])
         self.block_ = CircuitBlock(deck.where_change(None)[0], read_roles(deck)[0], facts["tolerance"])
         copy_into(self.block_.parameters, arrays, "parameters")
-        self.learner_ = self._learner(self._fitted_loss())
+        self.learner_ = self._learner(self._loss(None, None))
 
-    def _check_continues(self, outputs: int) -> None:
-        """Refuse other features and outputs than those of the last fit."""
-        if self.block_.n_inputs not in (self.n_features_in_, 2 * self.n_features_in_):
-            raise ValueError("warm_start continues the last fit: its features were others")
-        if self.block_.n_outputs != outputs:
-            raise ValueError("warm_start continues the last fit: its outputs were others")
-
-    def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> Loss:
-        """The loss for a fit on these input voltages."""
-        return self._fitted_loss()
-
-    def _fitted_loss(self) -> Loss:
-        """The loss of the last fit; the squared error."""
+    def _loss(self, x: np.ndarray | None, fit: Fit | None) -> Loss:
+        """The loss for a fit on these input voltages; without one that of the last."""
         return SquaredError()
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -248,7 +223,7 @@ def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, 
     return mean, spread
 
 
-class CircuitRegressor(RegressorMixin, CircuitEstimator):
+class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
     """Regression by a circuit: standardised targets times `swing` volts at its outputs.
 
     Parameters
@@ -319,40 +294,9 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         )
         self.swing = swing
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:
-        """Learn from samples and their targets, from a fresh start (but with ``warm_start``).
+    _reading: ClassVar[dict[str, Any]] = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
 
-        Parameters
-        ----------
-        X : (samples, features) array
-        y : (samples,) or (samples, targets) array
-        sample_weight : (samples,) array, optional
-            Share of each sample in means, losses and gradients.
-
-        Returns
-        -------
-        CircuitRegressor
-            This estimator.
-
-        Raises
-        ------
-        ValueError
-            Parameters or data with which no fit can begin, or with ``warm_start`` other features or targets.
-        """
-        self._check_parameters()
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
-        self._single = y.ndim == 1
-        y = y.reshape(len(y), -1)
-        continues = self.warm_start and hasattr(self, "block_")
-        if continues:
-            self._check_continues(y.shape[1])
-        else:
-            self._measure_targets(y, weight)
-        self._passes(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight, continues, None)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> CircuitRegressor:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Go on with one pass over a part of the data, at ``learning_rate_init``; Adam's moments stay.
 
         Features and targets are scaled by the moments of the first part.
@@ -362,7 +306,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         X : (samples, features) array
         y : (samples,) or (samples, targets) array
         sample_weight : (samples,) array, optional
-            Share of each sample in means, losses and gradients.
+            Factor on each sample's loss.
 
         Returns
         -------
@@ -374,25 +318,20 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         ValueError
             Another number of features or targets than before.
         """
-        self._check_parameters()
-        first = not hasattr(self, "block_")
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, reset=first)
-        weight, (X, y) = weighted_samples(sample_weight, X, np.asarray(y, dtype=np.float64))
-        if first:
-            self._single = y.ndim == 1
-        y = y.reshape(len(y), -1)
-        if first:
-            self._measure_targets(y, weight)
+        return self._fit(X, y, sample_weight, True)
+
+    def _targets(
+        self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
+    ) -> tuple[np.ndarray, int]:
+        """Targets in output volts: less their mean, over their deviation, times `swing`."""
+        single, y = y.ndim == 1, np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        if not continues:
+            self._single = single
+            self.target_mean_, spread = moments(y, weight)
+            self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
         elif y.shape[1] != self.block_.n_outputs:
             raise ValueError(f"y has {y.shape[1]} targets, in earlier calls {self.block_.n_outputs}")
-        made = 0 if first else self.n_iter_
-        self._passes(X, (y - self.target_mean_) / self.target_scale_, y.shape[1], weight, not first, made)
-        self.n_iter_ = made + 1
-        return self
-
-    def _measure_targets(self, y: np.ndarray, weight: np.ndarray | None) -> None:
-        self.target_mean_, spread = moments(y, weight)
-        self.target_scale_ = np.where(spread > 0.0, spread, 1.0) / self.swing
+        return (y - self.target_mean_) / self.target_scale_, y.shape[1]
 
     def predict(self, X: Any) -> np.ndarray:
         """Targets of samples."""
@@ -406,7 +345,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator):
         return tags
 
 
-class CircuitClassifier(TrainedClassifier, CircuitEstimator):
+class CircuitClassifier(CircuitEstimator, TrainedClassifier):
     """Classification by a circuit: one output a class, the highest voltage is the answer; cross-entropy is its loss.
 
     The parameters are those of `CircuitRegressor`, but for ``swing``.
@@ -423,16 +362,6 @@ class CircuitClassifier(TrainedClassifier, CircuitEstimator):
     n_features_in_, n_iter_ : int
     """
 
-    _model = "block_"
-
-    def _train(
-        self, X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None, continues: bool, made: int | None
-    ) -> None:
-        """See `TrainedClassifier`; Adam's moments continue from one pass of `partial_fit` to the next."""
-        if continues and made is None:
-            self._check_continues(self.classes_.size)
-        self._passes(X, labels, self.classes_.size, weight, continues, made)
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Output voltages over the temperature of the loss; for two classes the second less the first."""
         return self._decision(self._outputs(X) / self.temperature_)
@@ -441,10 +370,7 @@ class CircuitClassifier(TrainedClassifier, CircuitEstimator):
         """(samples, classes) softmax of the outputs."""
         return softmax(self._outputs(X)[:, : self.classes_.size] / self.temperature_)
 
-    def _loss(self, x: np.ndarray, weight: np.ndarray | None, continues: bool) -> CrossEntropy:
-        if not continues:
-            self.temperature_ = output_spread(self.block_, x, weight)
-        return self._fitted_loss()
-
-    def _fitted_loss(self) -> CrossEntropy:
+    def _loss(self, x: np.ndarray | None, fit: Fit | None) -> CrossEntropy:
+        if x is not None and fit is not None and not fit.continues:
+            self.temperature_ = output_spread(self.block_, x, fit.weight)
         return CrossEntropy(self.temperature_)

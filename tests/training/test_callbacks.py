@@ -148,6 +148,27 @@ def test_wrong_parameters_are_refused_by_their_own_names(which: int, wrong: dict
         _estimators()[which].set_params(**wrong).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "which, wrong, words",
+    [
+        (0, {"hidden": 0}, r"the units of each hidden layer, each at least 2, such as \(100,\), not 0"),
+        (0, {"hidden": (8, 0)}, r"the units of each hidden layer, each at least 2, such as \(100,\), not \(8, 0\)"),
+        (0, {"dtype": "int32"}, "dtype must be float32 or float64, not 'int32'"),
+        (0, {"learning_rate_init": "fast"}, "learning_rate_init must be a number, not 'fast'"),
+        (1, {"hidden": 2.5}, "hidden must be a whole number of at least 0, not 2.5"),
+        (2, {"estimator": "ep"}, "estimator must be a rule such as EquilibriumPropagation"),
+        (3, {"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
+        (3, {"beta": 0}, "beta must be a finite number above zero, not 0"),
+        (4, {"n_components": 0}, "n_components must be a whole number of at least 1, not 0"),
+        (4, {"k": 0}, "k must be a whole number of at least 1, not 0"),
+    ],
+)
+def test_wrong_sizes_say_what_is_right(which: int, wrong: dict, words: str) -> None:
+    X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8) % 2
+    with pytest.raises(ValueError, match=words):
+        _estimators()[which].set_params(**wrong).fit(X, y)
+
+
 def test_volts_that_scale_nothing_and_features_without_a_variance_are_refused() -> None:
     regressor = _estimators()[2]
     X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8.0)
@@ -155,7 +176,7 @@ def test_volts_that_scale_nothing_and_features_without_a_variance_are_refused() 
         regressor.set_params(swing=0).fit(X, y)
     with pytest.raises(ValueError, match=r"values up to 1e\+300 are too large for a variance"):
         regressor.set_params(swing=0.3).fit(1e300 * X, y)
-    with pytest.raises(ValueError, match="-1 hidden units"):
+    with pytest.raises(ValueError, match="hidden must be a whole number of at least 0, not -1"):
         regressor.set_params(hidden=-1).fit(X, y)
 
 

@@ -1,0 +1,420 @@
+"""Estimators with scikit-learn's conventions: fit, partial_fit, warm_start, weights, save and load, written once.
+
+A subclass names its model and its constructor's arguments, says how targets are read, and trains; all else is here.
+Files hold arrays and JSON text, no pickle.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from circuitsim._scikit import BaseEstimator, ClassifierMixin, check_classification_targets, validate_data
+from circuitsim.errors import UsageError
+from circuitsim.training.callbacks import Callback
+from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, pack, save_checkpoint, unpack
+from circuitsim.training.history import History
+from circuitsim.training.optimizers import Optimizer
+from circuitsim.training.schedules import Constant, Schedule
+from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
+from circuitsim.training.trainer import Trainer, TrainingPlan
+
+OTHER_NAMES = {
+    "learning_rate": "learning_rate_init",
+    "lr": "learning_rate_init",
+    "n_iter": "max_iter",
+    "epochs": "max_iter",
+    "n_epochs": "max_iter",
+    "batch": "batch_size",
+    "seed": "random_state",
+    "hidden_layer_sizes": "hidden",
+    "hidden": "n_components",
+}
+"""Names of other classes and libraries, and scikit-learn's or this package's."""
+
+POSITIVE = ("gain", "swing", "beta")
+"""Parameters that are finite and above zero."""
+
+TOLERANCE = "tol"
+"""A parameter that is finite and not negative."""
+
+
+class Fit(NamedTuple):
+    """What a fit starts from.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        Checked samples and the targets that the model learns.
+    outputs : int
+        Outputs that the targets need.
+    weight : (samples,) ndarray or None
+        Of mean 1.
+    continues : bool
+        Whether the model that is there goes on learning.
+    passes : int or None
+        Passes made so far, of `partial_fit`, which makes one more; None for all passes of `fit`.
+    """
+
+    x: np.ndarray
+    y: Any
+    outputs: int
+    weight: np.ndarray | None
+    continues: bool
+    passes: int | None
+
+
+class TrainedEstimator(BaseEstimator):
+    """A model that is trained in passes over the data, in one file where it is saved.
+
+    A subclass names the attribute of its model in ``_model``, further fitted arrays and numbers in ``_fitted``, the
+    least values of its whole numbers in ``_whole`` and the options of scikit-learn's ``validate_data`` in ``_reading``.
+    It reads targets in `_targets`, trains in `_train`, and gives its model by `_model_state`, taken back by
+    `_set_model`.
+    """
+
+    n_iter_: int
+    history_: History
+    random_state: Any
+    max_iter: int
+    batch_size: int
+    callbacks: Sequence[Callback]
+    warm_start: bool
+    _model = ""
+    _fitted: tuple[str, ...] = ()
+    _whole: ClassVar[Mapping[str, int]] = {}
+    _reading: ClassVar[Mapping[str, Any]] = {"dtype": np.float64}
+    _memory: Arrays | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give the constructor hints for parameters under other names."""
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _hinting(cls.__dict__["__init__"])  # type: ignore[method-assign]
+
+    def _fit(self, x: Any, y: Any, weight: Any, part: bool = False, classes: Any = None) -> Self:
+        """All passes of `fit`, or with ``part`` one more of `partial_fit`."""
+        self._check_parameters()
+        continues = hasattr(self, self._model) and (part or self.warm_start)
+        x, y, weight = self._samples(x, y, weight, reset=not continues)
+        target, outputs = self._targets(y, weight, continues, part, classes)
+        passes = None if not part else self.n_iter_ if continues else 0
+        self._train(Fit(x, target, outputs, weight, continues, passes))
+        if passes is not None:
+            self.n_iter_ = passes + 1
+        return self
+
+    def _samples(self, x: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, np.ndarray | None]:
+        """Checked samples, their targets and weights."""
+        x, y = validate_data(self, x, y, reset=reset, **self._reading)
+        weight, (x, y) = weighted_samples(sample_weight, x, np.asarray(y))
+        return x, y, weight
+
+    def _targets(
+        self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
+    ) -> tuple[np.ndarray | None, int]:
+        """What the model learns of the targets, and how many outputs that needs."""
+        return None, 0
+
+    def _train(self, fit: Fit) -> None:
+        """Train, by `_passes`."""
+        raise NotImplementedError
+
+    def _passes(
+        self,
+        trainable: Trainable | FusedTrainable,
+        fit: Fit,
+        x: np.ndarray,
+        seed: int,
+        optimizer: Optimizer,
+        schedule: Schedule | None = None,
+        callbacks: Sequence[Callback] = (),
+        shuffle: bool = True,
+    ) -> None:
+        """Train a model on inputs ``x``: ``max_iter`` passes, or a single one at a constant rate, whose optimiser goes
+        on from the last."""
+        given = (x, fit.y, fit.weight)
+        alone = fit.passes is not None
+        plan = TrainingPlan(
+            1 if alone else self.max_iter,
+            self.batch_size,
+            seed,
+            optimizer,
+            Constant() if alone or schedule is None else schedule,
+            shuffle=shuffle,
+        )
+        trainer = Trainer(
+            trainable,
+            [array for array in given if array is not None],
+            plan,
+            callbacks=[*self.callbacks, *callbacks],
+            memory=self._memory if fit.passes else None,
+        )
+        outcome = trainer.train()
+        outcome.require_steps()
+        self.history_, self._memory = outcome.history, trainer.memory
+        self.n_iter_ = len(self.history_.rows)
+
+    def save(self, path: Path | str) -> None:
+        """Write the fitted estimator as one file, read back by `load`.
+
+        Parameters that are no JSON values (callbacks, circuits, rules and generators given as objects) are left out:
+        the loaded estimator has their defaults. Its model is complete.
+
+        Raises
+        ------
+        UsageError
+            The estimator is not fitted, or an attribute holds Python objects.
+        """
+        if not hasattr(self, "n_features_in_"):
+            raise UsageError(f"{type(self).__name__} is not fitted: call fit before save")
+        model, facts = self._model_state()
+        arrays, numbers = dict[str, np.ndarray](), dict[str, Any]()
+        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "classes_", *self._fitted):
+            value = getattr(self, name, None)
+            if isinstance(value, np.ndarray):
+                arrays[name] = _plain(name, value)
+            elif value is not None:
+                numbers[name] = value.item() if isinstance(value, np.generic) else value
+        history = getattr(self, "history_", None)
+        save_checkpoint(
+            Path(path),
+            pack(fitted=arrays, model=model),
+            {
+                "estimator": type(self).__name__,
+                "parameters": self._plain_parameters(),
+                "fitted": numbers,
+                "model": facts,
+                "history": None if history is None else history.rows,
+            },
+        )
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read what `save` wrote: predictions are those of the saved estimator, bit for bit.
+
+        Raises
+        ------
+        CheckpointError
+            The file is missing, damaged, or holds another estimator.
+        """
+        arrays, facts = load_checkpoint(Path(path))
+        if facts.get("estimator") != cls.__name__:
+            raise CheckpointError(f"{path} holds {facts.get('estimator') or 'no estimator'}, not {cls.__name__}")
+        found = cls(**facts["parameters"])
+        for name, value in {**unpack(arrays, "fitted"), **facts["fitted"]}.items():
+            setattr(found, name, value)
+        if facts["history"] is not None:
+            found.history_ = History()
+            found.history_.restart(facts["history"])
+        found._set_model(unpack(arrays, "model"), facts["model"])
+        return found
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters with which no fit can begin, by their own names.
+
+        Raises
+        ------
+        ValueError
+        """
+        parameters: Mapping[str, Any] = self.get_params(deep=False)
+        for name, least in {"max_iter": 0, "batch_size": 1, **self._whole}.items():
+            value = parameters[name]
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        for name in POSITIVE:
+            value = parameters.get(name, 1.0)
+            if not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
+                raise ValueError(f"{name} must be a finite number above zero, not {value!r}")
+        tolerance = parameters.get(TOLERANCE, 0.0)
+        if not isinstance(tolerance, Real) or not 0.0 <= float(tolerance) < math.inf:
+            raise ValueError(f"{TOLERANCE} must be a finite number of at least zero, not {tolerance!r}")
+        rates = parameters["learning_rate_init"]
+        rates = rates if isinstance(rates, (list, tuple, np.ndarray)) else [] if rates is None else [rates]
+        if not all(isinstance(rate, Real) and not isinstance(rate, bool) for rate in rates):
+            raise ValueError(f"learning_rate_init must be a number, not {parameters['learning_rate_init']!r}")
+        if np.dtype(parameters.get("dtype", np.float64)).name not in ("float32", "float64"):
+            raise ValueError(f"dtype must be float32 or float64, not {parameters['dtype']!r}")
+        callbacks = parameters["callbacks"]
+        if not isinstance(callbacks, (list, tuple)) or not all(callable(one) for one in callbacks):
+            raise ValueError(f"callbacks is a list of functions of the history, such as [callback], not {callbacks!r}")
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The constructor's arguments that are JSON values, callbacks left out."""
+        parameters: Mapping[str, Any] = self.get_params(deep=False)
+        return {name: value for name, value in parameters.items() if name != "callbacks" and _is_json(value)}
+
+    def _model_state(self) -> tuple[Arrays, Any]:
+        """Arrays of the model, and the rest of it as JSON values."""
+        raise NotImplementedError
+
+    def _set_model(self, arrays: Arrays, facts: Any) -> None:
+        """Take back what `_model_state` gave."""
+        raise NotImplementedError
+
+
+class SupervisedEstimator(TrainedEstimator):
+    """An estimator that learns targets."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from samples and their targets, from a fresh start (but with ``warm_start``).
+
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) array
+            Classes, at least two; of a regressor numbers, also (samples, targets).
+        sample_weight : (samples,) array, optional
+            Factor on each sample's loss; samples of weight zero are left out.
+
+        Returns
+        -------
+        estimator
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Parameters or data with which no fit can begin, one class alone, or with ``warm_start`` other classes,
+            targets, features or layers.
+        """
+        return self._fit(X, y, sample_weight)
+
+
+class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
+    """A model with one output for each class, which gives the outputs (samples, classes) by ``_outputs(X)``."""
+
+    classes_: np.ndarray
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Continue with one pass over a part of the data, at a constant learning rate.
+
+        What scales features is measured in the first part.
+
+        Parameters
+        ----------
+        X : (samples, features) array
+        y : (samples,) array
+        classes : array, optional
+            All classes, at least two; needed in the first call.
+        sample_weight : (samples,) array, optional
+            Factor on each sample's loss.
+
+        Returns
+        -------
+        estimator
+            This estimator.
+
+        Raises
+        ------
+        ValueError
+            Unknown or missing classes, or another number of features than before.
+        """
+        return self._fit(X, y, sample_weight, True, classes)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the highest output for each sample."""
+        outputs = self._outputs(X)  # an error where nothing is fitted
+        return self.classes_[outputs[:, : self.classes_.size].argmax(axis=1)]
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """(samples, classes) outputs of the model."""
+        raise NotImplementedError
+
+    def _targets(
+        self, y: Any, weight: np.ndarray | None, continues: bool, part: bool, classes: Any
+    ) -> tuple[np.ndarray, int]:
+        """Places of the classes in ``classes_``, which a fresh start sets."""
+        check_classification_targets(y)
+        given = None if part and classes is None else np.unique(classes if part else y)
+        if continues:
+            if given is not None and not np.array_equal(given, self.classes_):
+                raise ValueError(
+                    f"the classes {given} are not those of earlier calls, {self.classes_}"
+                    if part
+                    else "warm_start continues the last fit: its classes were others"
+                )
+        elif given is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: a part may lack some of them")
+        elif given.size < 2:
+            raise ValueError("a classifier needs samples of at least two classes; there is one class")
+        else:
+            self.classes_ = given
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has classes {unknown} that are not among {self.classes_}")
+        return np.searchsorted(self.classes_, y).astype(np.int64), self.classes_.size
+
+    def _decision(self, scores: np.ndarray) -> np.ndarray:
+        """Scores (samples, classes) as scikit-learn has them: for two classes the second less the first."""
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """The softmax of each row."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def weighted_samples(sample_weight: Any, *arrays: np.ndarray) -> tuple[np.ndarray | None, tuple[np.ndarray, ...]]:
+    """Weights of mean 1, and the arrays without the samples of weight zero; None for no weights.
+
+    Raises
+    ------
+    ValueError
+        Another number of weights than samples, a negative weight, one that is not finite, or none above zero.
+    """
+    if sample_weight is None:
+        return None, arrays
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    samples = len(arrays[0])
+    if weight.ndim == 0:
+        weight = np.full(samples, float(weight))
+    if weight.shape != (samples,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, not ({samples},): one weight a sample")
+    if not (np.isfinite(weight).all() and (weight >= 0.0).all() and (weight > 0.0).any()):
+        raise ValueError("the weights of samples must be finite and not negative, and one must lie above zero")
+    kept = weight > 0.0
+    return weight[kept] / weight[kept].mean(), tuple(array[kept] for array in arrays)
+
+
+def _hinting(constructor: Callable[..., None]) -> Callable[..., None]:
+    """The constructor, with an error that says which name was meant."""
+    known = list(inspect.signature(constructor).parameters)[1:]
+
+    @functools.wraps(constructor)
+    def checked(self: Any, *arguments: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in known:
+                other = OTHER_NAMES.get(name)
+                near = [other] if other in known else difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(known)}"
+                raise TypeError(f"{type(self).__name__} has no parameter '{name}': {hint}")
+        constructor(self, *arguments, **parameters)
+
+    return checked
+
+
+def _plain(name: str, array: np.ndarray) -> np.ndarray:
+    """An array without Python objects; texts become fixed-width texts."""
+    if not array.dtype.hasobject:
+        return array
+    if all(isinstance(value, str) for value in array.ravel()):
+        return array.astype(str)
+    raise UsageError(f"{name} holds Python objects; only numbers and texts can be saved")
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        return bool(json.dumps(value))
+    except (TypeError, ValueError):
+        return False
