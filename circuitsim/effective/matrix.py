@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+from scipy.sparse import csc_array, hstack
 
 from circuitsim.analysis.batch import processors
-from circuitsim.analysis.port_network import EPSILON, PortNetwork, Reading, independent_sources
+from circuitsim.analysis.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.analysis.probes import FORMS, Probe, parse_probes
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -31,87 +32,37 @@ GROUP = 32
 """Ports that share one bound on their errors, at least: each group costs one solve."""
 
 
-class _Side(NamedTuple):
-    """Inputs or outputs.
+class _Sides(NamedTuple):
+    """Inputs and outputs as combinations of ports.
 
     Attributes
     ----------
-    port : (f,) int array
-        Their ports.
-    sign : (f,) float array
-        −1 for currents that are read (SPICE signs), else 1.
-    constant : (ports,) float array or None
-        With inputs: values of all other sources, V, A, which together are one more input; 0 at all other ports.
-    n_ports : int
+    inputs : (ports, k + 1) sparse float array
+        A column an input, then the values of all other sources, V, A, which together are one more input.
+    outputs : (ports, q) sparse float array
+        A column an output: 1, or −1 for currents that are read (SPICE signs).
     """
 
-    port: np.ndarray
-    sign: np.ndarray
-    constant: np.ndarray | None
-    n_ports: int
-
-    @property
-    def size(self) -> int:
-        """Their number, the constant sources counted as one."""
-        return self.port.size + (self.constant is not None)
-
-    def combined(self, weight: np.ndarray) -> np.ndarray:
-        """The drives (ports, c) that are combinations of theirs with weights (size, c)."""
-        drive = np.zeros((self.n_ports, weight.shape[1]))
-        np.add.at(drive, self.port, self.sign[:, None] * weight[: self.port.size])
-        if self.constant is not None:
-            drive += self.constant[:, None] * weight[-1]
-        return drive
-
-    def unit(self, columns: slice) -> np.ndarray:
-        """Some of their unit drives (ports, c)."""
-        return self.combined((np.arange(self.size)[:, None] == np.arange(self.size)[columns]).astype(float))
-
-    def read(self, value: np.ndarray) -> np.ndarray:
-        """What they show (size, c) of the responses of all ports (ports, c)."""
-        shown = self.sign[:, None] * value[self.port]
-        return shown if self.constant is None else np.concatenate([shown, (self.constant @ value)[None]])
-
-    def magnitudes(self, size: np.ndarray) -> np.ndarray:
-        """Sums of the magnitudes (size, c) of what they show."""
-        shown = size[self.port]
-        return shown if self.constant is None else np.concatenate([shown, (np.abs(self.constant) @ size)[None]])
-
-    def groups(self, most: int) -> np.ndarray:
-        """Group of each (size,), at most so many, of `GROUP` at least; the constant sources are one of their own."""
-        count = max(1, min(most, self.port.size // GROUP))
-        group = np.arange(self.port.size) * count // self.port.size
-        return group if self.constant is None else np.append(group, count)
-
-    def shares(self, group: np.ndarray) -> np.ndarray:
-        """How often each port counts in each group (ports, groups)."""
-        share = np.zeros((self.n_ports, group[-1] + 1))
-        np.add.at(share, (self.port, group[: self.port.size]), 1.0)
-        if self.constant is not None:
-            share[:, -1] = np.abs(self.constant)
-        return share
-
-
-class _Sides(NamedTuple):
-    """Inputs and outputs of a matrix."""
-
-    inputs: _Side
-    outputs: _Side
+    inputs: csc_array
+    outputs: csc_array
 
     @property
     def by_outputs(self) -> bool:
         """Whether responses to the outputs are found, the fewer ones."""
-        return self.outputs.size <= self.inputs.size
+        return bool(self.outputs.shape[1] <= self.inputs.shape[1])
 
     @property
-    def near(self) -> _Side:
-        """The side that is driven."""
-        return self.outputs if self.by_outputs else self.inputs
+    def near_and_far(self) -> tuple[csc_array, csc_array]:
+        """The side that is driven, and the one that is read."""
+        return self[::-1] if self.by_outputs else self[:]
 
-    @property
-    def far(self) -> _Side:
-        """The side that is read."""
-        return self.inputs if self.by_outputs else self.outputs
+    @classmethod
+    def of(cls, network: PortNetwork, inputs: csc_array, outputs: csc_array) -> _Sides:
+        """Inputs (ports, k) with the sources of a network that are none."""
+        constant = np.zeros(network.n_ports)
+        constant[: network.sources.size] = network.arrays.value[network.sources]
+        constant[inputs.indices] = 0.0
+        return cls(hstack([inputs, csc_array(constant[:, None])], format="csc"), outputs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,8 +151,7 @@ class EffectiveMatrix(Result):
         if ((own.value == 0.0) != (arrays.value == 0.0))[own.kind == RESISTOR].any():
             raise TopologyError("resistances must stay positive (or zero): make a new effective_matrix")
         network = replace(self._network, arrays=arrays)
-        inputs = self._sides.inputs
-        sides = self._sides._replace(inputs=inputs._replace(constant=_constant(network, inputs.port)))
+        sides = _Sides.of(network, self._sides.inputs[:, :-1], self._sides.outputs)
         return _found(changed, self.inputs, self.outputs, network, sides, self.tolerance)
 
     def vjp(self, cotangent: np.ndarray, offset_cotangent: np.ndarray | None = None) -> np.ndarray:
@@ -236,17 +186,17 @@ class EffectiveMatrix(Result):
             have = f"{cotangent.shape} and {outer.shape}"
             raise UsageError(f"cotangents of shape {(q, k)} and {(q,)} are needed, not {have}")
         full = np.concatenate([cotangent, outer[:, None]], axis=1)
-        network, sides = self._network, self._sides
-        weight = np.ascontiguousarray(full.T if sides.by_outputs else full)
+        network, (near, far) = self._network, self._sides.near_and_far
+        weight = np.ascontiguousarray(full.T if self._sides.by_outputs else full)
 
         def part(columns: slice) -> np.ndarray:
             found = np.zeros(network.resistors.size)
-            one = network.respond(sides.near.unit(columns))
-            network.products(one, network.respond(sides.far.combined(weight[:, columns])), found)
+            one = network.respond(near[:, columns].toarray())
+            network.products(one, network.respond(far @ weight[:, columns]), found)
             return found
 
         gradient = np.zeros(len(self.circuit))
-        for found in _side_by_side(part, sides.near.size, network.width):
+        for found in _side_by_side(part, near.shape[1], network.width):
             gradient[network.resistors] += found
         return gradient
 
@@ -324,11 +274,13 @@ def effective_matrix(
                 "0 V in series"
             )
         read.append(place)
-    sign = np.array([1.0 if p.kind == "v" else -1.0 for p in probes])
-    chosen = np.array(driven, dtype=np.int64)
-    driving = _Side(chosen, np.ones(chosen.size), _constant(network, chosen), network.n_ports)
-    sides = _Sides(driving, _Side(np.array(read, dtype=np.int64), sign, None, network.n_ports))
-    names = tuple(circuit.names[k] for k in sources[chosen].tolist())
+    signs = [1.0 if p.kind == "v" else -1.0 for p in probes]
+    columns = (
+        csc_array((entries, (ports, range(len(ports)))), shape=(network.n_ports, len(ports)))
+        for entries, ports in ((np.ones(len(driven)), driven), (signs, read))
+    )
+    sides = _Sides.of(network, *columns)
+    names = tuple(circuit.names[k] for k in sources[driven].tolist())
     return _found(circuit, names, tuple(map(str, probes)), network, sides, tolerance)
 
 
@@ -362,14 +314,6 @@ def _probe(output: Output, circuit: Circuit) -> Probe:
     return found[0]
 
 
-def _constant(network: PortNetwork, inputs: np.ndarray) -> np.ndarray:
-    """Values of the sources that are no inputs (ports,)."""
-    constant = np.zeros(network.n_ports)
-    constant[: network.sources.size] = network.arrays.value[network.sources]
-    constant[inputs] = 0.0
-    return constant
-
-
 def _found(
     circuit: Circuit,
     inputs: tuple[str, ...],
@@ -379,14 +323,20 @@ def _found(
     tolerance: float,
 ) -> EffectiveMatrix:
     """The matrix, from responses to the outputs or to the inputs, whichever are fewer."""
-    by_outputs, near, far = sides.by_outputs, sides.near, sides.far
-    group = far.groups(near.size // 8)
-    weight = network.weights(far.shares(group))
+    by_outputs, (near, far) = sides.by_outputs, sides.near_and_far
+    # Ports share bounds on their errors, but the constant sources have one of their own.
+    ports = far.shape[1] - by_outputs
+    count = max(1, min(near.shape[1] // 8, ports // GROUP))
+    group = np.append(np.arange(ports) * count // ports, np.full(int(by_outputs), count))
+    shares = abs(far) @ (group[:, None] == np.arange(group[-1] + 1))
+    weight = network.weights(shares)
 
     def part(columns: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return _entries(network.read(network.respond(near.unit(columns)), weight), far, group)
+        reading = network.read(network.respond(near[:, columns].toarray()), weight)
+        magnitude = abs(far).T @ reading.size
+        return far.T @ reading.value, 16.0 * EPSILON * magnitude + reading.bound[group], magnitude
 
-    parts = _side_by_side(part, near.size, network.width)
+    parts = _side_by_side(part, near.shape[1], network.width)
     entry, bound, size = (np.concatenate(columns, axis=1) for columns in zip(*parts))
     # The constant sources are one more input: their column is held against its own magnitude.
     scale = np.empty_like(bound)
@@ -404,12 +354,6 @@ def _found(
         entry, bound = entry.T, bound.T
     matrix, offset = np.ascontiguousarray(entry[:, :-1]), np.ascontiguousarray(entry[:, -1])
     return EffectiveMatrix(circuit, inputs, outputs, matrix, offset, bound, worst, tolerance, network, sides)
-
-
-def _entries(reading: Reading, far: _Side, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the other side reads, bounds on the errors, and sums of magnitudes (f, c)."""
-    entry, magnitude = far.read(reading.value), far.magnitudes(reading.size)
-    return entry, 16.0 * EPSILON * magnitude + reading.bound[group], magnitude
 
 
 def _side_by_side(part: Callable[[slice], T], count: int, width: int) -> Iterator[T]:
