@@ -14,7 +14,7 @@ one direction is a circuit whose diodes at the kink are ideal diodes again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,9 +23,8 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
-from circuitsim.circuit.laws import Law
 from circuitsim.errors import ConvergenceError, UsageError
 
 if TYPE_CHECKING:
@@ -239,8 +238,7 @@ class SmallSignal:
         for k, e, share in self._current_controls:
             laws[k] = laws[k]._replace(constant=laws[k].constant + share * extra[e])
         if laws:
-            circuit = _with_laws(circuit, laws)
-            found = prepared(circuit.with_column(value)).solve()
+            found = prepared(Circuit.from_arrays(*circuit.arrays()._replace(value=value), laws=laws)).solve()
         else:
             found = self._ready.solve(value)
         return found.voltages, found.currents[:m] + extra
@@ -261,7 +259,7 @@ class SmallSignal:
             np.concatenate([self.second, self.second]),
             np.concatenate([value, np.zeros(m)]),
         )
-        return _circuit(*everything, self.n_nodes, laws), everything[3]
+        return Circuit.from_arrays(*everything, self.n_nodes, laws=laws), everything[3]
 
     @cached_property
     def _ready(self) -> Ready:
@@ -290,30 +288,6 @@ class _Column(NamedTuple):
 
     kind: np.ndarray
     value: np.ndarray
-
-
-def _circuit(
-    kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int, laws: Mapping[int, Law]
-) -> Circuit:
-    """A circuit from columns, controlled sources among them."""
-    from array import array
-
-    if not laws:
-        return Circuit.from_arrays(kind, first, second, value, n_nodes)
-    columns = (
-        array("b", kind.astype(np.int8).tobytes()),
-        array("q", first.tobytes()),
-        array("q", second.tobytes()),
-        array("d", value.tobytes()),
-    )
-    names = [f"{ELEMENTS[code].letter}{k}" for k, code in enumerate(kind.tolist())]
-    nodes = ["0", *(f"n{k}" for k in range(1, n_nodes))]
-    return Circuit.from_columns("", columns, names, nodes, laws=laws)
-
-
-def _with_laws(circuit: Circuit, laws: Mapping[int, Law]) -> Circuit:
-    kind, first, second, value, n_nodes = circuit.arrays()
-    return _circuit(kind, first, second, value, n_nodes, laws)
 
 
 def elementary_point(point: OperatingPoint) -> OperatingPoint:

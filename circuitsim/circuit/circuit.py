@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
@@ -570,6 +571,7 @@ class Circuit(ElementTable):
         title: str = "",
         names: Sequence[str] | None = None,
         node_names: Sequence[str] | None = None,
+        laws: Mapping[int, Law] = MappingProxyType({}),
     ) -> Circuit:
         """A circuit from whole columns (see `CircuitArrays`); names are numbered on demand where not given.
 
@@ -587,21 +589,24 @@ class Circuit(ElementTable):
             First line of the deck.
         names, node_names : sequence of str, optional
             Of the m elements and of all nodes.
+        laws : mapping of int to Law, optional
+            Laws of the elements that are controlled.
 
         Raises
         ------
         TopologyError
             Columns of unequal length, indices or values out of range, repeated names.
         """
-        arrays = checked_columns(kind, first, second, value, n_nodes)
+        arrays = checked_columns(kind, first, second, value, n_nodes, laws)
         circuit = cls(title)
         numbered = NumberedNames(Letters([row.letter for row in ELEMENTS], arrays.kind), arrays.kind.size, 1)
         circuit._names = numbered if names is None else list(names)
-        check_values(arrays.kind, arrays.value, circuit._names)
+        plain = [k for k in range(arrays.kind.size) if k not in laws] if laws else None
+        check_values(arrays.kind, arrays.value, circuit._names, plain)
         circuit._node_names = NodeNames(n_nodes) if node_names is None else list(node_names)
         if len(circuit._names) != arrays.kind.size or len(circuit._node_names) != n_nodes:
             raise TopologyError("as many names as elements and as many node names as nodes are needed")
-        circuit._index = circuit._node_index = None
+        circuit._index, circuit._node_index, circuit._laws = None, None, dict(laws)
         for column, data in zip(("_kind", "_first", "_second", "_value"), arrays[:4]):
             getattr(circuit, column).frombytes(data.tobytes())
         if names is not None and len(circuit._element_index()) != arrays.kind.size:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -104,9 +104,11 @@ def checked_value(code: int, name: str, value: float | str | None) -> float:
 
 
 def checked_columns(
-    kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int
+    kind: np.ndarray, first: np.ndarray, second: np.ndarray, value: np.ndarray, n_nodes: int, laws: Collection[int] = ()
 ) -> CircuitArrays:
     """The columns with the types of `CircuitArrays`, their kinds and nodes in range; values of diodes are nan.
+
+    Elements with ``laws`` may be controlled.
 
     Raises
     ------
@@ -120,14 +122,17 @@ def checked_columns(
     value = np.where(kind == DIODE, np.nan, np.asarray(value, dtype=np.float64))
     if any(column.shape != kind.shape for column in (first, second, value)) or kind.ndim != 1:
         raise TopologyError("the columns kind, first, second and value must be vectors of one length")
-    if kind.size and (kind.min() < 0 or kind.max() >= ELEMENTARY):
+    elementary = np.delete(kind, [*laws]) if laws else kind
+    if elementary.size and (elementary.min() < 0 or elementary.max() >= ELEMENTARY):
         raise TopologyError(f"element kinds must lie in 0…{ELEMENTARY - 1}")
     if kind.size and (min(first.min(), second.min()) < 0 or max(first.max(), second.max()) >= n_nodes):
         raise TopologyError(f"node indices must lie in 0…{n_nodes - 1}")
     return CircuitArrays(kind, first, second, value, n_nodes)
 
 
-def check_values(kind: np.ndarray, value: np.ndarray, names: Sequence[str], rows: np.ndarray | None = None) -> None:
+def check_values(
+    kind: np.ndarray, value: np.ndarray, names: Sequence[str], rows: np.ndarray | Sequence[int] | None = None
+) -> None:
     """`checked_value` for all elements but diodes, or for some ``rows`` of the columns.
 
     Raises
@@ -137,7 +142,7 @@ def check_values(kind: np.ndarray, value: np.ndarray, names: Sequence[str], rows
     """
     import numpy as np
 
-    rows = np.arange(kind.size) if rows is None else rows
+    rows = np.arange(kind.size) if rows is None else np.asarray(rows, dtype=np.int64)
     least = np.array([row.minimum for row in ELEMENTS])[kind[rows]]
     wrong = (kind[rows] != DIODE) & ~(np.isfinite(value[rows]) & (value[rows] >= least))
     for k in rows[wrong][:1].tolist():

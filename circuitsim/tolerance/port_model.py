@@ -1,22 +1,21 @@
 """A circuit of resistors, sources and ideal diodes seen from its toleranced resistors and its diodes.
 
 Every diode stands in the reference circuit as a resistor. Seen from the ports (toleranced resistors, diodes) and for
-quantities f that are read, the reference circuit is
+quantities f that are read, the reference circuit is linear,
 
-    y = y0 + S s − Z u,        f = f0 + T s − H u,
+    (y, f) = M · (1, s, u)
 
 with drops y of the ports, changes s of toleranced sources, and currents u that the elements at the ports carry beyond
-the reference: u = δg y of a resistor, u = −g y of a blocking diode; a conducting diode has y = 0. Z, H, S, T come from
-one certified operating point a port and a source. For one state of the diodes and a box of values everything is linear
-in u, so centre and enclosure of a box are small dense systems.
+the reference: u = δg y of a resistor, u = −g y of a blocking diode; a conducting diode has y = 0. The columns of M are
+certified operating points, one a port and a source. For one state of the diodes and a box of values everything is
+linear in u, so centre and enclosure of a box are small dense systems.
 
-Controlled sources of a circuit without diodes are part of the reference circuit; Z then is not symmetric, and a system
+Controlled sources of a circuit without diodes are part of the reference circuit; M then is not symmetric, and a system
 may be singular inside a box, which an enclosure excludes.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,7 +35,7 @@ CONSISTENT = 1e-9
 
 
 class PortModel(NamedTuple):
-    """The reference circuit from its ports.
+    """A circuit from its ports.
 
     Attributes
     ----------
@@ -44,50 +43,35 @@ class PortModel(NamedTuple):
         Conductances of the toleranced resistors in the reference circuit, S.
     g_diode : float
         Of every diode, S.
-    z : (r + d, r + d) float array
-        Ω; toleranced resistors first.
-    y : (r + d,) float array
-        Drops with sources as they are, V.
-    s : (r + d, k) float array
-        Change of the drops for changes of toleranced sources.
-    f : (q,) float array
-        Quantities with sources as they are.
-    t : (q, k) float array
-    h : (q, r + d) float array
+    form : (ports + q, 1 + k + ports) float array
+        Drops of the ports, V, and quantities by 1, source changes, and currents of the ports. Ports are the r
+        toleranced resistors, then d diodes.
+    sources : int
+        Their number k.
     passive : bool
         Whether there is no controlled source: no values make the circuit singular.
     """
 
     g: np.ndarray
     g_diode: float
-    z: np.ndarray
-    y: np.ndarray
-    s: np.ndarray
-    f: np.ndarray
-    t: np.ndarray
-    h: np.ndarray
+    form: np.ndarray
+    sources: int
     passive: bool
 
 
 class State(NamedTuple):
-    """The circuit for one set of conducting diodes: its ports are the toleranced resistors, its quantities the read
-    ones, then the voltages of blocking diodes and minus the currents of conducting ones (all ≤ 0 where the state is the
-    right one).
+    """The circuit for one set of conducting diodes.
 
     Attributes
     ----------
-    z, y, s, f, t, h : arrays
-        As in `PortModel`, of the toleranced resistors alone.
+    form : (r + q + d, 1 + k + r) float array
+        As of `PortModel`, whose ports are the toleranced resistors. Behind the quantities that are read stand the
+        voltages of blocking diodes and minus the currents of conducting ones, all ≤ 0 where the state is the right one.
     diode : (d,) int array
-        The diode of each quantity behind the read ones.
+        The diode of each of these.
     """
 
-    z: np.ndarray
-    y: np.ndarray
-    s: np.ndarray
-    f: np.ndarray
-    t: np.ndarray
-    h: np.ndarray
+    form: np.ndarray
     diode: np.ndarray
 
 
@@ -103,96 +87,64 @@ def port_model(
     probes : sequence of Probe
         Voltages and currents to read.
     """
-    kind, first, second, value, _ = circuit.arrays()
-    diodes = np.flatnonzero(kind == DIODE)
-    ports = np.array([*resistors, *diodes.tolist()], dtype=np.int64)
+    kind, first, second, value, n_nodes = circuit.arrays()
+    diode = kind == DIODE
+    ports = np.array([*resistors, *np.flatnonzero(diode).tolist()], dtype=np.int64)
     ohms = value[(kind == RESISTOR) & (value > 0.0)]
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
-    columns = (
-        np.concatenate([np.where(kind == DIODE, RESISTOR, kind), np.full(ports.size, CURRENT)]).astype(np.int8),
-        np.concatenate([first, first[ports]]),
-        np.concatenate([second, second[ports]]),
-        np.concatenate([np.where(kind == DIODE, typical, value), np.zeros(ports.size)]),
+    still = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, np.where(diode, typical, value))
+    at_rest = np.append(still, np.zeros(ports.size))
+    # A current source beside each port stands for what its element carries beyond the reference.
+    ready = prepared(
+        Circuit.from_arrays(
+            np.append(np.where(diode, RESISTOR, kind), np.full(ports.size, CURRENT)),
+            np.append(first, first[ports]),
+            np.append(second, second[ports]),
+            at_rest,
+            n_nodes,
+            names=[f"e{k}" for k in range(at_rest.size)],
+            node_names=list(circuit.node_names),
+            laws=circuit.laws,
+        )
     )
-    names = [f"e{k}" for k in range(columns[0].size)]
-    kinds, one, other, values = columns
-    taken = (
-        array("b", kinds.tobytes()),
-        array("q", one.tobytes()),
-        array("q", other.tobytes()),
-        array("d", values.tobytes()),
-    )
-    reference = Circuit.from_columns("", taken, names, list(circuit.node_names), laws=circuit.laws)
-    ready = prepared(reference)
-    renamed = [_renamed(probe, circuit) for probe in probes]
-    reader = Reader(renamed, reference)
-    own = reference.arrays().value
-    nominal = ready.solve()
-    y, f = nominal.drops[ports], reader.read(nominal)
-    still = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, own[: kind.size])
-    still = np.concatenate([still, np.zeros(ports.size)])
+    renamed = [p if p.kind == "v" else Probe(p.kind, f"e{circuit.element_index(p.first)}") for p in probes]
+    reader = Reader(renamed, ready.circuit)
 
-    rest = ready.solve(still)  # nothing but the constants of controlled sources
+    def read(column: np.ndarray) -> np.ndarray:
+        point = ready.solve(column)
+        return np.append(point.drops[ports], reader.read(point))
 
-    def response(k: int) -> tuple[np.ndarray, np.ndarray]:
-        unit = still.copy()
-        unit[k] = 1.0
-        found = ready.solve(unit)
-        return found.drops[ports] - rest.drops[ports], reader.read(found) - reader.read(rest)
-
-    z, h = np.zeros((ports.size, ports.size)), np.zeros((len(probes), ports.size))
-    for j in range(ports.size):
-        drops, read = response(kind.size + j)
-        z[:, j], h[:, j] = -drops, -read
+    rest = read(at_rest)  # nothing but the constants of controlled sources
+    driven = [*sources, *range(kind.size, at_rest.size)]
+    units = [read(np.where(np.arange(at_rest.size) == k, 1.0, at_rest)) - rest for k in driven]
+    alive = np.append(np.where(diode, typical, value), np.zeros(ports.size))
+    form = np.stack([read(alive), *units], axis=1)
+    inner = form[: ports.size, 1 + len(sources) :]
     for q, probe in enumerate(probes):
         if probe.kind == "i":
             # A port's element carries u beside what its resistor in the reference circuit does.
-            h[q, ports == circuit.element_index(probe.first)] -= 1.0
-    s, t = np.zeros((ports.size, len(sources))), np.zeros((len(probes), len(sources)))
-    for j, k in enumerate(sources):
-        s[:, j], t[:, j] = response(k)
+            form[ports.size + q, 1 + len(sources) :] += ports == circuit.element_index(probe.first)
     passive = not circuit.laws
-    z = 0.5 * (z + z.T) if passive else z
-    return PortModel(1.0 / value[list(resistors)], 1.0 / typical, z, y, s, f, t, h, passive)
-
-
-def _renamed(probe: Probe, circuit: Circuit) -> Probe:
-    return probe if probe.kind == "v" else Probe(probe.kind, f"e{circuit.element_index(probe.first)}")
+    if passive:
+        inner[:] = 0.5 * (inner + inner.T)
+    return PortModel(1.0 / value[list(resistors)], 1.0 / typical, form, len(sources), passive)
 
 
 def state_of(model: PortModel, conducting: np.ndarray) -> State | None:
     """The circuit for the conducting diodes (d,); None where its equations are singular."""
-    r = model.g.size
-    d = conducting.size
-    on, off = r + np.flatnonzero(conducting), r + np.flatnonzero(~conducting)
-    # A diode's drop is a quantity of −u: of a blocking one its drop, of a conducting one minus its current.
-    diode = np.concatenate([np.flatnonzero(~conducting), np.flatnonzero(conducting)])
-    f = np.concatenate([model.f, model.y[off], np.zeros(on.size)])
-    t = np.concatenate([model.t, model.s[off], np.zeros((on.size, model.s.shape[1]))])
-    h = np.concatenate([model.h, model.z[off], np.zeros((on.size, r + d))])
-    for k, e in enumerate(on.tolist()):
-        h[model.f.size + off.size + k, e] = 1.0  # −i = −u, since its drop is zero
+    r, d = model.g.size, conducting.size
+    width = 1 + model.sources + r
+    known, by_diode = model.form[:, :width], model.form[:, width:]
     # Blocking: u = −g y. Conducting: y = 0. Both are linear equations in the diodes' u.
-    both = np.arange(r, r + d)
-    left = model.z[np.ix_(both, both)].copy()
-    for e in (off - r).tolist():
-        left[e, e] -= 1.0 / model.g_diode
-    right = np.concatenate([model.y[both, None], model.s[both], model.z[both, :r]], axis=1)
-    gain = _solution(left, right)
-    if gain is None:
+    left = -by_diode[r : r + d].copy()
+    left[np.diag_indices(d)] -= np.where(conducting, 0.0, 1.0 / model.g_diode)
+    carried = _solution(left, known[r : r + d])
+    if carried is None:
         return None
-    k = model.s.shape[1]
-    y0, s0, z0 = gain[:, 0], gain[:, 1 : 1 + k], gain[:, 1 + k :]
-    mixed, hd = model.z[:r, r:], h[:, r:]
-    return State(
-        model.z[:r, :r] - mixed @ z0,
-        model.y[:r] - mixed @ y0,
-        model.s[:r] - mixed @ s0,
-        f - hd @ y0,
-        t - hd @ s0,
-        h[:, :r] - hd @ z0,
-        diode,
-    )
+    form = known + by_diode @ carried
+    on, off = np.flatnonzero(conducting), np.flatnonzero(~conducting)
+    # The current of a conducting diode is its u, since its drop is zero.
+    return State(np.concatenate([form[:r], form[r + d :], form[r + off], -carried[on]]), np.append(off, on))
 
 
 def _solution(left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
@@ -206,17 +158,23 @@ def _solution(left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
 
 
 class Centre(NamedTuple):
-    """A state at the centre of a box: drops, quantities, their adjoints λ and derivatives by sources; enclosures over
-    the box: |y − drops| ≤ ``around``, |f − values| ≤ ``reach`` and so on, `UNBOUNDED` where none was found."""
+    """A state at the centre of a box, with enclosures over the box.
 
-    drops: np.ndarray
+    Attributes
+    ----------
+    values, reach : (q,) float arrays
+        Quantities, and how far they are from these in the box at most.
+    slope, change : (q, r + k) float arrays
+        Derivatives by minus the toleranced conductances and by the sources, and how far they are from these at most.
+    bounded : bool
+        Whether the drops have an enclosure: no values in the box make the circuit singular.
+    """
+
     values: np.ndarray
-    adjoint: np.ndarray
-    by_source: np.ndarray
-    around: np.ndarray
-    around_adjoint: np.ndarray
-    around_source: np.ndarray
     reach: np.ndarray
+    slope: np.ndarray
+    change: np.ndarray
+    bounded: bool
 
 
 def centre(
@@ -224,45 +182,36 @@ def centre(
 ) -> Centre:
     """A state at conductances ``g`` (r,) and source changes ``s`` (k,), with enclosures over ± ``half``, ± ``s_half``.
 
-    With the centre's Z and adjoints λ, y − y_c = −Z_c D y + S_c δs and f − f_c = −λ D y + T_c δs hold exactly for
-    D = diag(δg), so that |y − y_c| is at most the solution of (I − |Z_c| r) a = |Z_c| r |y_c| + |S_c| r_s.
+    With Z = −∂y/∂u of the centre and adjoints λ = −∂f/∂u, y − y_c = −Z D y + S δs and f − f_c = −λ D y + T δs hold
+    exactly for D = diag(δg), so that |y − y_c| is at most the solution of (I − |Z| r) a = |Z| r |y_c| + |S| r_s.
     """
-    delta = g - model.g
+    delta, k = g - model.g, model.sources
     r = delta.size
-    system = np.eye(r) + state.z * delta
+    ports, rest = state.form[:r], state.form[r:]
+    system = np.eye(r) - ports[:, 1 + k :] * delta
     if not model.passive and r and np.linalg.cond(system) > 1.0 / SINGULAR:
-        return _no_centre(state)
-    inverse = np.linalg.inv(system)
-    z, y, sources = inverse @ state.z, inverse @ (state.y + state.s @ s), inverse @ state.s
-    adjoint = state.h - (state.h * delta) @ z
-    values = state.f + state.t @ s - (state.h * delta) @ y
-    by_source = state.t - (state.h * delta) @ sources
-    contraction = np.abs(z) * half
-    around, around_adjoint = np.full(r, UNBOUNDED), np.full_like(adjoint, UNBOUNDED)
-    around_source = np.full_like(by_source, UNBOUNDED)
-    right = np.concatenate(
-        [(contraction @ np.abs(y) + np.abs(sources) @ s_half)[:, None], np.ones((r, 1)), contraction @ np.abs(sources)],
-        axis=1,
+        far = np.full((len(rest), r + k), UNBOUNDED)
+        return Centre(rest[:, 0], np.full(len(rest), UNBOUNDED), np.zeros(far.shape), far, False)
+    ports = np.linalg.solve(system, ports)
+    rest = rest + (rest[:, 1 + k :] * delta) @ ports
+    (y, sources, z), (values, by_source, adjoint) = (
+        (form[:, 0] + form[:, 1 : 1 + k] @ s, form[:, 1 : 1 + k], -form[:, 1 + k :]) for form in (ports, rest)
     )
-    if r:
-        found = np.linalg.solve(np.eye(r) - contraction, right)
-        # A positive solution for a positive right-hand side: the spectral radius of the contraction is below one.
-        if (found[:, 1] > 0.0).all():
-            turned = np.abs(z).T * half  # of the adjoints; the same where Z is symmetric
-            around = found[:, 0]
-            around_adjoint = np.linalg.solve(np.eye(r) - turned, turned @ np.abs(adjoint).T).T
-            around_source = (np.abs(adjoint) * half) @ (np.abs(sources) + found[:, 2:])
-    else:
-        around_source = np.zeros_like(by_source)
+    contraction = np.abs(z) * half
+    moved = contraction @ np.abs(sources)
+    right = np.column_stack([contraction @ np.abs(y) + np.abs(sources) @ s_half, np.ones(r), moved])
+    around, around_adjoint, around_source = (np.full(a.shape, UNBOUNDED) for a in (y, adjoint, by_source))
+    found = np.linalg.solve(np.eye(r) - contraction, right)
+    # A positive solution for a positive right-hand side: the spectral radius of the contraction is below one.
+    bounded = bool((found[:, 1] > 0.0).all())
+    if bounded:
+        turned = np.abs(z).T * half  # of the adjoints; the same where Z is symmetric
+        around = found[:, 0]
+        around_adjoint = np.linalg.solve(np.eye(r) - turned, turned @ np.abs(adjoint).T).T
+        around_source = (np.abs(adjoint) * half) @ (np.abs(sources) + found[:, 2:])
     # f is affine in the sources; the conductances' part holds at all of them, since |y − y_c| does.
-    reach = np.abs(by_source) @ s_half
-    moved = half > 0.0
-    reach = reach + (np.abs(adjoint[:, moved]) * half[moved]) @ (np.abs(y[moved]) + around[moved])
-    return Centre(y, values, adjoint, by_source, around, around_adjoint, around_source, reach)
-
-
-def _no_centre(state: State) -> Centre:
-    """Where the circuit is singular at the centre: nothing is bounded."""
-    r, (q, k) = state.y.size, state.t.shape
-    far = (np.full(shape, UNBOUNDED) for shape in (r, (q, r), (q, k), q))
-    return Centre(np.zeros(r), state.f, np.zeros((q, r)), np.zeros((q, k)), *far)
+    wide = half > 0.0
+    reach = np.abs(by_source) @ s_half + (np.abs(adjoint[:, wide]) * half[wide]) @ (np.abs(y) + around)[wide]
+    change = np.abs(adjoint) * around + around_adjoint * (np.abs(y) + around)
+    slope = np.concatenate([adjoint * y, by_source], axis=1)
+    return Centre(values, reach, slope, np.concatenate([change, around_source], axis=1), bounded)

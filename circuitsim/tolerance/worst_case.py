@@ -14,11 +14,11 @@ kinds, nor with forward drops, limiters or smooth devices (Braess's paradox).
 
 from __future__ import annotations
 
-import enum
 import heapq
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,15 +48,12 @@ DISSIPATION = "dissipation"
 """Name of the power that all resistors dissipate."""
 
 
-class Case(enum.Enum):
-    """What is monotone, and why."""
-
-    DISSIPATION = "Rayleigh: the total dissipation, with sources of one kind, in two solves"
-    SOURCE = "Rayleigh: the port of the only source, in two solves"
+TOTAL = "Rayleigh: the total dissipation, with sources of one kind, in two solves"
+PORT = "Rayleigh: the port of the only source, in two solves"
 
 
-def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> Case | None:
-    """The case of a quantity; ``probe`` None is the total dissipation.
+def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> str | None:
+    """Why a quantity is monotone, if Rayleigh's monotonicity says so; ``probe`` None is the total dissipation.
 
     Parameters
     ----------
@@ -70,16 +67,14 @@ def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> Cas
         return None
     sources = np.flatnonzero(((kind == VOLTAGE) | (kind == CURRENT)) & (value != 0.0))
     if probe is None:
-        return Case.DISSIPATION if np.unique(kind[sources]).size <= 1 else None
+        return TOTAL if np.unique(kind[sources]).size <= 1 else None
     if sources.size != 1:
         return None
     k = int(sources[0])
-    if probe.kind in ("i", "p") and circuit.element_index(probe.first) == k:
-        return Case.SOURCE if probe.kind == "p" or kind[k] == VOLTAGE else None
-    if probe.kind == "v" and kind[k] == CURRENT:
+    if probe.kind == "v":
         ends = {circuit.node_index(probe.first), circuit.node_index(probe.second or "0")}
-        return Case.SOURCE if ends == {int(first[k]), int(second[k])} else None
-    return None
+        return PORT if kind[k] == CURRENT and ends == {int(first[k]), int(second[k])} else None
+    return PORT if circuit.element_index(probe.first) == k and (probe.kind == "p" or kind[k] == VOLTAGE) else None
 
 
 SIGN_ROUNDING = 1e-11
@@ -93,16 +88,20 @@ STATES, FLIPS = 24, 4
 
 
 class Region(NamedTuple):
-    """Variables of the box: values of toleranced elements.
-
-    Attributes
-    ----------
-    low, high : (v,) float arrays
-        Ends of the deviations.
-    """
+    """A box of deviations: its ends (v,)."""
 
     low: np.ndarray
     high: np.ndarray
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Its centre."""
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def open(self) -> np.ndarray:
+        """Which deviations differ in it."""
+        return self.high > self.low
 
 
 class Found(NamedTuple):
@@ -115,67 +114,68 @@ class Found(NamedTuple):
     solves: int
 
 
-class Elements(NamedTuple):
-    """How deviations make values: resistances and source changes as nominal + deviations · weights.
-
-    Attributes
-    ----------
-    resistance : (r,) float array
-    by_resistance : (v, r) float array
-    by_source : (v, k) float array
-    single : (v,) bool array
-        Variables of which one element alone depends, and that by no other variable: the quantity is monotone in them.
-    """
-
-    resistance: np.ndarray
-    by_resistance: np.ndarray
-    by_source: np.ndarray
-    single: np.ndarray
-
-    def box(self, region: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Centres and half-widths of conductances and of source changes."""
-        middle, half = 0.5 * (region.low + region.high), 0.5 * (region.high - region.low)
-        ohms = self.resistance + middle @ self.by_resistance
-        width = half @ np.abs(self.by_resistance)
-        low, high = 1.0 / (ohms + width), 1.0 / (ohms - width)
-        return 0.5 * (low + high), 0.5 * (high - low), middle @ self.by_source, half @ np.abs(self.by_source)
-
-
 class Surface:
-    """Quantities at points of the box and states of the diodes, each found once for all searches.
+    """Quantities over boxes of deviations, each point and each state of the diodes found once for all searches.
 
     Parameters
     ----------
     model : PortModel
-    elements : Elements
+    resistance : (r,) float array
+        Nominal, Ω.
+    weights : (v, r + k) float array
+        How deviations change resistances and sources.
     solve : callable
         Deviations (v,) → quantities (q,) at a certified operating point, and the conducting diodes (d,).
+
+    Attributes
+    ----------
+    single : (v,) bool array
+        Variables of which one element alone depends, and that by no other variable: the quantity is monotone in them.
     """
 
     def __init__(
-        self, model: PortModel, elements: Elements, solve: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+        self,
+        model: PortModel,
+        resistance: np.ndarray,
+        weights: np.ndarray,
+        solve: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     ) -> None:
-        self.model, self.elements, self._solve = model, elements, solve
-        self._states: dict[bytes, State | None] = {}
-        self._points: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self.model, self.resistance, self.weights = model, resistance, weights
+        self.single = np.count_nonzero(weights, axis=1) == 1
+        # Of what a relative rounding of derivatives counts: resistors apart from sources.
+        self.groups = slice(0, resistance.size), slice(resistance.size, None)
+        self._point = lru_cache(KEPT)(lambda key: solve(np.frombuffer(key)))
+        self._state = lru_cache(KEPT)(lambda key: state_of(model, np.frombuffer(key, dtype=bool)))
 
     def point(self, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The quantities and the conducting diodes at a point."""
-        key = deviations.tobytes()
-        if key not in self._points:
-            if len(self._points) >= KEPT:
-                self._points.clear()
-            self._points[key] = self._solve(deviations)
-        return self._points[key]
+        return self._point(deviations.tobytes())
 
     def state(self, conducting: np.ndarray) -> State | None:
         """The circuit for the conducting diodes."""
-        key = conducting.tobytes()
-        if key not in self._states:
-            if len(self._states) >= KEPT:
-                self._states.clear()
-            self._states[key] = state_of(self.model, conducting)
-        return self._states[key]
+        return self._state(conducting.tobytes())
+
+    def extent(self, box: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Centres and half-widths of conductances and of source changes."""
+        middle, half = box.middle @ self.weights, 0.5 * (box.high - box.low) @ np.abs(self.weights)
+        ohms, sources = self.groups
+        resistance = self.resistance + middle[ohms]
+        low, high = 1.0 / (resistance + half[ohms]), 1.0 / (resistance - half[ohms])
+        return 0.5 * (low + high), 0.5 * (high - low), middle[sources], half[sources]
+
+    def slopes(self, at: Centre, q: int, box: Region) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Derivatives of a quantity by the deviations (v,) at the centre, what they change by in the box at most, and 1
+        or −1 where that by the only element of a deviation has this sign all over the box, else 0."""
+        slope, change = at.slope[q], at.change[q]
+        sure = np.zeros(slope.size)
+        for own in self.groups:
+            rounding = SIGN_ROUNDING * np.abs(slope[own]).max(initial=0.0)
+            sure[own] = np.where(np.abs(slope[own]) > change[own] + rounding, np.sign(slope[own]), 0.0)
+        signs = np.where(self.single & box.open, np.sign(np.sign(self.weights) @ sure), 0.0)
+        # dg/dR = −g², and slopes are those by minus the conductances.
+        factor = np.ones(slope.size)
+        factor[self.groups[0]] = self.extent(box)[0] ** 2
+        return self.weights @ (slope * factor), np.abs(self.weights) @ (change * factor), signs
 
 
 class Search:
@@ -190,22 +190,21 @@ class Search:
     """
 
     def __init__(self, surface: Surface, quantity: int, sign: float) -> None:
-        self.surface, self.model, self.elements = surface, surface.model, surface.elements
-        self.q, self.sign = quantity, sign
+        self.surface, self.q, self.sign = surface, quantity, sign
         self.systems = self.solves = 0
-        self.value, self.at = -np.inf, np.zeros(self.elements.single.size)
+        self.value, self.at = -np.inf, np.zeros(surface.single.size)
 
     def run(self, region: Region, gap: float, budget: int) -> Found:
         """Branch and bound until the gap or the budget of linear systems is reached."""
         order = itertools.count()
         heap = [(-np.inf, next(order), region)]
-        bound = np.inf
         closed = -np.inf  # the largest bound of boxes that are done
         while heap:
             upper, _, box = heapq.heappop(heap)
             bound = max(-upper, closed)
             if bound <= self.value + gap or self.systems > budget:
-                return self._found(max(bound, self.value))
+                closed = bound
+                break
             high, cut = self._examine(box)
             high = min(high, -upper)
             if cut is None or high <= self.value + gap:
@@ -213,18 +212,18 @@ class Search:
                 continue
             for part in self._cut(box, *cut):
                 heapq.heappush(heap, (-high, next(order), part))
-        return self._found(max(closed, self.value))
+        return Found(self.value, self.at, max(closed, self.value), self.systems, self.solves)
 
     def suggest(self, region: Region) -> None:
         """Try the corner that the gradient at the centre suggests."""
-        conducting = self._try(0.5 * (region.low + region.high))
-        state = self.surface.state(conducting)
+        state = self.surface.state(self._try(region.middle))
         if state is not None:
-            at = self._centre(state, *self.elements.box(region))
-            self._try(np.where(self._slopes(at, region)[0] > 0.0, region.high, region.low))
+            self._uphill(self._centre(state, region), region)
 
-    def _found(self, bound: float) -> Found:
-        return Found(self.value, self.at, bound, self.systems, self.solves)
+    def _uphill(self, at: Centre, box: Region) -> None:
+        """Try the corner that the gradient at the centre of a box suggests."""
+        slope = self.sign * self.surface.slopes(at, self.q, box)[0]
+        self._try(np.where(slope > 0.0, box.high, box.low))
 
     def _try(self, deviations: np.ndarray) -> np.ndarray:
         """Solve at one point; returns the conducting diodes."""
@@ -235,128 +234,93 @@ class Search:
             self.value, self.at = value, deviations.copy()
         return conducting
 
+    def _centre(self, state: State, box: Region) -> Centre:
+        self.systems += 1
+        return centre(self.surface.model, state, *self.surface.extent(box))
+
     # ------------------------------------------------------------------ one box
     def _examine(self, box: Region) -> tuple[float, tuple[int, bool] | None]:
         """An upper bound over a box; the variable to cut, and whether the circuit is linear there (None: the bound is
         reached)."""
-        middle = 0.5 * (box.low + box.high)
-        first = self._try(middle)
-        values = self.elements.box(box)
+        first = self._try(box.middle)
         waiting, known = [first], {first.tobytes()}
-        upper, score = -np.inf, np.zeros(middle.size)
+        upper, score = -np.inf, np.zeros(box.low.size)
         only = True
         while waiting:
             conducting = waiting.pop()
             state = self.surface.state(conducting)
             if state is None or len(known) > STATES:
-                return np.inf, self._widest(box)
-            at = self._centre(state, *values)
-            if not self.model.passive:
-                # Only where no values in the box make the circuit singular is a quantity monotone in each.
-                only = only and bool((at.around < UNBOUNDED).all())
-            unsure = self._unsure(at, conducting.size)
+                return np.inf, self._chosen(box, np.zeros(score.size))
+            at = self._centre(state, box)
+            # Only where no values in the box make the circuit singular is a quantity monotone in each.
+            only = only and (self.surface.model.passive or at.bounded)
+            unsure = self._unsure(at, state)
             if unsure.size:
                 only = False
                 if unsure.size > FLIPS:
-                    return np.inf, self._sharpest(box, at)
+                    return np.inf, self._chosen(box, self._influence(at, box))
                 for size in range(1, unsure.size + 1):
-                    for flips in itertools.combinations(state.diode[unsure].tolist(), size):
+                    for flips in itertools.combinations(unsure.tolist(), size):
                         other = conducting.copy()
                         other[list(flips)] ^= True
                         if other.tobytes() not in known:
                             known.add(other.tobytes())
                             waiting.append(other)
-            high, left = self._linear_bound(state, box)
+            high, corner = self._linear_bound(state, box)
             upper = max(upper, high)
             score = np.maximum(score, self._influence(at, box))
-            if only and left is None:
+            if only and corner:
                 return high, None
-        score[box.high <= box.low] = -1.0
-        # All derivatives can be zero at the centre alone.
-        return upper, (int(score.argmax()), only) if score.max() > 0.0 else self._widest(box)
+        return upper, self._chosen(box, score, only)
 
-    def _centre(self, state: State, g: np.ndarray, half: np.ndarray, s: np.ndarray, s_half: np.ndarray) -> Centre:
-        self.systems += 1
-        return centre(self.model, state, g, half, s, s_half)
-
-    def _unsure(self, at: Centre, diodes: int) -> np.ndarray:
-        """Which diodes may leave their state inside the box, by their place among the state's."""
-        if not diodes:
-            return np.zeros(0, dtype=np.int64)
-        start = at.values.size - diodes
+    @staticmethod
+    def _unsure(at: Centre, state: State) -> np.ndarray:
+        """Diodes that may leave their state inside the box."""
+        start = at.values.size - state.diode.size
         values, reach = at.values[start:], at.reach[start:]
-        largest = np.abs(values).max(initial=0.0)
         # A quantity of exactly zero at a point of zero width is at a kink, where both states have one solution.
-        return np.flatnonzero(values + reach > SIGN_ROUNDING * largest)
+        return state.diode[values + reach > SIGN_ROUNDING * np.abs(values).max(initial=0.0)]
 
-    def _linear_bound(self, state: State, box: Region) -> tuple[float, bool | None]:
-        """The largest value that the state's linear circuit takes in the box, or a bound; None: taken at a corner."""
+    def _linear_bound(self, state: State, box: Region) -> tuple[float, bool]:
+        """The largest value of the state's linear circuit in the box, or a bound, and whether a corner has it."""
         low, high = box.low.copy(), box.high.copy()
         while True:
             inner = Region(low, high)
-            at = self._centre(state, *self.elements.box(inner))
-            open_ = high > low
-            value = self.sign * at.values[self.q]
-            if not open_.any():
+            at = self._centre(state, inner)
+            value = self.sign * float(at.values[self.q])
+            if not inner.open.any():
                 self._try(low.copy())
-                return float(value), None
-            fixed = self._signs(at, inner)
-            fixed[~open_ | ~self.elements.single] = 0.0
+                return value, True
+            fixed = self.sign * self.surface.slopes(at, self.q, inner)[2]
             if not fixed.any():
-                self._try(np.where(self._slopes(at, inner)[0] > 0.0, high, low))
-                bounded = at.around.max(initial=0.0) < UNBOUNDED
-                return float(value + at.reach[self.q]) if bounded else np.inf, True
+                self._uphill(at, inner)
+                return value + float(at.reach[self.q]) if at.bounded else np.inf, False
             low[fixed > 0.0] = high[fixed > 0.0]
             high[fixed < 0.0] = low[fixed < 0.0]
 
-    def _slopes(self, at: Centre, box: Region) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives by the deviations at the centre, and what they may change by inside the box."""
-        e, g = self.elements, self.elements.box(box)
-        adjoint, drops = at.adjoint[self.q], at.drops
-        moving = at.around_adjoint[self.q]
-        # df/dg = −λ y, dg/dR = −g²: the sign of df/dR is that of λ y.
-        by_r = adjoint * drops
-        change = np.abs(adjoint) * at.around + moving * (np.abs(drops) + at.around)
-        slope = e.by_resistance @ (by_r * g[0] ** 2) + e.by_source @ at.by_source[self.q]
-        spread = np.abs(e.by_resistance) @ (change * g[0] ** 2)
-        spread += np.abs(e.by_source) @ at.around_source[self.q]
-        return self.sign * slope, spread
-
-    def _signs(self, at: Centre, box: Region) -> np.ndarray:
-        """1 or −1 where a derivative by a single element's value has that sign all over the box; else 0."""
-        e = self.elements
-        by_r, moving = at.adjoint[self.q] * at.drops, at.around_adjoint[self.q]
-        change = np.abs(at.adjoint[self.q]) * at.around + moving * (np.abs(at.drops) + at.around)
-        sure_r = np.where(np.abs(by_r) > change + SIGN_ROUNDING * np.abs(by_r).max(initial=0.0), np.sign(by_r), 0.0)
-        source, around = at.by_source[self.q], at.around_source[self.q]
-        sure_s = np.where(
-            np.abs(source) > around + SIGN_ROUNDING * np.abs(source).max(initial=0.0), np.sign(source), 0.0
-        )
-        found = np.sign(e.by_resistance) @ sure_r + np.sign(e.by_source) @ sure_s
-        return self.sign * np.sign(found)
-
     def _influence(self, at: Centre, box: Region) -> np.ndarray:
-        slope, spread = self._slopes(at, box)
-        spread = np.where(spread < UNBOUNDED, spread, np.abs(slope))
-        return (np.abs(slope) + spread) * (box.high - box.low)
+        """What each deviation may change the quantity by in a box."""
+        slope, spread, _ = self.surface.slopes(at, self.q, box)
+        slope = np.abs(slope)
+        return (slope + np.where(spread < UNBOUNDED, spread, slope)) * (box.high - box.low)
 
-    def _sharpest(self, box: Region, at: Centre) -> tuple[int, bool] | None:
-        score = self._influence(at, box)
-        score[box.high <= box.low] = -1.0
-        return (int(score.argmax()), False) if score.max() > 0.0 else self._widest(box)
-
-    def _widest(self, box: Region) -> tuple[int, bool] | None:
-        width = (box.high - box.low) * (np.abs(self.elements.by_resistance).sum(axis=1) + 1e-300)
-        return (int(width.argmax()), False) if (box.high > box.low).any() else None
+    def _chosen(self, box: Region, score: np.ndarray, linear: bool = False) -> tuple[int, bool] | None:
+        """The variable of the largest score among those that differ, and ``linear``; without a score the widest one:
+        all derivatives can be zero at the centre alone."""
+        score = np.where(box.open, score, -1.0)
+        if score.max(initial=0.0) > 0.0:
+            return int(score.argmax()), linear
+        ohms = np.abs(self.surface.weights[:, self.surface.groups[0]]).sum(axis=1)
+        width = (box.high - box.low) * (ohms + 1e-300)
+        return (int(width.argmax()), False) if box.open.any() else None
 
     def _cut(self, box: Region, j: int, linear: bool) -> list[Region]:
         """Two parts of a box; the two faces where the circuit is linear and thus monotone in the variable."""
         low, high = box.low.copy(), box.high.copy()
-        if linear and self.elements.single[j]:
+        if linear and self.surface.single[j]:
             low[j], high[j] = box.high[j], box.low[j]
-            return [Region(box.low, high), Region(low, box.high)]
-        middle = 0.5 * (box.low[j] + box.high[j])
-        high[j] = low[j] = middle
+        else:
+            high[j] = low[j] = box.middle[j]
         return [Region(box.low, high), Region(low, box.high)]
 
 
@@ -648,7 +612,7 @@ def _rising(spread: Spread) -> np.ndarray | None:
     return None if ((low < 0.0) & (high > 0.0)).any() else np.where(low < 0.0, -1.0, 1.0)
 
 
-def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Probe | None, case: Case) -> Range:
+def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Probe | None, case: str) -> Range:
     """The extremes where Rayleigh's monotonicity holds: all numbers at their largest, and all at their smallest."""
     ready = prepared(circuit)
 
@@ -663,7 +627,7 @@ def _two_solves(circuit: Circuit, spread: Spread, rising: np.ndarray, probe: Pro
         found.append(Extreme(value, value, at))
     least, most = sorted(found, key=lambda one: one.value)
     name, unit = (DISSIPATION, "W") if probe is None else (str(probe), probe.unit)
-    return Range(name, unit, read(ready.solve()), least, most, case.value, 3, 0)
+    return Range(name, unit, read(ready.solve()), least, most, case, 3, 0)
 
 
 def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: float | None, budget: int) -> list[Range]:
@@ -671,12 +635,11 @@ def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: fl
     elementary = expanded(circuit).circuit if circuit.devices else circuit
     places = [circuit.element_index(name) for name in spread.names]
     kind, value = elementary.arrays().kind, elementary.arrays().value
-    ohmic = np.array([kind[k] == RESISTOR for k in places], dtype=bool)
-    resistors = [k for k, is_ohmic in zip(places, ohmic) if is_ohmic]
-    sources = [k for k, is_ohmic in zip(places, ohmic) if not is_ohmic]
-    weights = spread.weights.toarray()
-    single = np.count_nonzero(weights, axis=1) == 1
-    elements = Elements(value[resistors], weights[:, ohmic], weights[:, ~ohmic], single)
+    # Resistors first.
+    order = np.argsort(kind[places] != RESISTOR, kind="stable")
+    ohmic = int((kind[places] == RESISTOR).sum())
+    ordered = np.array(places, dtype=np.int64)[order]
+    resistors, sources = ordered[:ohmic].tolist(), ordered[ohmic:].tolist()
     ready, reader, diodes = prepared(elementary), Reader(probes, elementary), kind == DIODE
     nominal = ready.solve()
 
@@ -686,13 +649,14 @@ def _searched(circuit: Circuit, spread: Spread, probes: Sequence[Probe], gap: fl
         point = ready.solve(column, nominal)
         return reader.read(point), point.currents[diodes] > 0.0
 
-    surface = Surface(port_model(elementary, resistors, sources, probes), elements, solve)
+    model = port_model(elementary, resistors, sources, probes)
+    surface = Surface(model, value[resistors], spread.weights.toarray()[:, order], solve)
     largest = {"v": float(np.abs(nominal.voltages).max()), "i": float(np.abs(nominal.currents).max())}
     found = []
     for q, (probe, middle) in enumerate(zip(probes, reader.read(nominal).tolist())):
         rounding = ROUNDING * largest[probe.kind]
         # Where every value is a variable of its own, the tree of a linear circuit ends at corners: no gap is needed.
-        ends = not diodes.any() and single.all() and gap is None
+        ends = not diodes.any() and surface.single.all() and gap is None
         found.append(_range(surface, q, probe, middle, spread, rounding if ends else gap, rounding, budget))
     return found
 
