@@ -10,6 +10,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 Line = tuple[tuple[float, float], ...]
@@ -347,8 +348,10 @@ class ElementModel(NamedTuple):
     dialect : str
         A comment to its cards in a written deck: which programs read them so.
     idle : frozenset of str
-        Parameters of its cards without effect at DC. With a set of them every other parameter of a card, known or not,
-        means this device, unless an earlier row takes the card.
+        Parameters of its cards without effect at DC, those among `parameters` without effect of their own. With a set
+        of them every other parameter of a card, known or not, means this device, unless an earlier row takes the card.
+    spellings : mapping of str to str
+        Other names that cards have for its parameters.
     required : frozenset of str
         Parameters of which a card must state one to mean this device, where it has such.
     listed : bool
@@ -375,6 +378,7 @@ class ElementModel(NamedTuple):
     counts: tuple[str, ...] = ()
     dialect: str = ""
     idle: frozenset[str] = frozenset()
+    spellings: Mapping[str, str] = MappingProxyType({})
     required: frozenset[str] = frozenset()
     listed: bool = False
     thermal: bool = False
@@ -399,7 +403,8 @@ class ElementModel(NamedTuple):
             return False
         if self.required or card_type != IDEAL_TYPE:
             return not self.required or not self.required.isdisjoint(names)
-        return not names.isdisjoint(row.name for row in self.parameters) or bool(self.idle and names - self.idle)
+        own = {row.name for row in self.parameters} - self.idle
+        return not names.isdisjoint(own) or bool(self.idle and names - self.idle)
 
     @property
     def parameter(self) -> str:

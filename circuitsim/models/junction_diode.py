@@ -7,8 +7,13 @@ With vt = N k T / q, u the junction's voltage and T the temperature:
     breakdown   u < −xbv            i = −IS (e^{−(u + xbv)/vb} − (3 vt / (e xbv))³),   vb = NBV k T / q
 
 IS is that at T, times area and m. xbv is such that the current at −BV is −IBV m; where IBV m is below IS BV q / k T
-it is BV.
-Source: ngspice 39, dioload.c and diotemp.c (breakdown there begins with a step of the last term, 1e-7 of IS).
+it is BV. Two further effects, where the card states ISR or IKF:
+
+    recombination      i = … + ISR (e^{w/vr} − 1) ((1 − w/VJ)² + 0.005)^{M/2},   w = max(u, −3 vt),   vr = NR k T / q
+    high injection     i → i / (1 + √(i / IKF))   for i > 0
+
+Source: ngspice, dioload.c and diotemp.c. Breakdown there begins with a step of the cubic term, 1e-7 of IS; version 39
+has no recombination current below −3 vt, where it steps by up to ISR; later ones hold it constant, as here.
 """
 
 from __future__ import annotations
@@ -17,18 +22,21 @@ import math
 from typing import Any
 
 from circuitsim.models.base import POSITIVE, ROOM, TRIANGLE, ElementModel, Parameter, Region, Symbol
-from circuitsim.models.smooth import Limits, SmoothDevice
+from circuitsim.models.smooth import Limits, SmoothDevice, quadrature
 
 BOLTZMANN = 1.38064852e-23 / 1.6021766208e-19
 """k / q, V/K."""
 
 ZERO_CELSIUS = 273.15
 
+WIDTH = 0.005
+"""What keeps the recombination current above zero where the junction's voltage is VJ (ngspice, dioload.c)."""
+
 FORWARD, OFF, BREAKDOWN = Region("forward", True), Region("off", False), Region("reverse breakdown", True)
 
 
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv.
+    """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv; ISR, vr, VJ, M; IKF.
 
     The arguments are those of `SmoothDevice.junction`.
     """
@@ -38,16 +46,31 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
         if x > 700.0:
             return math.inf, math.inf
         rise = math.expm1(x)
-        return saturation * rise, saturation / vt * (1.0 + rise)
-    if u >= -p[3]:
+        current, slope = saturation * rise, saturation / vt * (1.0 + rise)
+    elif u >= -p[3]:
         q = 3.0 * vt / (u * math.e)
         cubic = q * q * q
-        return -saturation * (1.0 + cubic), 3.0 * saturation * cubic / u
-    x = -(u + p[3]) / p[4]
-    if x > 700.0:
-        return -math.inf, math.inf
-    rise = math.exp(x)
-    return -saturation * (rise - p[5]), saturation / p[4] * rise
+        current, slope = -saturation * (1.0 + cubic), 3.0 * saturation * cubic / u
+    else:
+        x = -(u + p[3]) / p[4]
+        if x > 700.0:
+            return -math.inf, math.inf
+        rise = math.exp(x)
+        current, slope = -saturation * (rise - p[5]), saturation / p[4] * rise
+    if p[6] > 0.0:
+        w = max(u, -3.0 * vt)
+        if w / p[7] > 700.0:
+            return math.inf, math.inf
+        beside = 1.0 - w / p[8]
+        square = beside * beside + WIDTH
+        rise, factor = math.expm1(w / p[7]), p[6] * square ** (0.5 * p[9])
+        current += factor * rise
+        if u >= -3.0 * vt:
+            slope += factor * ((1.0 + rise) / p[7] - rise * p[9] * beside / (p[8] * square))
+    if current > 0.0 and p[10] < math.inf:
+        root = math.sqrt(current / p[10])
+        current, slope = current / (1.0 + root), slope * ((1.0 + 0.5 * root) / (1.0 + root)) / (1.0 + root)
+    return current, slope
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
@@ -56,22 +79,43 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     The arguments are those of `SmoothDevice.by_parameters`.
     """
     saturation, vt = p[1], p[2]
-    out[0] = out[3] = out[4] = out[5] = 0.0
+    for k in range(11):
+        out[k] = 0.0
     if u >= -3.0 * vt:
         x = u / vt
         rise = math.expm1(x) if x <= 700.0 else math.inf
+        current = saturation * rise
         out[1], out[2] = rise, -saturation * (1.0 + rise) * (x / vt)
-        return
-    if u >= -p[3]:
+    elif u >= -p[3]:
         q = 3.0 * vt / (u * math.e)
         cubic = q * q * q
+        current = -saturation * (1.0 + cubic)
         out[1], out[2] = -(1.0 + cubic), -3.0 * saturation * cubic / vt
-        return
-    x = -(u + p[3]) / p[4]
-    rise = math.exp(x) if x <= 700.0 else math.inf
-    steep = saturation * rise / p[4]
-    out[1], out[2] = p[5] - rise, 0.0
-    out[3], out[4], out[5] = steep, steep * x, saturation
+    else:
+        x = -(u + p[3]) / p[4]
+        rise = math.exp(x) if x <= 700.0 else math.inf
+        steep = saturation * rise / p[4]
+        current = -saturation * (rise - p[5])
+        out[1] = p[5] - rise
+        out[3], out[4], out[5] = steep, steep * x, saturation
+    if p[6] > 0.0:
+        w = max(u, -3.0 * vt)
+        x, beside = w / p[7], 1.0 - w / p[8]
+        square = beside * beside + WIDTH
+        rise, power = math.expm1(x) if x <= 700.0 else math.inf, square ** (0.5 * p[9])
+        more = p[6] * rise * power
+        current += more
+        out[6], out[7] = rise * power, -p[6] * power * (1.0 + rise) * x / p[7]
+        out[8] = more * p[9] * beside * w / (square * p[8] * p[8])
+        out[9] = 0.5 * more * math.log(square)
+        if u < -3.0 * vt:
+            out[2] -= 3.0 * p[6] * power * ((1.0 + rise) / p[7] - rise * p[9] * beside / (p[8] * square))
+    if current > 0.0 and p[10] < math.inf:
+        root = math.sqrt(current / p[10])
+        left = (1.0 + 0.5 * root) / ((1.0 + root) * (1.0 + root))
+        for k in range(10):
+            out[k] *= left
+        out[10] = 0.5 * root * root * root / ((1.0 + root) * (1.0 + root))
 
 
 class JunctionDiode(SmoothDevice):
@@ -91,6 +135,14 @@ class JunctionDiode(SmoothDevice):
         Current at the breakdown voltage, A (> 0).
     nbv : float or None
         Emission coefficient in breakdown (> 0); None: ``n``.
+    isr, nr : float or None
+        Recombination current of unit area at ``tnom``, A (> 0); None: there is none. Its emission coefficient (> 0);
+        None: 1.
+    vj, mj : float or None
+        Junction potential at ``tnom``, V (> 0), and grading coefficient (≥ 0): of the recombination current; None: 1 V
+        and 0.5.
+    ikf : float or None
+        Knee current of high injection of unit area, A (> 0); None: there is no such knee.
     eg, xti, tnom : float
         Gap, eV; exponent of IS in the temperature; temperature at which the card's values hold, °C.
     temp : float
@@ -106,6 +158,11 @@ class JunctionDiode(SmoothDevice):
     bv: float | None
     ibv: float
     nbv: float | None
+    isr: float | None
+    nr: float | None
+    vj: float | None
+    mj: float | None
+    ikf: float | None
     eg: float
     xti: float
     tnom: float
@@ -114,33 +171,52 @@ class JunctionDiode(SmoothDevice):
     m: float
 
     def check(self) -> None:
-        """Refuse temperatures below absolute zero and values that leave the range of doubles."""
+        """Refuse temperatures below absolute zero, values that leave the range of doubles, and a recombination current
+        that falls where the voltage rises."""
         if min(self.temp, self.tnom) <= -ZERO_CELSIUS:
             raise ValueError("the temperature must be above -273.15 °C")
         row = self.row()
-        if not all(math.isfinite(number) for number in row[:3]) or row[1] < POSITIVE:
+        if not all(math.isfinite(number) for number in (*row[:3], row[6])) or row[1] < POSITIVE:
             raise ValueError(f"its saturation current at {self.temp:g} °C is out of a double's range")
+        # e^{w/vr} − 1 rises by at least 1/vr of itself a volt, the other factor falls by at most M/(2 VJ √WIDTH).
+        least = 0.5 * row[9] * row[7] / math.sqrt(WIDTH)
+        if row[6] > 0.0 and not row[8] >= least:
+            raise ValueError(
+                f"its recombination current would fall as the voltage rises: VJ must be at least {least:g} V"
+            )
 
     def row(self) -> tuple[float, ...]:
-        """Resistance, IS, vt, xbv, vb, the cubic term at xbv."""
+        """Resistance, IS, vt, xbv, vb, the cubic term at xbv; ISR, vr, VJ, M; IKF."""
         kelvin, nominal = self.temp + ZERO_CELSIUS, self.tnom + ZERO_CELSIUS
-        thermal, ratio = BOLTZMANN * kelvin, kelvin / nominal
-        cells = self.area * self.m
-        growth = (ratio - 1.0) * self.eg / (self.n * thermal) + self.xti / self.n * math.log(ratio)
-        saturation = getattr(self, "is") * cells * (math.exp(growth) if growth < 700.0 else math.inf)
+        thermal, cells = BOLTZMANN * kelvin, self.area * self.m
+        saturation = getattr(self, "is") * cells * self._growth(self.n)
         vt, vb = self.n * thermal, (self.n if self.nbv is None else self.nbv) * thermal
         knee = _knee(saturation, thermal, vb, self.bv, self.ibv * self.m) if 0.0 < saturation < math.inf else math.inf
         cubic = (3.0 * vt / (knee * math.e)) ** 3
-        return self.rs / cells, saturation, vt, knee, vb, cubic
+        nr, mj = 1.0 if self.nr is None else self.nr, 0.5 if self.mj is None else self.mj
+        potential = _potential_at(kelvin, nominal, 1.0 if self.vj is None else self.vj)
+        recombination = (0.0 if self.isr is None else self.isr) * cells * self._growth(nr)
+        high = math.inf if self.ikf is None else self.ikf * cells
+        return self.rs / cells, saturation, vt, knee, vb, cubic, recombination, nr * thermal, potential, mj, high
+
+    def _growth(self, emission: float) -> float:
+        """A saturation current at the device's temperature over that at ``tnom``."""
+        thermal, ratio = BOLTZMANN * (self.temp + ZERO_CELSIUS), (self.temp + ZERO_CELSIUS) / (self.tnom + ZERO_CELSIUS)
+        growth = (ratio - 1.0) * self.eg / (emission * thermal) + self.xti / emission * math.log(ratio)
+        return math.exp(growth) if growth < 700.0 else math.inf
 
     def limits(self) -> Limits:
-        """−IS in reverse, unless it breaks down."""
-        return Limits(-self.row()[1] if self.bv is None else -math.inf, math.inf)
+        """−IS and recombination in reverse, unless it breaks down."""
+        row = self.row()
+        return Limits(-math.inf if self.bv is not None else _recombination(row, -math.inf) - row[1], math.inf)
 
     def junction_energy(self, voltage: float) -> float:
-        """Piece by piece."""
-        _, saturation, vt, knee, vb, cubic = self.row()
+        """Shockley's law and breakdown piece by piece; recombination and high injection by quadrature."""
+        row = self.row()
+        _, saturation, vt, knee, vb, cubic = row[:6]
         low = -3.0 * vt
+        if voltage > 0.0 and row[10] < math.inf:
+            return super().junction_energy(voltage)
         near = max(voltage, low)
         energy = saturation * (vt * math.expm1(min(near / vt, 700.0)) - near)
         if voltage < low:
@@ -150,12 +226,38 @@ class JunctionDiode(SmoothDevice):
         if voltage < -knee:
             beyond = -(voltage + knee)
             energy += saturation * (vb * math.expm1(min(beyond / vb, 700.0)) - cubic * beyond)
+        if row[6] > 0.0:
+            nodes, weights = quadrature(near)
+            energy += sum(w * _recombination(row, u) for u, w in zip(nodes.tolist(), weights.tolist()))
+            energy += (voltage - near) * _recombination(row, low)
         return energy
 
     def region_at(self, voltage: float) -> Region:
         """Forward above the thermal voltage, breakdown beyond its knee."""
         row = self.row()
         return FORWARD if voltage > row[2] else BREAKDOWN if voltage < -row[3] else OFF
+
+
+def _recombination(row: tuple[float, ...], voltage: float) -> float:
+    """The recombination current of a junction, A, without high injection."""
+    if not row[6] > 0.0:
+        return 0.0
+    w = max(voltage, -3.0 * row[2])
+    return row[6] * math.expm1(min(w / row[7], 700.0)) * ((1.0 - w / row[8]) ** 2 + WIDTH) ** (0.5 * row[9])
+
+
+def _potential_at(kelvin: float, nominal: float, potential: float) -> float:
+    """The junction potential at a temperature (K), V, from that at the nominal one (ngspice, diotemp.c, TLEVC=0)."""
+    if kelvin == nominal:
+        return potential
+    return kelvin / nominal * (potential - _shift(nominal)) + _shift(kelvin)
+
+
+def _shift(kelvin: float) -> float:
+    """What the gap of silicon and the density of states add to a potential in proportion to the temperature, V."""
+    room = 300.15
+    gap = 1.16 - 7.02e-4 * kelvin * kelvin / (kelvin + 1108.0)
+    return gap - kelvin / room * 1.1150877 - 3.0 * BOLTZMANN * kelvin * math.log(kelvin / room)
 
 
 def _knee(saturation: float, thermal: float, vb: float, bv: float | None, ibv: float) -> float:
@@ -229,7 +331,7 @@ MODEL = ElementModel(
     "D",
     "junction diode",
     ("anode", "cathode"),
-    "i = IS (e^{u/(N VT)} − 1), v = u + RS i",
+    "i = IS (e^{u/(N VT)} − 1), v = u + RS i; recombination ISR, high injection IKF",
     "∫ i dv",
     "",
     "{name} {first} {second} {value}",
@@ -243,6 +345,11 @@ MODEL = ElementModel(
         Parameter("bv", "V", POSITIVE, "breakdown voltage BV", trainable=True),
         Parameter("ibv", "A", POSITIVE, "breakdown current IBV", 1e-3, trainable=True),
         Parameter("nbv", "", POSITIVE, "breakdown emission coefficient NBV", trainable=True),
+        Parameter("isr", "A", POSITIVE, "recombination current ISR", trainable=True),
+        Parameter("nr", "", POSITIVE, "recombination emission coefficient NR", trainable=True),
+        Parameter("vj", "V", POSITIVE, "junction potential VJ"),
+        Parameter("mj", "", 0.0, "grading coefficient M"),
+        Parameter("ikf", "A", POSITIVE, "high-injection knee current IKF", trainable=True),
         Parameter("eg", "eV", 0.1, "activation energy EG", 1.11),
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
         Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),
@@ -250,5 +357,6 @@ MODEL = ElementModel(
     counts=("m", "area"),
     thermal=True,
     idle=_DYNAMIC,
+    spellings={"m": "mj", "pb": "vj"},
 )
 JunctionDiode.model = MODEL

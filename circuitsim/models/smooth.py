@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.models.base import Device, Part, Region
@@ -77,13 +76,8 @@ class SmoothDevice(Device):
 
     def junction_energy(self, voltage: float) -> float:
         """Co-content ∫ j du of the junction from 0 to ``voltage`` (V), W; by quadrature where no formula is stated."""
-        import numpy as np
-
-        nodes, weights = _quadrature()
-        edges = np.linspace(0.0, voltage, 257)
-        half = 0.5 * (edges[1] - edges[0])
-        currents = self.junction_currents(edges[:-1, None] + half * (1.0 + nodes))
-        return float(half * (currents @ weights).sum())
+        nodes, weights = quadrature(voltage)
+        return float(self.junction_currents(nodes) @ weights)
 
     def junction_currents(self, volts: np.ndarray) -> np.ndarray:
         """Currents of the junction, A, at voltages, V, of any shape."""
@@ -131,12 +125,14 @@ class SmoothDevice(Device):
         return self.junction_energy(junction) + 0.5 * self.row()[0] * current * current
 
 
-@cache
-def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of Gauss and Legendre."""
+def quadrature(voltage: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes, V, and weights, V, of an integral from 0 to ``voltage``: Gauss and Legendre on 256 equal intervals."""
     import numpy as np
 
-    return np.polynomial.legendre.leggauss(12)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    edges = np.linspace(0.0, voltage, 257)
+    half = 0.5 * (edges[1] - edges[0])
+    return (edges[:-1, None] + half * (1.0 + nodes)).ravel(), np.tile(half * weights, 256)
 
 
 class WithoutModel(SmoothDevice):

@@ -413,14 +413,12 @@ class Linker:
         values: dict[str, tuple[int, Value]] = {}
         unused: list[str] = []
         for key, token in (*model.pairs, *(listed(model, row) if row.listed else ())):
-            word = key.word
-            if word in row.idle:
-                continue
-            elif row.parameter_called(word) is None:
-                unused.append(short(key.text, 20))
-            else:
+            word = row.spellings.get(key.word, key.word)
+            if row.parameter_called(word) is not None:
                 with self.reporter.at(model.card):
                     values[word] = token.offset, value_of(token, model.card, model.scope)
+            elif word not in row.idle:
+                unused.append(short(key.text, 20))
         stated = {key.word for key, _ in model.pairs}
         bare = [name for name in model.parameters if name.lower() not in stated]
         bare = [name for name in bare if not (row.listed and is_number(name))]

@@ -271,7 +271,7 @@ class Elaboration:
             model, stated = use.model, []
             environment = Environment(None, {}, (self.reader.top.parameters, self.reader.top.defaults))
             for key, token in model.pairs:
-                if key.word not in use.row.idle:
+                if key.word not in use.row.idle or use.row.spellings.get(key.word, key.word) in use.values:
                     continue
                 try:
                     value = value_of(token, model.card, model.scope)

@@ -23,6 +23,9 @@ CASES: list[dict[str, float]] = [
     {"bv": 5.1},
     {"bv": 100.0, "ibv": 1e-5, "nbv": 1.5, "rs": 2.0},
     {"is": 3e-12, "n": 1.3, "bv": 12.0, "m": 3.0, "area": 2.5, "rs": 0.1},
+    {"isr": 1e-10, "nr": 2.0, "vj": 0.7, "mj": 0.33},
+    {"ikf": 3e-3, "rs": 0.2},
+    {"is": 1e-12, "isr": 1e-9, "nr": 1.8, "ikf": 1e-2, "bv": 5.1, "m": 2.0, "area": 1.5},
 ]
 
 
@@ -35,6 +38,21 @@ def _digits():
 
 def exact_law(u: Decimal, case: dict[str, float]) -> Decimal:
     """The law in the head of the model at 27 °C, u: junction voltage."""
+    current = shockley(u, case)
+    cells = Decimal(case.get("m", 1.0)) * Decimal(case.get("area", 1.0))
+    if "isr" in case:
+        thermal = K_OVER_Q * Decimal("300.15")
+        w = max(u, -3 * Decimal(case.get("n", 1.0)) * thermal)
+        factor = (1 - w / Decimal(case.get("vj", 1.0))) ** 2 + Decimal("0.005")
+        rise = (w / (Decimal(case.get("nr", 1.0)) * thermal)).exp() - 1
+        current += Decimal(case["isr"]) * cells * rise * factor ** (Decimal(case.get("mj", 0.5)) / 2)
+    if "ikf" in case and current > 0:
+        current /= 1 + (current / (Decimal(case["ikf"]) * cells)).sqrt()
+    return current
+
+
+def shockley(u: Decimal, case: dict[str, float]) -> Decimal:
+    """Without recombination and high injection."""
     cells = Decimal(case.get("m", 1.0)) * Decimal(case.get("area", 1.0))
     saturation, thermal = Decimal(case.get("is", 1e-14)) * cells, K_OVER_Q * Decimal("300.15")
     vt = Decimal(case.get("n", 1.0)) * thermal
@@ -131,6 +149,45 @@ def test_temperature() -> None:
     device = JunctionDiode(**{"is": 1e-13, "n": 1.5, "eg": 1.2, "xti": 2.0, "temp": 127.0})
     assert device.law(0.4)[0] == pytest.approx(1e-13 * growth * math.expm1(0.4 / (1.5 * vt)), rel=1e-12)
     assert device.counts() == {"temp": 127.0}
+
+
+RECOMBINING = {"is": 1e-12, "isr": 1e-9, "nr": 1.9, "vj": 0.6, "mj": 0.4, "ikf": 1e-3, "n": 1.1, "tnom": 40.0}
+
+
+def test_recombination_and_high_injection_over_temperature() -> None:
+    """ISR as IS with NR, VJ by the gap of silicon, IKF by the area: the values that ngspice 39 prints."""
+    for temp, amperes in ((-20.0, 3.181656072518e-07), (27.0, 6.473342408115e-06), (80.0, 1.266861610928e-04)):
+        device = JunctionDiode(**RECOMBINING, temp=temp, area=2.0)
+        assert device.law(0.45)[0] == pytest.approx(amperes, rel=1e-12)
+
+
+@pytest.mark.parametrize("voltage", [0.9, 0.62, 0.3, 1e-3, -0.05, -0.2, -5.3])
+def test_derivatives_by_the_entries_of_the_law(voltage: float) -> None:
+    row = JunctionDiode(**RECOMBINING, bv=5.1).row()
+    out = np.empty(len(row))
+    JunctionDiode.by_parameters(row, voltage, out)
+    for k in range(1, len(row)):
+        step = 1e-6 * row[k]
+        up, down = ((*row[:k], row[k] + sign * step, *row[k + 1 :]) for sign in (1.0, -1.0))
+        ends = [JunctionDiode.junction(p, voltage)[0] for p in (up, down)]
+        slope = (ends[0] - ends[1]) / (2.0 * step)
+        assert out[k] == pytest.approx(slope, rel=1e-6, abs=1e-9 * max(map(abs, ends)) / row[k]), k
+
+
+def test_a_recombination_current_that_falls_with_the_voltage_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"would fall as the voltage rises: VJ must be at least 0.32\d* V"):
+        JunctionDiode(isr=1e-9, nr=2.0, vj=0.2, mj=0.9)
+
+
+def test_words_of_capacitance_alone_state_no_junction() -> None:
+    """VJ and M belong to the recombination current and to the capacitance: a card with these alone is ideal."""
+    deck = "t\nV1 a 0 1\nR1 a b 1k\nD1 b 0 X\n.model X D(CJO=2p VJ=.7 M=.4{0})\n"
+    with pytest.warns(Warning):
+        ideal, real = circuitsim.loads(deck.format("")), circuitsim.loads(deck.format(" ISR=1n"))
+    assert not ideal.devices
+    found = real.device_of("D1")
+    assert isinstance(found, JunctionDiode) and (found.vj, found.mj, found.isr) == (0.7, 0.4, 1e-9)
+    assert "mj=0.4" in circuitsim.dumps(real) and " m=0.4" not in circuitsim.dumps(real)
 
 
 def test_no_way_for_a_reverse_current_names_the_device_and_its_limit() -> None:

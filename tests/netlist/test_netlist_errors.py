@@ -287,7 +287,7 @@ WARNINGS = [
     (".subckt s a\nR1 a 0 1\n.ends t\nX1 a s", "subcircuit", 4, 7, (), ".ends t ends the sub-circuit s"),
     ("C1 0 a 5A", "atto", 2, 8, ("C1",), "5A is atto (1e-18) in SPICE"),
     ("V1 a 0", "no-value", 2, 6, ("V1",), "no DC value is given: 0 is taken (V1)"),
-    (".model m D(is=1f ikf=2 isr=3)\nD1 a 0 m", "unused-parameter", 2, 1, ("m",), "not used: ikf, isr"),
+    (".model m D(is=1f ikr=2 jtun=3)\nD1 a 0 m", "unused-parameter", 2, 1, ("m",), "not used: ikr, jtun"),
     (".param a=1\n.param A=2\nR1 a 0 {a}", "redefined", 3, 8, (), "parameter 'a' is defined again"),
     (
         ".param q=2\n.subckt s a p=1 q=5\nR1 a 0 {p}\n.ends\nX1 n s p={2*q}",
