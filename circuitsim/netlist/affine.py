@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
-from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
+from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, Code, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, STEPS, Affine, Ramps, scaled, total
 
 MEET = 1e-12
@@ -41,11 +41,11 @@ class Choices:
     ----------
     ramps : Ramps
         Of the expression; choices add to them.
-    controls : list of Reference
+    controls : list of Signal
         Voltages and currents by number.
     """
 
-    def __init__(self, ramps: Ramps, controls: list[Reference]) -> None:
+    def __init__(self, ramps: Ramps, controls: list[Signal]) -> None:
         self.ramps, self.controls = ramps, controls
 
     def chosen(self, steps: Any, value: Callable[[float], Any]) -> Any:
@@ -143,78 +143,35 @@ def _cleared(value: Affine, *parts: Affine) -> Affine:
     return Affine(value.constant, kept)
 
 
-class Reference(NamedTuple):
-    """A voltage between two nodes (``second`` is empty for ground) or, with ``current``, the current of an element."""
-
-    current: bool
-    first: str
-    second: str
-
-    @property
-    def text(self) -> str:
-        """As in a deck."""
-        return f"{'i' if self.current else 'v'}({self.first}{',' * bool(self.second)}{self.second})"
-
-
-def numbered(controls: list[Reference], made: Reference) -> int:
-    """The place of a control among the others, the same for the same one; a new one is added."""
-    words = made.current, made.first.lower(), made.second.lower()
-    for k, (current, first, second) in enumerate(controls):
-        if (current, first.lower(), second.lower()) == words:
-            return k
-    controls.append(made)
-    return len(controls) - 1
-
-
-class Behaviour(NamedTuple):
-    """A parsed expression, the controls in it, and which of them its signals are."""
-
-    code: Code
-    controls: tuple[Reference, ...]
-    numbers: dict[Signal, int]
-
-
-def behaviour(code: Code) -> Behaviour:
-    """A formula with the voltages and currents that it reads."""
-    controls: list[Reference] = []
-    numbers = {}
-    for signal in code.signals:
-        if signal.kind in UNKNOWN:
-            second = signal.second or ""
-            made = Reference(signal.kind == "i", signal.first, "" if second.lower() in ("0", "gnd") else second)
-            numbers[signal] = numbered(controls, made)
-    return Behaviour(code, tuple(controls), numbers)
-
-
 class PiecewiseLinear(NamedTuple):
-    """The value of an expression, the arguments of its ramps, and what the numbers of their controls mean."""
+    """The value of an expression, the arguments of its ramps, and the voltages and currents by number."""
 
     value: Affine
     ramps: list[Affine]
-    controls: tuple[Reference, ...]
+    controls: list[Signal]
 
 
-def affine_value(parsed: Behaviour, environment: Environment, evaluator: Evaluator) -> PiecewiseLinear:
+def affine_value(code: Code, environment: Environment, evaluator: Evaluator) -> PiecewiseLinear:
     """The value of an expression.
 
     Raises
     ------
     ExpressionError
-        It is not piecewise linear in its controls and continuous, or has no value.
+        It is not piecewise linear in voltages and currents and continuous, or has no value.
     """
     try:
-        return _value(parsed, environment, evaluator, apart=False)
+        return _value(code, environment, evaluator, apart=False)
     except ExpressionError as error:
-        if error.kind != "unsupported" or not any(control.second for control in parsed.controls):
+        if error.kind != "unsupported" or not any(signal.second for signal in code.signals):
             raise
-    return _value(parsed, environment, evaluator, apart=True)
+    return _value(code, environment, evaluator, apart=True)
 
 
-def _value(parsed: Behaviour, environment: Environment, evaluator: Evaluator, apart: bool) -> PiecewiseLinear:
+def _value(code: Code, environment: Environment, evaluator: Evaluator, apart: bool) -> PiecewiseLinear:
     """`affine_value`; with ``apart`` v(a,b) is v(a) − v(b), which a condition may compare with v(a)."""
-    domain = _PiecewiseLinear(parsed, evaluator, apart)
-    value = evaluator.symbolic(parsed.code, environment, domain)
-    return PiecewiseLinear(value, domain.choices.ramps.values, tuple(domain.choices.controls))
+    domain = _PiecewiseLinear(evaluator, apart)
+    value = evaluator.symbolic(code, environment, domain)
+    return PiecewiseLinear(value, domain.choices.ramps.values, domain.choices.controls)
 
 
 class _PiecewiseLinear(Domain):
@@ -222,9 +179,10 @@ class _PiecewiseLinear(Domain):
 
     symbols = (Affine, Steps)
 
-    def __init__(self, parsed: Behaviour, evaluator: Evaluator, apart: bool) -> None:
-        self.numbers, self.evaluator, self.apart = parsed.numbers, evaluator, apart
-        self.choices = Choices(Ramps(), list(parsed.controls))
+    def __init__(self, evaluator: Evaluator, apart: bool) -> None:
+        self.evaluator, self.apart = evaluator, apart
+        self.choices = Choices(Ramps(), [])
+        self.numbers: dict[Signal, int] = {}
 
     def whole(self, value: Any) -> Affine:
         """The value of the expression as an affine one."""
@@ -242,12 +200,15 @@ class _PiecewiseLinear(Domain):
 
     def signal(self, signal: Signal) -> Affine:
         """A voltage or current."""
-        number, controls = self.numbers[signal], self.choices.controls
-        _, first, second = controls[number]
-        if not self.apart or not second:
-            return Affine(0.0, {number: 1.0})
-        ends = (numbered(controls, Reference(False, node, "")) for node in (first, second))
-        return Affine(0.0, dict(zip(ends, (1.0, -1.0))))
+        if self.apart and signal.second:
+            ends = (self.signal(Signal("v", node)) for node in (signal.first, signal.second))
+            return total(next(ends), scaled(next(ends), -1.0))
+        second = (signal.second or "").lower()
+        key = Signal(signal.kind, signal.first.lower(), "" if second in ("0", "gnd") else second)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.choices.controls)
+            self.choices.controls.append(signal._replace(second=key.second and signal.second))
+        return Affine(0.0, {self.numbers[key]: 1.0})
 
     def need_condition(self, value: Any) -> None:
         """Refuse a voltage or current in place of a condition."""

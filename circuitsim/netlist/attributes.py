@@ -9,11 +9,9 @@ Values on cards are checked against what the element table allows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.scope import Scope, Special, Value
+from circuitsim.netlist.scope import ElementCard, Scope, Value
 from circuitsim.netlist.tokens import CardError, Words
 from circuitsim.netlist.values import value_of
 from circuitsim.units import NumberError, exact, parse, short
@@ -102,23 +100,16 @@ def tolerance(sorted_: Words) -> float | None:
     return amount
 
 
-class Parasitic(NamedTuple):
-    """The value of an element in series with another one or in parallel to it."""
-
-    offset: int
-    value: Value
-
-
-def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str, Parasitic]:
+def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str, ElementCard]:
     """Take the acting attributes of a card from its pairs; those of zero are left out, but for a parallel resistor."""
-    found: dict[str, Parasitic] = {}
+    found: dict[str, ElementCard] = {}
     for key, token in sorted_.named(ACTING.get(code, ())):
         word = key.word
         value = value_of(token, card, scope)
         if value != 0.0 or word == "rpar":
             if isinstance(value, float):
                 checked((SERIES | PARALLEL)[word][1], key.text, value, token.offset)
-            found[word] = Parasitic(token.offset, value)
+            found[word] = ElementCard(card, token.offset, value)
     return found
 
 
@@ -131,28 +122,18 @@ def initial(scope: Scope, card: Card, code: int, sorted_: Words) -> Value | None
 
 
 def attach(
-    scope: Scope, card: Card, name: str, nodes: tuple[int, int], found: dict[str, Parasitic], multiplier: Value
+    scope: Scope, name: str, nodes: tuple[int, int], found: dict[str, ElementCard], multiplier: Value
 ) -> tuple[int, int]:
     """Add the parasitic elements of the element ``name``; returns the nodes of the element itself."""
     first, second = nodes
+    found = {word: stated._replace(multiplier=multiplier) for word, stated in found.items()}
     series = [word for word in SERIES if word in found]
     for word, end in zip(series, ("middle", "inner")[2 - len(series) :]):
         suffix, code = SERIES[word]
         inner = scope.node(f"{name}.{end}")
-        _element(scope, card, code, f"{name}.{suffix}", (first, inner), found[word], multiplier)
+        scope.element(code, f"{name}.{suffix}", first, inner, found[word])
         first = inner
     for word, (suffix, code) in PARALLEL.items():
         if word in found:
-            _element(scope, card, code, f"{name}.{suffix}", nodes, found[word], multiplier)
+            scope.element(code, f"{name}.{suffix}", *nodes, found[word])
     return first, second
-
-
-def _element(
-    scope: Scope, card: Card, code: int, name: str, nodes: tuple[int, int], parasitic: Parasitic, multiplier: Value
-) -> None:
-    value = parasitic.value
-    if isinstance(value, float) and multiplier == 1.0:
-        scope.element(code, name, *nodes, value, card)
-        return
-    position = scope.element(code, name, *nodes, 0.0, card)
-    scope.specials[position] = Special(card, parasitic.offset, value, multiplier)

@@ -13,7 +13,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, 
 from circuitsim.netlist.cards import Card, Piece
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError, parse
-from circuitsim.netlist.scope import Scope, Special
+from circuitsim.netlist.scope import ElementCard, Scope
 from circuitsim.netlist.tokens import WORD, Token
 from circuitsim.units import exact, short
 
@@ -179,13 +179,12 @@ class Script:
             card, name, parameter, offset, value = alteration
             position = top.index.get(name.lower(), -1)
             kind = top.kind[position] if position >= 0 else None
-            constant = position not in top.formulas
+            stated = top.stated.get(position, ElementCard(card, offset))
+            constant = stated.source is None
             if kind not in PARAMETERS or not constant or (parameter and parameter not in PARAMETERS[kind]):
                 self.warn_or_note(card, card.start, "alter", "")
                 continue
-            special = top.specials.get(position, Special(card, offset, value, 1.0))
-            details = special.details and special.details._replace(bare=False)
-            top.specials[position] = special._replace(card=card, offset=offset, value=value, details=details)
+            top.stated[position] = stated._replace(card=card, offset=offset, value=value, bare=False)
             self.reader.reporter.gather(
                 "altered",
                 "%s: alter in .control sets the value before the first analysis",

@@ -1,15 +1,14 @@
 """Cards of sources that others may control: E, F, G, H and B.
 
 Behind the two nodes stands a formula (``V=``, ``I=``, ``VALUE=``, ``TABLE …``), which is the rest of the card up to the
-next ``name=``, or words: the controls and a gain, ``POLY(n)``. A formula of B, E and G is kept in two forms: its value,
-where independent sources fix all that it reads, and its law.
+next ``name=``, or words: the controls and a gain, ``POLY(n)``. What the source is shows when the deck is expanded
+(`circuitsim.netlist.controlled_laws`).
 """
 
 from __future__ import annotations
 
-import math
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import (
     AFFINE_CURRENT,
@@ -23,10 +22,9 @@ from circuitsim.circuit.elements import (
     RESISTOR,
     VOLTAGE,
 )
-from circuitsim.netlist.affine import Behaviour, behaviour
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
-from circuitsim.netlist.scope import Special
+from circuitsim.netlist.scope import ControlledSource, Count, ElementCard
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, delimited, fields, tokens
 from circuitsim.netlist.values import constant, of_token, value_of, whole_formula
 from circuitsim.units import short
@@ -88,18 +86,6 @@ _DETAILS = frozenset(("m", "tc1", "tc2", "temp", "dtemp"))
 """How many sources in parallel, and their temperature."""
 
 
-class Controlled(NamedTuple):
-    """A card: the formula of its value, times ``gain`` where that is the value of the element."""
-
-    card: Card
-    offset: int
-    expression: Behaviour
-    gain: Value | None
-    multiplier: Value
-    code: int = 0
-    details: dict[str, Value] | None = None
-
-
 class Section(NamedTuple):
     """``name=text`` of a card: the text lies between two offsets."""
 
@@ -146,280 +132,244 @@ def source(parts: Parts, scope: Scope, card: Card) -> None:
     CardError, ExpressionError
         Something is wrong with it, or it is in a form that is not read.
     """
-    text, heads, position = card.text, [], 0
-    for _ in range(3):
-        found = _HEAD.match(text, position)
-        if found is None:
-            break
-        heads.append(Token(found.group(1), found.start(1), WORD, found.end(1)))
-        position = found.end(1)
-    name, letter = heads[0], heads[0].text[0].lower()
-    parts.check_name(scope, name, card)
-    nodes = [parts.node(scope, token) for token in heads[1:]]
-    if len(nodes) < 2:
-        raise CardError(
-            "syntax",
-            f"{short(name.text)} needs two output nodes",
-            card.last,
-            f"{letter.upper()}name first second …",
-        )
-    _refused_word(card, name, position)
-    stated = sections(text, position)
-    formulas = [section for section in stated if section.word in _NAMES and (section.word != "r" or letter == "b")]
-    if formulas:
-        if len(formulas) > 1:
-            message = f"{short(name.text)} has a second formula"
-            raise CardError("syntax", message, formulas[1].name.offset, "leave one of them out")
-        stated.remove(formulas[0])
-        before = tokens(_cut(card, min(section.name.offset for section in (*stated, *formulas))), position)
-        words = [token for token in before if token.kind != MARK]
-        details = _details(scope, card, name, stated)
-        _formula(parts, scope, card, name, letter, (nodes[0], nodes[1]), words, formulas[0], details)
-        card.done()
-        return
-    if letter == "b":
-        raise CardError(
-            "unsupported" if "=" in text else "syntax",
-            f"{short(name.text)} needs V=… or I=…",
-            position,
-            "Bname first second V={2*v(a,b)}; other forms are not affine",
-        )
-    poly = _POLY.match(text, position)
-    sorted_ = fields(card, tokens(card, position if poly is None else poly.end()))
-    if poly is not None:
-        code, spec = _polynomial(parts, scope, card, name, letter, poly, sorted_)
-    else:
-        code, spec = _linear(parts, scope, card, name, letter, sorted_)
-    if letter in "eg" and code in _PLAIN.values() and spec.multiplier == 1.0:
-        kind = VOLTAGE if letter == "e" else CURRENT
-        place = scope.element(kind, name.text, nodes[0], nodes[1], 0.0, card)
-        scope.formulas[place] = _of_terms(card, scope, spec.offset, [(spec.gain, spec.expression.code.signals[0])])
-    else:
-        place = scope.element(code, name.text, nodes[0], nodes[1], math.nan, card)
-    scope.controlled[place] = spec._replace(code=code)
+    _Reader(parts, scope, card).take()
 
 
-def _cut(card: Card, end: int) -> Card:
-    """``card`` up to ``end``."""
-    return Card(card.source, card.line, card.text[:end], card.pieces)
+class _Reader:
+    """Reads one card.
 
+    Attributes
+    ----------
+    name : Token
+    letter : str
+        In lower case.
+    shown : str
+        The name for messages.
+    after : int
+        The offset behind the two nodes.
+    """
 
-def _formula(
-    parts: Parts,
-    scope: Scope,
-    card: Card,
-    name: Token,
-    letter: str,
-    nodes: tuple[int, int],
-    words: list[Token],
-    section: Section,
-    details: dict[str, Value],
-) -> None:
-    """A source, or a resistor, given by a formula."""
-    word = section.word
-    if word not in _FORMULAS[letter]:
-        raise CardError("syntax", f"{short(name.text)} has no {short(word)}=", section.name.offset)
-    if word == "laplace":
-        raise _pair_refused(name, section.name)
-    if words:
-        raise CardError(
-            "syntax", f"{short(name.text)}: {short(words[0].text)!r} does not belong here", words[0].offset, _FORM
-        )
-    multiplier = details.pop("m", 1.0)
-    if word == "table":
-        code = _polygon(scope, card, name, section)
-    else:
-        code = whole_formula(card, section.start, len(card.text[: section.stop].rstrip()), scope)
-    if word == "r":
-        _resistor(scope, card, name, nodes, code, multiplier, details)
-        return
-    current = letter in "fg" or word == "i"
-    if letter in "fh":
-        place = scope.element(AFFINE_CURRENT if current else AFFINE_VOLTAGE, name.text, *nodes, math.nan, card)
-    else:
-        place = scope.element(CURRENT if current else VOLTAGE, name.text, *nodes, 0.0, card)
-        if not code.signals and not details:
-            scope.specials[place] = Special(card, code.start, constant(code), multiplier if current else 1.0)
+    def __init__(self, parts: Parts, scope: Scope, card: Card) -> None:
+        self.parts, self.scope, self.card = parts, scope, card
+        heads: list[Token] = []
+        self.after = 0
+        while len(heads) < 3 and (found := _HEAD.match(card.text, self.after)) is not None:
+            heads.append(Token(found.group(1), found.start(1), WORD, found.end(1)))
+            self.after = found.end(1)
+        self.name, self.letter, self.shown = heads[0], heads[0].text[0].lower(), short(heads[0].text)
+        parts.check_name(scope, self.name, card)
+        nodes = [parts.node(scope, token) for token in heads[1:]]
+        if len(nodes) < 2:
+            form = f"{self.letter.upper()}name first second …"
+            raise CardError("syntax", f"{self.shown} needs two output nodes", card.last, form)
+        self.nodes = nodes[0], nodes[1]
+
+    def take(self) -> None:
+        """The element goes to the scope."""
+        text, card, letter, after = self.card.text, self.card, self.letter, self.after
+        word = _HEAD.match(text, after)
+        if word is not None and word[1].lower() in _REFUSED:
+            raise self.refused(word.start(1), "is", *_REFUSED[word[1].lower()])
+        stated = sections(text, after)
+        formulas = [section for section in stated if section.word in _NAMES and (section.word != "r" or letter == "b")]
+        if formulas:
+            if len(formulas) > 1:
+                message = f"{self.shown} has a second formula"
+                raise CardError("syntax", message, formulas[1].name.offset, "leave one of them out")
+            before = tokens(self.cut(min(section.name.offset for section in stated)), after)
+            words = [token for token in before if token.kind != MARK]
+            self.formula(words, formulas[0], self.details([one for one in stated if one is not formulas[0]]))
+            card.done()
             return
-        scope.formulas[place] = code
-    law = behaviour(code)
-    for control in law.controls:
-        if not control.current:
-            for node in filter(None, (control.first, control.second)):
-                scope.node(node)
-    kind = AFFINE_CURRENT if current else AFFINE_VOLTAGE
-    scope.controlled[place] = Controlled(card, code.start, law, None, multiplier, kind, details or None)
+        if letter == "b":
+            raise CardError(
+                "unsupported" if "=" in text else "syntax",
+                f"{self.shown} needs V=… or I=…",
+                after,
+                "Bname first second V={2*v(a,b)}; other forms are not affine",
+            )
+        poly = _POLY.match(text, after)
+        words_ = fields(card, tokens(card, after if poly is None else poly.end()))
+        if poly is not None:
+            self.polynomial(poly, words_)
+        else:
+            self.linear(words_)
 
+    def put(self, kind: int, offset: int, source: ControlledSource, **stated: Any) -> None:
+        """Append the element, which is of ``kind`` where other sources fix what it reads."""
+        self.scope.element(kind, self.name.text, *self.nodes, ElementCard(self.card, offset, source=source, **stated))
 
-def _resistor(
-    scope: Scope,
-    card: Card,
-    name: Token,
-    nodes: tuple[int, int],
-    code: Code,
-    multiplier: Value,
-    details: dict[str, Value],
-) -> None:
-    """``B1 a b R=…`` of LTspice: a resistor."""
-    if code.signals or details:
-        raise CardError(
-            "unsupported",
-            f"{short(name.text)}: {'the resistance depends on the solution' if code.signals else 'R= has m= alone'}",
-            code.start,
-            "its current is a product: write a law with diodes" if code.signals else "write a resistor",
-        )
-    position = scope.element(RESISTOR, name.text, *nodes, 0.0, card)
-    scope.specials[position] = Special(card, code.start, constant(code), multiplier)
+    def cut(self, end: int) -> Card:
+        """The card up to ``end``."""
+        return Card(self.card.source, self.card.line, self.card.text[:end], self.card.pieces)
 
+    def refused(self, offset: int, verb: str, what: str, why: str) -> CardError:
+        """The error for a form that is known and not supported."""
+        return CardError("unsupported", f"{self.shown} {verb} {what}, which is not supported", offset, why)
 
-def _of_terms(card: Card, scope: Scope, at: int, terms: list[tuple[Value | None, Signal | None]]) -> Code:
-    """The formula Σ coefficient · signal; one or the other may be left out."""
-    code = Code(card, scope, at)
-    for number, (coefficient, signal) in enumerate(terms):
-        if isinstance(coefficient, Code):
-            code.program += coefficient.program
-            code.names |= coefficient.names
-        elif coefficient is not None:
-            code.program.append((PUSH, coefficient, at))
-        if signal is not None:
-            code.signals.append(signal)
-            code.program.append((SIGNAL, signal, at))
-        if None not in (coefficient, signal):
-            code.program.append(("*", None, at))
-        if number:
-            code.program.append(("+", None, at))
-    return code
-
-
-def _polygon(scope: Scope, card: Card, name: Token, section: Section) -> Code:
-    """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
-    if card.text[section.start] not in "{'":
-        raise _pair_refused(name, section.name)
-    token = delimited(card.text, section.start)
-    code = of_token(token, card, scope, (), True)
-    found = tokens(_cut(card, section.stop), token.end)
-    numbers = [t for t in found if t.kind != MARK]
-    for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
-        raise CardError("syntax", f"{short(name.text)}: '=' does not belong between the points", mark.offset)
-    for number in numbers:
-        value = value_of(number, card, scope)
-        if isinstance(value, Code):
-            raise CardError("unsupported", "the points of TABLE must be numbers", number.offset, "write the numbers")
-        code.program.append((PUSH, value, number.offset))
-    code.program.append((CALL, ("table", 1 + len(numbers)), section.start))
-    return code
-
-
-def _details(scope: Scope, card: Card, name: Token, stated: list[Section]) -> dict[str, Value]:
-    """The numbers by name beside a formula."""
-    details: dict[str, Value] = {}
-    for section in stated:
-        if section.word in _PAIRS:
-            raise _pair_refused(name, section.name)
-        found = tokens(_cut(card, section.stop), section.start)
-        if section.word not in _DETAILS or section.word in details:
-            what = "has no parameter" if section.word not in _DETAILS else "states twice"
-            message = f"{short(name.text)} {what} {short(section.name.text)!r}"
-            raise CardError("syntax", message, section.name.offset, f"known: {', '.join(sorted(_DETAILS))}")
-        if len(found) != 1:
-            at = found[1].offset if found else section.name.offset
-            raise CardError("syntax", f"{short(name.text)}: {short(section.name.text)}= takes one number", at)
-        details[section.word] = value_of(found[0], card, scope)
-    return details
-
-
-def _linear(parts: Parts, scope: Scope, card: Card, name: Token, letter: str, sorted_: Words) -> tuple[int, Controlled]:
-    """Controls and a gain, or ``OPAMP``."""
-    words = sorted_.words
-    if words and words[0].word in _OWN_NAMES:
-        sorted_.take(1)
-    if letter == "e" and words and words[0].word == "opamp":
-        sorted_.take(1)
-        signals = _controls(parts, scope, card, name, "e", sorted_, 1)
-        law = behaviour(_of_terms(card, scope, name.offset, [(None, signals[0])]))
-        return NULLOR, Controlled(card, name.offset, law, None, 1.0)
-    multiplier = _pairs(parts, scope, card, name, sorted_)
-    signals = _controls(parts, scope, card, name, letter, sorted_, 1)
-    rest = [*sorted_.take(), *(token for _, token in sorted_.named())]
-    if len(rest) != 1:
-        raise CardError(
-            "syntax",
-            f"{short(name.text)} needs one gain",
-            rest[1].offset if rest else card.last,
-            "an expression goes in braces: {…}",
-        )
-    gain = value_of(rest[0], card, scope)
-    law = behaviour(_of_terms(card, scope, rest[0].offset, [(None, signals[0])]))
-    return _PLAIN[letter], Controlled(card, rest[0].offset, law, gain, multiplier)
-
-
-def _refused_word(card: Card, name: Token, position: int) -> None:
-    """Refuse a form by its key word."""
-    found = _HEAD.match(card.text, position)
-    word = found.group(1).lower() if found else ""
-    if word in _REFUSED and found is not None:
-        what, why = _REFUSED[word]
-        raise CardError("unsupported", f"{short(name.text)} is {what}, which is not supported", found.start(1), why)
-
-
-def _pair_refused(name: Token, key: Token) -> CardError:
-    """The error for a parameter that is known and not supported."""
-    what, why = _PAIRS[key.word]
-    return CardError("unsupported", f"{short(name.text)} has {what}, which is not supported", key.offset, why)
-
-
-def _pairs(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) -> Value:
-    """``m=``, and what is refused; leaves ``gain=``."""
-    for key, _ in sorted_.pairs:
-        if key.word in _PAIRS:
-            raise _pair_refused(name, key)
-    return parts.pairs(scope, card, name, sorted_, ("gain",))
-
-
-def _controls(
-    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, sorted_: Words, count: int
-) -> list[Signal]:
-    """Take ``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
-    each = 2 if letter in "eg" else 1
-    given = sorted_.take(each * count)
-    if len(given) < each * count or any(token.kind != WORD for token in given):
-        what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
-        raise CardError(
-            "syntax",
-            f"{short(name.text)} needs {what}",
-            given[-1].offset if given else card.last,
-            "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
-        )
-    if each == 1:
-        return [Signal("i", token.text) for token in given]
-    nodes = [scope.node_names[parts.node(scope, token)] for token in given]
-    return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
-
-
-def _polynomial(
-    parts: Parts, scope: Scope, card: Card, name: Token, letter: str, poly: re.Match[str], sorted_: Words
-) -> tuple[int, Controlled]:
-    """``POLY(n)`` of first order."""
-    count = int(poly.group(1))
-    if not 1 <= count <= 100:
-        raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
-    multiplier = _pairs(parts, scope, card, name, sorted_)
-    signals = _controls(parts, scope, card, name, letter, sorted_, count)
-    terms = sorted_.take()
-    numbers: list[Value] = [value_of(token, card, scope) for token in terms]
-    if count == len(numbers) == 1:
-        numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
-    if not numbers:
-        raise CardError("syntax", f"{short(name.text)}: POLY needs its coefficients", card.last, "p0 p1 …")
-    for token, number in zip(terms[count + 1 :], numbers[count + 1 :]):
-        if number != 0.0:
+    def formula(self, words: list[Token], section: Section, details: dict[str, Count]) -> None:
+        """A source, or a resistor, given by a formula."""
+        word, letter = section.word, self.letter
+        if word not in _FORMULAS[letter]:
+            raise CardError("syntax", f"{self.shown} has no {short(word)}=", section.name.offset)
+        if word == "laplace":
+            raise self.refused(section.name.offset, "has", *_PAIRS[word])
+        if words:
+            message = f"{self.shown}: {short(words[0].text)!r} does not belong here"
+            raise CardError("syntax", message, words[0].offset, _FORM)
+        m = details.pop("m", None)
+        multiplier = 1.0 if m is None else m.value
+        if word == "table":
+            code = self.polygon(section)
+        else:
+            stop = len(self.card.text[: section.stop].rstrip())
+            code = whole_formula(self.card, section.start, stop, self.scope)
+        if word == "r" and (code.signals or details):
             raise CardError(
                 "unsupported",
-                f"{short(name.text)} is a polynomial of second order or more",
-                token.offset,
-                "only p0 + p1 c1 + p2 c2 … is affine",
+                f"{self.shown}: {'the resistance depends on the solution' if code.signals else 'R= has m= alone'}",
+                code.start,
+                "its current is a product: write a law with diodes" if code.signals else "write a resistor",
             )
-    numbers += [0.0] * (count + 1 - len(numbers))
-    law = behaviour(_of_terms(card, scope, poly.end(), list(zip(numbers, (None, *signals)))))
-    code = AFFINE_VOLTAGE if letter in "eh" else AFFINE_CURRENT
-    return code, Controlled(card, poly.end(), law, None, multiplier)
+        for signal in code.signals:
+            if signal.kind == "v":
+                for node in filter(None, signal[1:]):
+                    self.scope.node(node)
+        current = letter in "fg" or word == "i"
+        kind = RESISTOR if word == "r" else CURRENT if current else VOLTAGE
+        if word == "r" or (letter in "beg" and not code.signals and not details):  # a plain element
+            value = ElementCard(
+                self.card, code.start, constant(code), multiplier=1.0 if kind == VOLTAGE else multiplier
+            )
+            self.scope.element(kind, self.name.text, *self.nodes, value)
+            return
+        law = AFFINE_CURRENT if current else AFFINE_VOLTAGE
+        source = ControlledSource(law, code, formula=code if letter in "beg" else None)
+        self.put(kind if letter in "beg" else law, code.start, source, multiplier=multiplier, numbers=details)
+
+    def of_terms(self, at: int, terms: list[tuple[Value | None, Signal | None]]) -> Code:
+        """The formula Σ coefficient · signal; one or the other may be left out."""
+        code = Code(self.card, self.scope, at)
+        for number, (coefficient, signal) in enumerate(terms):
+            if isinstance(coefficient, Code):
+                code.program += coefficient.program
+                code.names |= coefficient.names
+            elif coefficient is not None:
+                code.program.append((PUSH, coefficient, at))
+            if signal is not None:
+                code.signals.append(signal)
+                code.program.append((SIGNAL, signal, at))
+            if None not in (coefficient, signal):
+                code.program.append(("*", None, at))
+            if number:
+                code.program.append(("+", None, at))
+        return code
+
+    def polygon(self, section: Section) -> Code:
+        """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
+        if self.card.text[section.start] not in "{'":
+            raise self.refused(section.name.offset, "has", *_PAIRS["table"])
+        token = delimited(self.card.text, section.start)
+        code = of_token(token, self.card, self.scope, (), True)
+        found = tokens(self.cut(section.stop), token.end)
+        numbers = [t for t in found if t.kind != MARK]
+        for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
+            raise CardError("syntax", f"{self.shown}: '=' does not belong between the points", mark.offset)
+        for number in numbers:
+            value = value_of(number, self.card, self.scope)
+            if isinstance(value, Code):
+                message = "the points of TABLE must be numbers"
+                raise CardError("unsupported", message, number.offset, "write the numbers")
+            code.program.append((PUSH, value, number.offset))
+        code.program.append((CALL, ("table", 1 + len(numbers)), section.start))
+        return code
+
+    def details(self, stated: list[Section]) -> dict[str, Count]:
+        """The numbers by name beside a formula."""
+        details: dict[str, Count] = {}
+        for section in stated:
+            word, at, shown = section.word, section.name.offset, short(section.name.text)
+            if word in _PAIRS:
+                raise self.refused(at, "has", *_PAIRS[word])
+            found = tokens(self.cut(section.stop), section.start)
+            if word not in _DETAILS or word in details:
+                message = f"{self.shown} {'states twice' if word in details else 'has no parameter'} {shown!r}"
+                raise CardError("syntax", message, at, f"known: {', '.join(sorted(_DETAILS))}")
+            if len(found) != 1:
+                at = found[1].offset if found else at
+                raise CardError("syntax", f"{self.shown}: {shown}= takes one number", at)
+            details[word] = Count(self.card, found[0].offset, value_of(found[0], self.card, self.scope))
+        return details
+
+    def linear(self, words: Words) -> None:
+        """Controls and a gain, or ``OPAMP``."""
+        if words.words and words.words[0].word in _OWN_NAMES:
+            words.take(1)
+        at, letter = self.name.offset, self.letter
+        if letter == "e" and words.words and words.words[0].word == "opamp":
+            words.take(1)
+            law = self.of_terms(at, [(None, signal) for signal in self.controls(words, 1)])
+            self.put(NULLOR, at, ControlledSource(NULLOR, law))
+            return
+        multiplier = self.pairs(words)
+        signals = self.controls(words, 1)
+        rest = [*words.take(), *(token for _, token in words.named())]
+        if len(rest) != 1:
+            at = rest[1].offset if rest else self.card.last
+            raise CardError("syntax", f"{self.shown} needs one gain", at, "an expression goes in braces: {…}")
+        gain, at, kind = value_of(rest[0], self.card, self.scope), rest[0].offset, _PLAIN[letter]
+        may_be_fixed = letter in "eg" and multiplier == 1.0
+        formula = self.of_terms(at, [(gain, signals[0])]) if may_be_fixed else None
+        source = ControlledSource(kind, self.of_terms(at, [(None, signals[0])]), gain, formula)
+        own = kind if formula is None else VOLTAGE if letter == "e" else CURRENT
+        self.put(own, at, source, multiplier=multiplier)
+
+    def pairs(self, words: Words) -> Value:
+        """``m=``, and what is refused; leaves ``gain=``."""
+        for key, _ in words.pairs:
+            if key.word in _PAIRS:
+                raise self.refused(key.offset, "has", *_PAIRS[key.word])
+        return self.parts.pairs(self.scope, self.card, self.name, words, ("gain",))
+
+    def controls(self, words: Words, count: int) -> list[Signal]:
+        """Take ``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
+        each = 2 if self.letter in "eg" else 1
+        given = words.take(each * count)
+        if len(given) < each * count or any(token.kind != WORD for token in given):
+            what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
+            raise CardError(
+                "syntax",
+                f"{self.shown} needs {what}",
+                given[-1].offset if given else self.card.last,
+                "Ename out ref plus minus gain" if each == 2 else "Fname first second Vname gain",
+            )
+        if each == 1:
+            return [Signal("i", token.text) for token in given]
+        nodes = [self.scope.node_names[self.parts.node(self.scope, token)] for token in given]
+        return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
+
+    def polynomial(self, poly: re.Match[str], words: Words) -> None:
+        """``POLY(n)`` of first order."""
+        count, at = int(poly.group(1)), poly.end()
+        if not 1 <= count <= 100:
+            raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
+        multiplier = self.pairs(words)
+        signals = self.controls(words, count)
+        terms = words.take()
+        numbers: list[Value] = [value_of(token, self.card, self.scope) for token in terms]
+        if count == len(numbers) == 1:
+            numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
+        if not numbers:
+            raise CardError("syntax", f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
+        for token, number in zip(terms[count + 1 :], numbers[count + 1 :]):
+            if number != 0.0:
+                raise CardError(
+                    "unsupported",
+                    f"{self.shown} is a polynomial of second order or more",
+                    token.offset,
+                    "only p0 + p1 c1 + p2 c2 … is affine",
+                )
+        numbers += [0.0] * (count + 1 - len(numbers))
+        kind = AFFINE_VOLTAGE if self.letter in "eh" else AFFINE_CURRENT
+        law = self.of_terms(at, list(zip(numbers, (None, *signals))))
+        self.put(kind, at, ControlledSource(kind, law), multiplier=multiplier)

@@ -1,16 +1,19 @@
 """Laws of controlled sources in each call: coefficients evaluated, names of nodes and elements resolved.
 
-A formula of a current in the voltage of its own source, or of a voltage in its own current, is a tape of operations
-(`circuitsim.models.formula_law`).
+A source is one of these: independent, where other sources fix all that its formula reads; affine or piecewise linear in
+voltages and currents; or a device, where a formula of a current reads the voltage of its own source alone, or one of a
+voltage its own current alone: then it is a tape of operations (`circuitsim.models.formula_law`). Any other is refused.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import (
     AFFINE_CURRENT,
     AFFINE_VOLTAGE,
@@ -26,21 +29,21 @@ from circuitsim.circuit.elements import (
     device_code,
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
+from circuitsim.models import Device
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
-from circuitsim.netlist.affine import Behaviour, Reference, affine_value
-from circuitsim.netlist.cards import Card
-from circuitsim.netlist.controlled import Controlled
+from circuitsim.netlist.affine import PiecewiseLinear, affine_value
 from circuitsim.netlist.evaluate import Domain
-from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, ExpressionError, Signal
+from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, Affine, Entry, Formula, joined, tape_of
 from circuitsim.netlist.physical import factor_of
+from circuitsim.netlist.protocols import Frame
+from circuitsim.netlist.scope import ControlledSource, ElementCard
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.circuit import Circuit
     from circuitsim.netlist.protocols import Elaboration
 
 
@@ -56,49 +59,13 @@ def times(tape: Tape, factor: float) -> Tape:
     return tape if factor == 1.0 else (*tape, (f.CONSTANT, factor), (f.MULTIPLY, 0.0))
 
 
-def series_signs(circuit: Circuit, element: int, names: Sequence[str]) -> list[float] | None:
-    """How the currents of an element and of sources in series with it go against its own: 1 or −1 each.
-
-    Parameters
-    ----------
-    circuit : Circuit
-        Complete.
-    element : int
-    names : sequence of str
-        Of the element itself and of the sources.
-
-    Returns
-    -------
-    list of float, or None
-        None where some name is no voltage source that shares a node with the element and with nothing else.
-    """
-    kind, first, second, _ = circuit.columns()
-    at: dict[int, list[int]] = {}
-    for k, (a, b) in enumerate(zip(first, second)):
-        for node in (a, b):
-            at.setdefault(node, []).append(k)
-    place = {name.lower(): k for k, name in enumerate(circuit.names)}
-    signs = []
-    for name in names:
-        k = place.get(name.lower(), -1)
-        if k == element:
-            signs.append(1.0)
-            continue
-        shared = {first[k], second[k]} & {first[element], second[element]} - {0} if k >= 0 else set()
-        alone = [node for node in shared if sorted(at[node]) == sorted((k, element))]
-        if k < 0 or kind[k] != VOLTAGE or not alone:
-            return None
-        signs.append(1.0 if (second[k] == alone[0]) == (first[element] == alone[0]) else -1.0)
-    return signs
-
-
 class _OfFormulas(Domain):
     """Tapes of the voltage, whose sign each control has."""
 
     symbols = (Formula,)
 
-    def __init__(self, parsed: Behaviour, signs: Sequence[float]) -> None:
-        self.signs = {signal: signs[number] for signal, number in parsed.numbers.items()}
+    def __init__(self, signs: dict[Signal, float]) -> None:
+        self.signs = signs
 
     def whole(self, value: Entry) -> Tape:
         """The tape."""
@@ -156,278 +123,220 @@ _QUANTITY = {
 }
 
 
-class PendingLaw(NamedTuple):
-    """A law whose controlling elements are still names; the place of its card for errors.
-
-    A control node −1 − n stands for ramp n; ``ramps`` holds u of each, a law with its names.
-    """
-
-    law: Law
-    names: tuple[str, ...]
-    card: Card
-    offset: int
-    own: str
-    code: int
-    value: float
-    ramps: tuple[tuple[Law, tuple[str, ...]], ...] = ()
-
-
-Made = PendingLaw | FormulaLaw | FormulaVoltage
-
-
-class Alternative(NamedTuple):
-    """What a formula is if no sources fix it: a law, or a call that reports why it is none; and what it is in a
-    complete circuit if it reads the currents of sources in series."""
-
-    law: Made | None
-    report: Callable[[], None]
-    in_series: Callable[[Circuit], tuple[Made | None, Callable[[], None]]] | None = None
-
-
-def _nothing() -> None:
-    """No report: there is a law."""
-
-
-def elaborate(elaborator: Elaboration, frame: Any, k: int, position: int) -> None:
-    """The law of element ``k`` of a scope, at ``position`` of the circuit; errors are reported."""
-    spec, name = frame.scope.controlled[k], frame.name(k)
-    found, report = _tried(elaborator, spec, name, partial(_law_or_device, elaborator, frame, spec, name, position))
-    if k in frame.scope.formulas:
-        in_series = None
-        if found is None and spec.code == AFFINE_VOLTAGE:
-            callers = elaborator.callers()
-            in_series = partial(_in_series, elaborator, frame, spec, position, callers)
-        elaborator.out.alternatives[position] = Alternative(found, report, in_series)
-    elif found is None:
-        report()
-    else:
-        _put(elaborator.out, position, found)
-
-
-def _tried(
-    elaborator: Elaboration, spec: Controlled, name: str, make: Callable[[], Made], callers: Any = None
-) -> tuple[Made | None, Callable[[], None]]:
-    """What ``make`` returns, or a call that reports why there is nothing."""
-    reporter, callers = elaborator.reporter, elaborator.callers() if callers is None else callers
-    try:
-        return make(), _nothing
-    except CardError as error:
-        if isinstance(error, ExpressionError):
-            error.message = f"{short(name)}: {error.message}"
-        return None, partial(reporter.failure, error, spec.card, [name], callers)
-
-
-def _in_series(
-    elaborator: Elaboration, frame: Any, spec: Controlled, position: int, callers: Any, circuit: Circuit
-) -> tuple[Made | None, Callable[[], None]]:
-    """As `_tried`: the device of a formula that reads the currents of sources in series with it, and nothing else."""
-    name = elaborator.out.names[position]
-
-    def make() -> Made:
-        named = [frame.prefix + control.first if control.current else "" for control in spec.expression.controls]
-        signs = series_signs(circuit, position, named)
-        if signs is None:
-            return _law(elaborator, frame, spec, name)
-        return _device(elaborator, frame, spec, name, signs)
-
-    return _tried(elaborator, spec, name, make, callers)
-
-
-def decide_formulas(elaborator: Elaboration, circuit: Circuit) -> None:
-    """Formulas that sources do not fix become controlled sources, devices, or errors; all affine ones, if asked for."""
-    out, formulas = elaborator.out, elaborator.followers.formulas
-    known = elaborator.following(circuit).fixed() if out.alternatives else set()
-    for position, (law, report, in_series) in out.alternatives.items():
-        stays = position in known and not (elaborator.all_controlled and law is not None)
-        if stays or position not in formulas:
-            continue
-        del formulas[position]
-        if law is None and in_series is not None:
-            law, report = in_series(circuit)
-        if law is None:
-            report()
-        else:
-            _put(out, position, law)
-
-
-def _put(out: Any, position: int, found: Made) -> None:
-    """Make an element a controlled source or a device."""
-    if not isinstance(found, PendingLaw):
-        out.kind[position], out.value[position], out.devices[position] = device_code(found), math.nan, found
-    else:
-        out.kind[position], out.value[position], out.pending[position] = found.code, found.value, found
-
-
-def _law_or_device(elaborator: Elaboration, frame: Any, spec: Controlled, name: str, position: int) -> Made:
-    """A law; where a formula is no sum of ramps, and reads the source's own voltage alone or its own current alone, a
-    device."""
-    try:
-        return _law(elaborator, frame, spec, name)
-    except ExpressionError as error:
-        signs = _own_signs(elaborator.out, frame, spec, name, position)
-        if error.kind != "unsupported" or signs is None:
-            raise
-    return _device(elaborator, frame, spec, name, signs)
-
-
-def _own_signs(out: Any, frame: Any, spec: Controlled, name: str, position: int) -> list[float] | None:
-    """1 for each control that is the source's own voltage, −1 for its negative; likewise 1 for its own current where it
-    is a source of a voltage. None: some control is something else."""
-    places = [_places(control, frame) for control in spec.expression.controls]
-    if spec.code == AFFINE_VOLTAGE:
-        own = all(place[2] and (frame.prefix + place[2]).lower() == name.lower() for place in places)
-        return [1.0] * len(places) if own else None
-    ends = out.first[position], out.second[position], ""
-    if ends[0] == ends[1] or not all(place in (ends, (ends[1], ends[0], "")) for place in places):
-        return None
-    return [1.0 if place == ends else -1.0 for place in places]
-
-
-def _device(
-    elaborator: Elaboration, frame: Any, spec: Controlled, name: str, signs: list[float]
-) -> FormulaLaw | FormulaVoltage:
-    """The device of a formula."""
-    domain = _OfFormulas(spec.expression, signs)
-    tape = elaborator.evaluator.symbolic(spec.expression.code, frame.environment, domain)
-    try:
-        if spec.code == AFFINE_CURRENT:
-            return FormulaLaw(tape, cells(elaborator, frame, spec))
-        count = elaborator.number(spec.multiplier, frame) * frame.multiplier
-        return FormulaVoltage(times(tape, cells(elaborator, frame, spec)), count)
-    except ValueError as wrong:
-        raise CardError("range", f"{short(name)}: {wrong}", spec.offset) from None
-
-
-def _law(elaborator: Elaboration, frame: Any, spec: Controlled, name: str) -> PendingLaw:
-    """The law with global nodes, and the element's value (nan: none)."""
-    quantity, count = _QUANTITY[spec.code], cells(elaborator, frame, spec)
-    found, kinked, controls = affine_value(spec.expression, frame.environment, elaborator.evaluator)
-    ramps = tuple(_with_names(Quantity.VOLTAGE, controls, u, 1.0, frame) for u in kinked)
-    value = math.nan
-    if spec.gain is not None:
-        value = elaborator.number(spec.gain, frame) * count
-        count = 1.0
-    made, names = _with_names(quantity, controls, found, count, frame)
-    laws = [made, *(law for law, _ in ramps)]
-    numbers = [c for law in laws for c in (law.constant, *(x[0] for x in law.voltages), *(x[0] for x in law.currents))]
-    if not all(map(math.isfinite, numbers)) or math.isinf(value):
-        raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", spec.offset)
-    return PendingLaw(made, names, spec.card, spec.offset, name, spec.code, value, ramps)
-
-
-def cells(elaborator: Elaboration, frame: Any, spec: Controlled) -> float:
+def cells(elaborator: Elaboration, frame: Frame, stated: ElementCard) -> float:
     """How many sources in parallel, times the factor of the temperature."""
-    current = _QUANTITY[spec.code] is Quantity.CURRENT
-    found = elaborator.number(spec.multiplier, frame) * frame.multiplier if current else 1.0
-    if spec.details:
-        own = {word: elaborator.number(value, frame) for word, value in spec.details.items()}
+    assert stated.source is not None
+    current = _QUANTITY[stated.source.kind] is Quantity.CURRENT
+    found = elaborator.number(stated.multiplier, frame) * frame.multiplier if current else 1.0
+    if stated.numbers:
+        own = {word: elaborator.number(count.value, frame) for word, count in stated.numbers.items()}
         found *= factor_of(own, {}, elaborator.temperatures)
     return found
 
 
-def _with_names(
-    quantity: Quantity, controls: Sequence[Reference], value: Affine, count: float, frame: Any
-) -> tuple[Law, tuple[str, ...]]:
-    """``count`` times a value as a law with global nodes, −1 − n of ramp n, and the names of its controlling
-    elements."""
-    voltages, currents, names = [], [], []
-    for n, coefficient in sorted(value.coefficients.items()):
-        plus, minus, element_name = _places(controls[n], frame) if n >= 0 else (n, 0, "")
-        if element_name:
-            currents.append(CurrentControl(coefficient * count, -1))
-            names.append(frame.prefix + element_name)
+def classify(elaborator: Elaboration, title: str) -> dict[int, Law]:
+    """The laws of all controlled elements of an expanded deck, by position; devices are noted, what is wrong is
+    reported, and the formulas that are left are those of independent sources.
+
+    All affine formulas are controlled sources where the elaboration asks for that.
+    """
+    out, formulas, found = elaborator.out, elaborator.formulas, []
+    sources = _Sources(elaborator, title)
+    for frame, k, position in out.sources:
+        stated, name = frame.scope.stated[k], out.names[position]
+        made, wrong = None, None
+        try:
+            made = sources.one(frame, stated, name, position)
+        except CardError as error:
+            wrong = error
+        if position in sources.fixed and (wrong is not None or not elaborator.all_controlled):
+            continue
+        formulas.pop(position, None)
+        if isinstance(wrong, ExpressionError):
+            wrong.message = f"{short(name)}: {wrong.message}"
+        if wrong is not None:
+            elaborator.reporter.failure(wrong, stated.card, [name], frame.callers())
+        elif made is not None:
+            found.append((frame, stated, position, made))
+    for frame, stated, position, made in found:
+        if isinstance(made, Device):
+            out.kind[position], out.value[position], out.devices[position] = device_code(made), math.nan, made
         else:
-            voltages.append(VoltageControl(coefficient * count, plus, minus))
-    return Law(quantity, value.constant * count, tuple(voltages), tuple(currents)), tuple(names)
+            out.laws[position] = sources.law(frame, stated, position, made)
+    return dict(sorted(out.laws.items()))
 
 
-def _places(control: Reference, frame: Any) -> tuple[int, int, str]:
-    """Global nodes of a control, or the name of its element."""
-    if control.current:
-        return 0, 0, control.first
-    plus, minus = (frame.node(frame.scope.nodes[name.lower() or "0"]) for name in (control.first, control.second))
-    return plus, minus, ""
+class _Values(NamedTuple):
+    """An expression times a number of cells, and a gain that is the value of the element (nan: none)."""
+
+    expression: PiecewiseLinear
+    cells: float
+    gain: float
 
 
-def _built(elaborator: Elaboration) -> None:
-    """Append the elements of all ramps, and put their nodes into the laws that read them."""
-    out = elaborator.out
-    with_ramps = sorted(k for k, pending in out.pending.items() if pending.ramps)
-    taken = {name.lower() for name in out.names} if with_ramps else set()
-    for position in with_ramps:
-        pending = out.pending[position]
+class _Sources:
+    """The sources of an expanded deck that others may control.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        Their circuit, as far as it is known without their laws.
+    """
+
+    def __init__(self, elaborator: Elaboration, title: str) -> None:
+        self.elaborator, self.out = elaborator, elaborator.out
+        self.circuit = Circuit.from_columns(title, self.out.columns(), self.out.names, self.out.node_names)
+
+    @cached_property
+    def fixed(self) -> set[int]:
+        """Positions of the formulas that sources fix."""
+        return self.elaborator.following(self.circuit).fixed() if self.elaborator.formulas else set()
+
+    @cached_property
+    def ends(self) -> Counter[int]:
+        """How many ends of elements each node has."""
+        return Counter((*self.out.first, *self.out.second))
+
+    @cached_property
+    def taken(self) -> set[str]:
+        """Names of elements and nodes, in lower case."""
+        return {name.lower() for name in (*self.out.names, *self.out.nodes)}
+
+    def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> _Values | Device:
+        """A law, or where a formula is no sum of ramps a device.
+
+        Raises
+        ------
+        CardError
+            Neither.
+        """
+        source, evaluator = stated.source, self.elaborator.evaluator
+        assert source is not None
+        count, environment = cells(self.elaborator, frame, stated), frame.environment
+        try:
+            found = affine_value(source.law, environment, evaluator)
+        except ExpressionError as error:
+            signs = self.signs(frame, source, name, position) if error.kind == "unsupported" else None
+            if signs is None:
+                raise
+        else:
+            gain = math.nan
+            if source.gain is not None:
+                gain, count = self.elaborator.number(source.gain, frame) * count, 1.0
+            sums = [c for one in (found.value, *found.ramps) for c in (one.constant, *one.coefficients.values())]
+            if not all(math.isfinite(c * count) for c in sums) or math.isinf(gain):
+                raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", stated.offset)
+            return _Values(found, count, gain)
+        tape = evaluator.symbolic(source.law, environment, _OfFormulas(signs))
+        try:
+            if source.kind == AFFINE_CURRENT:
+                return FormulaLaw(tape, count)
+            return FormulaVoltage(
+                times(tape, count), self.elaborator.number(stated.multiplier, frame) * frame.multiplier
+            )
+        except ValueError as wrong:
+            raise CardError("range", f"{short(name)}: {wrong}", stated.offset) from None
+
+    def signs(self, frame: Frame, source: ControlledSource, name: str, position: int) -> dict[Signal, float] | None:
+        """1 for each voltage that is the source's own, −1 for its negative; likewise for its own current, also as that
+        of a source in series, where it is a source of a voltage. None: some voltage or current is something else."""
+        found = {}
+        _, first, second, _ = self.circuit.columns()
+        own = first[position], second[position]
+        for signal in source.law.signals:
+            if signal.kind not in UNKNOWN:
+                continue
+            ends: tuple[int, ...] = ()
+            if source.kind == AFFINE_VOLTAGE and signal.kind == "i":
+                ends = self.in_series(frame.prefix + signal.first, name, own)
+            elif source.kind == AFFINE_CURRENT and signal.kind == "v" and own[0] != own[1]:
+                ends = nodes_of(signal, frame)
+            if ends not in (own, own[::-1]):
+                return None
+            found[signal] = 1.0 if ends == own else -1.0
+        return found
+
+    def in_series(self, sense: str, name: str, own: tuple[int, int]) -> tuple[int, ...]:
+        """The ends of a source as the current of ``sense`` passes it: of itself, or of a voltage source that shares a
+        node with it and with nothing else; none for any other."""
+        if sense.lower() == name.lower():
+            return own
+        kind, first, second, _ = self.circuit.columns()
+        k = self.circuit.element_index(sense) if sense in self.circuit else -1
+        shared = [node for node in {first[k], second[k]} & {*own} if node and self.ends[node] == 2] if k >= 0 else []
+        if not shared or kind[k] != VOLTAGE:
+            return ()
+        return own if (second[k] == shared[0]) == (own[0] == shared[0]) else own[::-1]
+
+    def law(self, frame: Frame, stated: ElementCard, position: int, made: _Values) -> Law:
+        """The law of an element, whose ramps are appended as elements; controls that are not there are reported."""
+        source, name, out = stated.source, self.out.names[position], self.out
+        assert source is not None
+        out.kind[position], out.value[position] = source.kind, made.gain
+        value, ramps, controls = made.expression
+        place = cache(lambda n: self.control(controls[n], frame, stated, name))
         nodes: list[int] = []
-        for law, names in pending.ramps:
-            nodes.append(_ramp(elaborator, pending, _placed(law, nodes, VOLTS), names, len(nodes) + 1, taken))
-        out.pending[position] = pending._replace(law=_placed(pending.law, nodes, 1.0), ramps=())
+        for u in ramps:
+            nodes.append(self.ramp(name, stated, _law(Quantity.VOLTAGE, u, place, nodes, VOLTS), len(nodes) + 1))
+        return _law(_QUANTITY[source.kind], value, place, nodes, made.cells)
+
+    def control(self, signal: Signal, frame: Frame, stated: ElementCard, name: str) -> tuple[int, ...]:
+        """The two nodes of a voltage, or the position of the element of a current; what is missing is reported."""
+        fail = partial(self.elaborator.reporter.error, "control", card=stated.card, offset=stated.offset, names=[name])
+        if signal.kind == "v":
+            ends = nodes_of(signal, frame)
+            for node in ends:
+                if node and node not in self.ends:
+                    wrong = f"{short(name)}: no element touches its control node {short(self.out.node_names[node])}"
+                    fail(wrong, hint="check the node's name")
+            return ends
+        element = frame.prefix + signal.first
+        if element not in self.circuit:
+            hint = "name an element of the same sub-circuit"
+            fail(f"{short(name)}: no element is called {short(element)!r}", hint=hint)
+            return (0,)
+        k = self.circuit.element_index(element)
+        if self.out.kind[k] == CAPACITOR:
+            wrong = f"{short(name)}: the capacitor {short(element)} carries no current at the operating point"
+            fail(wrong, hint="sense the current with a source of 0 V")
+        return (k,)
+
+    def ramp(self, owner: str, stated: ElementCard, law: Law, number: int) -> int:
+        """Source, diode and resistor of one ramp; the node whose voltage it is."""
+        out, stem = self.out, f"{owner}."
+        while any(f"{stem}{letter}{number}".lower() in self.taken for letter in "bdruy"):
+            stem += "."
+        inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
+        out.laws[len(out.kind)] = law
+        for letter, code, ends, value in (
+            ("B", AFFINE_VOLTAGE, (inside, 0), math.nan),
+            ("D", DIODE, (inside, output), math.nan),
+            ("R", RESISTOR, (output, 0), OHMS),
+        ):
+            out.element(code, f"{stem}{letter}{number}", *ends, value, stated.card)
+            self.taken.add(f"{stem}{letter}{number}".lower())
+        return output
 
 
-def _placed(law: Law, nodes: list[int], factor: float) -> Law:
-    """``factor`` times the law, with the nodes of ramps in place of their numbers."""
-    voltages = [
-        VoltageControl(c * factor, plus, minus)
-        if plus >= 0
-        else VoltageControl(c * factor / VOLTS, nodes[-1 - plus], 0)
-        for c, plus, minus in law.voltages
-    ]
-    currents = tuple(control._replace(coefficient=control.coefficient * factor) for control in law.currents)
-    return law._replace(constant=law.constant * factor, voltages=tuple(voltages), currents=currents)
+def nodes_of(signal: Signal, frame: Frame) -> tuple[int, int]:
+    """The nodes of a voltage."""
+    first, second = (frame.node(frame.scope.nodes[name.lower() or "0"]) for name in (signal.first, signal.second or ""))
+    return first, second
 
 
-def _ramp(
-    elaborator: Elaboration, owner: PendingLaw, law: Law, names: tuple[str, ...], number: int, taken: set[str]
-) -> int:
-    """Source, diode and resistor of one ramp; the node whose voltage it is."""
-    out = elaborator.out
-    stem = f"{owner.own}."
-    while any(f"{stem}{letter}{number}".lower() in taken for letter in "bdr") or any(
-        f"{stem}{letter}{number}".lower() in out.nodes for letter in "uy"
-    ):
-        stem += "."
-    inside, output = out.node(f"{stem}u{number}"), out.node(f"{stem}y{number}")
-    source = len(out.kind)
-    for letter, code, ends, value in (
-        ("B", AFFINE_VOLTAGE, (inside, 0), math.nan),
-        ("D", DIODE, (inside, output), math.nan),
-        ("R", RESISTOR, (output, 0), OHMS),
-    ):
-        out.element(code, f"{stem}{letter}{number}", *ends, value, owner.card)
-        taken.add(f"{stem}{letter}{number}".lower())
-    law = law._replace(quantity=Quantity.VOLTAGE)
-    out.pending[source] = owner._replace(
-        law=law, names=names, own=f"{stem}B{number}", code=AFFINE_VOLTAGE, value=float("nan"), ramps=()
-    )
-    return output
-
-
-def resolved(elaborator: Elaboration) -> dict[int, Law]:
-    """The laws, ramps as elements, with the positions of what controls them; what is missing is reported."""
-    out = elaborator.out
-    if not out.pending:
-        return {}
-    _built(elaborator)
-    place = {name.lower(): k for k, name in enumerate(out.names)}
-    touched = {0, *out.first, *out.second}
-    laws = {}
-    for position, (law, names, card, offset, own, *_) in sorted(out.pending.items(), key=lambda item: item[0]):
-        fail = partial(elaborator.reporter.error, "control", card=card, offset=offset, names=[own])
-        for name in names:
-            k = place.get(name.lower())
-            if k is None:
-                hint = "name an element of the same sub-circuit"
-                fail(f"{short(own)}: no element is called {short(name)!r}", hint=hint)
-            elif out.kind[k] == CAPACITOR:
-                fail(
-                    f"{short(own)}: the capacitor {short(name)} carries no current at the operating point",
-                    hint="sense the current with a source of 0 V",
-                )
-        for _, *nodes in law.voltages:
-            for node in nodes:
-                if node not in touched:
-                    fail(
-                        f"{short(own)}: no element touches its control node {short(out.node_names[node])}",
-                        hint="check the node's name",
-                    )
-        found = [CurrentControl(c, place.get(name.lower(), 0)) for (c, _), name in zip(law.currents, names)]
-        laws[position] = law._replace(currents=tuple(found))
-    return laws
+def _law(
+    quantity: Quantity,
+    value: Affine,
+    place: Callable[[int], tuple[int, ...]],
+    nodes: Sequence[int],
+    factor: float,
+) -> Law:
+    """``factor`` times a value, whose controls have these places and whose ramps these nodes, as a law."""
+    voltages, currents = [], []
+    for n, coefficient in sorted(value.coefficients.items()):
+        control = place(n) if n >= 0 else (nodes[-1 - n], 0)
+        if len(control) == 1:
+            currents.append(CurrentControl(coefficient * factor, *control))
+        else:
+            voltages.append(VoltageControl(coefficient * factor / (1.0 if n >= 0 else VOLTS), *control))
+    return Law(quantity, value.constant * factor, tuple(voltages), tuple(currents))

@@ -8,14 +8,14 @@ import cmath
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
-from circuitsim.circuit.elements import AMPLIFIER, CURRENT, ELEMENTS, device_code
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, ELEMENTS, device_code
+from circuitsim.circuit.laws import Law
 from circuitsim.circuit.table import index_of
 from circuitsim.errors import NetlistError
 from circuitsim.models import Device, Multiplier
@@ -32,7 +32,7 @@ from circuitsim.netlist.link import Linker, ambiguous_names
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.protocols import Frame
-from circuitsim.netlist.scope import Call, DeviceUse, Scope, Value, Wave
+from circuitsim.netlist.scope import Call, DeviceUse, ElementCard, Scope, Value, Wave
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
@@ -74,8 +74,9 @@ class ElementColumns:
         self.first, self.second, self.lines = array("q"), array("q"), array("q")
         self.names: list[str] = []
         self.devices: dict[int, Device] = {}
-        self.pending: dict[int, controlled_laws.PendingLaw] = {}
-        self.alternatives: dict[int, controlled_laws.Alternative] = {}
+        self.laws: dict[int, Law] = {}
+        self.sources: list[tuple[Frame, int, int]] = []
+        """Sources that others may control: the call, the number in its scope, the position."""
         self.factors: dict[int, float] = {}
         """Position → value over the value on the card, where they differ (``m=``, temperature)."""
         self.starts: list[int] = []
@@ -95,6 +96,10 @@ class ElementColumns:
             self.nodes[key] = found
         return found
 
+    def columns(self) -> tuple[Any, ...]:
+        """Kinds, first and second nodes, and values."""
+        return self.kind, self.first, self.second, self.value
+
     def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
         """Append one element; returns its position."""
         position = len(self.kind)
@@ -112,84 +117,6 @@ class ElementColumns:
         if not self.files or self.files[-1] != file:
             self.starts.append(position)
             self.files.append(file)
-
-
-class Followers(Dynamics):
-    """The time functions, amplitudes, initial values, switches, couplings and formulas of one elaboration."""
-
-    formulas: dict[int, Formula]
-
-    def __init__(self, elaborator: Elaborator) -> None:
-        super().__init__()
-        self.elaborator, self.formulas = elaborator, {}
-
-    def note(self, frame: Frame, k: int, position: int) -> None:
-        """Note source ``k`` of a scope, at ``position`` of the circuit."""
-        scope = frame.scope
-        with self.placed(frame, k):
-            if k in scope.switches and (law := switches.law(self.elaborator, frame, k)) is not None:
-                self.switches[position] = law
-            if k in scope.initials:
-                self.initials[position] = self.elaborator.number(scope.initials[k], frame)
-            if k in scope.formulas:
-                self.formulas[position] = self.formula(frame, scope.formulas[k])._replace(factor=self.factor(frame, k))
-        with self.placed(frame, k):
-            if k in scope.phasors:
-                magnitude, phase = (self.elaborator.number(value, frame) for value in scope.phasors[k])
-                self.phasors[position] = cmath.rect(magnitude * self.factor(frame, k), math.radians(phase))
-        with self.placed(frame, k):
-            if k in scope.waves:
-                self.waves[position] = self.waveform(frame, scope.waves[k])._replace(factor=self.factor(frame, k))
-
-    @contextmanager
-    def placed(self, frame: Frame, k: int) -> Iterator[None]:
-        """Report an expression that has no value, on the card of element ``k``."""
-        try:
-            yield
-        except ExpressionError as error:
-            name = frame.name(k)
-            self.elaborator.reporter.failure(error, error.code.card, [name], self.elaborator.callers())
-
-    def couple(self, frame: Frame) -> None:
-        """Note the couplings of inductors in one call."""
-        scope = frame.scope
-        for coupling in scope.couplings:
-            with self.elaborator.reporter.at(coupling.card, (), self.elaborator.callers):
-                factor = self.elaborator.number(coupling.factor, frame)
-                names = [token.word for token in coupling.inductors]
-                inductors = [frame.prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
-                self.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
-
-    def waveform(self, frame: Frame, wave: Wave) -> Waveform:
-        """The time function with its numbers evaluated in this call."""
-        number = self.elaborator.number
-        repeat = None if wave.repeat is None else number(wave.repeat, frame)
-        numbers = tuple(number(v, frame) for v in wave.numbers)
-        return Waveform(wave.name, numbers, repeat, number(wave.delay, frame))
-
-    def factor(self, frame: Frame, k: int) -> float:
-        """Sources in parallel, of which the currents add up; of a formula its temperature, too."""
-        formula = frame.scope.controlled.get(k) if k in frame.scope.formulas else None
-        if formula is not None:
-            return controlled_laws.cells(self.elaborator, frame, formula)
-        if frame.scope.kind[k] != CURRENT:
-            return 1.0
-        special = frame.scope.specials.get(k)
-        own = special.multiplier if special is not None else 1.0
-        return frame.multiplier * self.elaborator.number(own, frame)
-
-    def formula(self, frame: Frame, code: Code) -> Formula:
-        """The formula of a source with the names that it may use in this call."""
-        local, out = frame.scope.nodes, self.elaborator.out
-
-        def node(name: str) -> str:
-            k = local.get(name.lower())
-            return name.replace(":", ".") if k is None else out.node_names[frame.node(k)]
-
-        def element(name: str) -> str:
-            return frame.prefix + name if name.lower() in frame.scope.index else name.replace(":", ".")
-
-        return Formula(code, frame.environment, node, element)
 
 
 class Elaborator:
@@ -218,11 +145,12 @@ class Elaborator:
         self.variants: list[int] = []
         """Numbers of the variants that calls of sub-circuits with conditions chose, in the order of the calls."""
         self.element_values = ElementValues(self)
-        self.followers = Followers(self)
+        self.dynamics = Dynamics()
+        self.formulas: dict[int, Formula] = {}
 
     def circuit(self, title: str) -> Circuit:
         """The elaborated circuit; errors go to the reporter."""
-        self.stack = [self.frame(self.top, self.environment, "", None, 1.0, None)]
+        self.stack = [self.frame(self.top, self.environment, "", None, 1.0, None, None)]
         while self.stack:
             frame = self.stack[-1]
             number, position = frame.progress
@@ -239,9 +167,10 @@ class Elaborator:
                 self.emit(frame, position, len(frame.scope.kind))
                 self.stack.pop()
         out = self.out
-        if self.followers.formulas:
+        if self.formulas:
             for name, value in self.environment.values.items():
                 self.draws.elsewhere(name, value)
+        laws = controlled_laws.classify(self, title)
         self.deviations = self.draws.found()
         for (name, _), (card, at) in self.draws.cards.items():
             self.reporter.gather(
@@ -252,25 +181,21 @@ class Elaborator:
                 f"{name}()",
             )
         self.check_names()
-        columns = out.kind, out.first, out.second, out.value
-        if out.alternatives:
-            controlled_laws.decide_formulas(self, Circuit.from_columns(title, columns, out.names, out.node_names))
-        laws = controlled_laws.resolved(self)
-        circuit = Circuit.from_columns(
-            title, columns, out.names, out.node_names, Origins(out.lines, out.starts, out.files), out.devices, laws
-        )
-        if not self.followers.formulas:
+        origins = Origins(out.lines, out.starts, out.files)
+        circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, origins, out.devices, laws)
+        if not self.formulas:
             return circuit
         try:
             return circuit.with_values(self.following(circuit).values({}))
         except NetlistError as error:
             for problem in error.problems:
-                self.reporter.place_error(problem, next(iter(self.followers.formulas.values())).code.card)
+                self.reporter.place_error(problem, next(iter(self.formulas.values())).code.card)
             return circuit
 
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
-        return FollowingSources(circuit, self.followers, self.evaluator.constants, self.names, self.out.factors)
+        constants, factors = self.evaluator.constants, self.out.factors
+        return FollowingSources(circuit, self.dynamics, self.formulas, constants, self.names, factors)
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""
@@ -298,28 +223,29 @@ class Elaborator:
             seen.add(name.lower())
 
     def frame(
-        self, scope: Scope, environment: Environment, prefix: str, nodes: list[int] | None, m: float, call: Call | None
+        self,
+        scope: Scope,
+        environment: Environment,
+        prefix: str,
+        nodes: list[int] | None,
+        m: float,
+        call: Call | None,
+        outer: Frame | None,
     ) -> Frame:
         devices = sorted(self.linker.devices.get(scope, ()))
-        marked = scope.waves, scope.formulas, scope.initials, scope.phasors, scope.switches
-        following = sorted(set().union(*marked))
-        frame = Frame(scope, environment, prefix, nodes, m, call, sorted(scope.specials), devices, following, [0, 0])
-        self.followers.couple(frame)
+        frame = Frame(scope, environment, prefix, nodes, m, call, outer, sorted(scope.stated), devices, [0, 0])
+        for coupling in scope.couplings:
+            with self.reporter.at(coupling.card, (), frame.callers):
+                factor = self.number(coupling.factor, frame)
+                names = [token.word for token in coupling.inductors]
+                inductors = [prefix + scope.names[scope.index[name]] for name in names if name in scope.index]
+                self.dynamics.couplings.update(dict.fromkeys(combinations(inductors, 2), factor))
         return frame
-
-    def callers(self) -> tuple[str, ...]:
-        """The chain of calls that is being expanded, innermost first."""
-        chain = []
-        for frame in reversed(self.stack):
-            if frame.call is not None:
-                line, column = frame.call.card.where(frame.call.card.start)
-                chain.append(f"in {short(frame.prefix[:-1])}, called at {frame.call.card.source.name}:{line}:{column}")
-        return tuple(chain[:20])
 
     def enter(self, frame: Frame, number: int, call: Call, target: Scope) -> None:
         """Begin to expand ``call``."""
         name = frame.prefix + call.name
-        with self.reporter.at(call.card, [name], self.callers):
+        with self.reporter.at(call.card, [name], frame.callers):
             multiplier = frame.multiplier
             passed = dict(call.passed)
             if "m" in passed and not target.is_parameter("m"):
@@ -344,7 +270,7 @@ class Elaborator:
             for k, inner in enumerate(target.node_names):
                 if nodes[k] < 0:
                     nodes[k] = self.out.node(inner if inner.lower() in self.global_names else f"{name}.{inner}")
-            self.stack.append(self.frame(target, environment, f"{name}.", nodes, multiplier, call))
+            self.stack.append(self.frame(target, environment, f"{name}.", nodes, multiplier, call, frame))
 
     def variant(self, frame: Frame, call: Call, target: Scope, passed: dict[str, Value]) -> Scope:
         """The variant of a sub-circuit that the values of this call choose.
@@ -372,7 +298,7 @@ class Elaborator:
         """Append the amplifier that ``call`` is; many in parallel are one."""
         name = frame.prefix + call.name
         gain = 1.0
-        with self.reporter.at(call.card, [name], self.callers):
+        with self.reporter.at(call.card, [name], frame.callers):
             if "m" in call.passed:
                 raise CardError(
                     "parameter",
@@ -426,26 +352,63 @@ class Elaborator:
             out.names.extend([prefix + name for name in scope.names[start:stop]])
         out.value = extended(out.value, scope.value[start:stop])
         self.spans(scope.spans, start, stop, offset)
-        for k in bisected(frame.specials, start, stop):
-            out.value[k + offset] = self.element_values.special(frame, k, scope.specials[k], k + offset)
-        for k in bisected(frame.following, start, stop):
-            self.followers.note(frame, k, k + offset)
+        stated = bisected(frame.stated, start, stop)
+        for k in stated:
+            self.element(frame, k, k + offset)
         for k in bisected(frame.devices, start, stop):
             self.device(frame, k, k + offset)
-        for k in bisected(sorted(scope.tolerances), start, stop):
-            name, value = frame.name(k), out.value[k + offset]
-            self.draws.tolerance(k + offset, name, abs(value), scope.tolerances[k], Distribution.UNIFORM)
-        for k in bisected(sorted(scope.controlled), start, stop):
-            controlled_laws.elaborate(self, frame, k, k + offset)
+        for k in stated:
+            share = scope.stated[k].tolerance
+            if share is not None:
+                size = abs(out.value[k + offset])
+                self.draws.tolerance(k + offset, frame.name(k), size, share, Distribution.UNIFORM)
         if frame.multiplier != 1.0:
             for k in range(start, stop):
-                if k in scope.controlled:
+                if k in scope.stated and scope.stated[k].source is not None:
                     continue
                 out.value[k + offset] = self.scaled(frame, k, out.value[k + offset], frame.multiplier)
                 self.draws.scaled(k + offset, self.scaled(frame, k, 1.0, frame.multiplier))
                 factor = self.scaled(frame, k, out.factors.get(k + offset, 1.0), frame.multiplier)
                 if factor != 1.0:
                     out.factors[k + offset] = factor
+
+    def element(self, frame: Frame, k: int, position: int) -> None:
+        """What the card of element ``k`` of a scope states, at ``position`` of the circuit."""
+        scope, found = frame.scope, self.dynamics
+        stated = scope.stated[k]
+        report = partial(self.reporter.at, stated.card, [frame.name(k)], frame.callers)
+        if stated.source is not None:
+            self.out.sources.append((frame, k, position))
+            if stated.source.formula is not None:
+                with report():
+                    factor = controlled_laws.cells(self, frame, stated)
+                    self.formulas[position] = Formula(stated.source.formula, frame, factor)
+            return
+        if scope.kind[k] != DIODE:
+            self.out.value[position] = self.element_values.value(frame, k, stated, position)
+        with report():
+            if stated.switch is not None and (law := switches.law(self, frame, k, stated.switch)) is not None:
+                found.switches[position] = law
+            if stated.initial is not None:
+                found.initials[position] = self.number(stated.initial, frame)
+        with report():
+            if stated.phasor is not None:
+                magnitude, phase = (self.number(value, frame) for value in stated.phasor)
+                magnitude *= self.cells(frame, k, stated)
+                found.phasors[position] = cmath.rect(magnitude, math.radians(phase))
+        with report():
+            if stated.wave is not None:
+                found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(frame, k, stated))
+
+    def cells(self, frame: Frame, k: int, stated: ElementCard) -> float:
+        """How many equal sources are in parallel, of which the currents add up."""
+        return frame.multiplier * self.number(stated.multiplier, frame) if frame.scope.kind[k] == CURRENT else 1.0
+
+    def waveform(self, frame: Frame, wave: Wave) -> Waveform:
+        """The time function with its numbers evaluated in this call."""
+        repeat = None if wave.repeat is None else self.number(wave.repeat, frame)
+        numbers = tuple(self.number(v, frame) for v in wave.numbers)
+        return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
 
     def spans(self, spans: list[tuple[int, Source]], start: int, stop: int, offset: int) -> None:
         """Note which files the elements ``start`` to ``stop`` come from."""
@@ -457,10 +420,10 @@ class Elaborator:
     def device(self, frame: Frame, k: int, position: int) -> None:
         """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
         use, name = self.linker.devices[frame.scope][k], frame.name(k)
-        card = use.model.card
+        card, counted = use.model.card, frame.scope.stated[k].numbers if k in frame.scope.stated else {}
         counts, own = {}, {}
         try:
-            for word, count in frame.scope.counts.get(k, {}).items():
+            for word, count in counted.items():
                 card, number = count.card, self.number(count.value, frame)
                 if word in COUNTS:
                     positive(name, word, number, count.offset)
@@ -475,13 +438,11 @@ class Elaborator:
             self.out.devices[position] = self.made(use, values, counts)
             self.out.kind[position] = device_code(self.out.devices[position])
         except CardError as error:
-            self.reporter.failure(error, card, [name], self.callers())
+            self.reporter.failure(error, card, [name], frame.callers())
 
     def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
         """The values of a model card in its defining scope, within this call."""
-        defining = [f.environment for f in self.stack if f.scope is use.model.scope]
-        environment = defining[-1] if defining else frame.environment
-        found = {}
+        found, environment = {}, frame.defining(use.model.scope)
         for name, (offset, value) in use.values.items():
             found[name] = self.evaluator.value(value, environment)
             parameter = use.row.parameter_called(name)
@@ -513,7 +474,7 @@ class Elaborator:
         result = value / m if rule is Multiplier.DIVIDES else value * m
         if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
             name, row = frame.scope.names[k], ELEMENTS[code]
-            card = frame.scope.specials[k].card if k in frame.scope.specials else (frame.call and frame.call.card)
+            card = frame.scope.stated[k].card if k in frame.scope.stated else (frame.call and frame.call.card)
             assert card is not None
             self.reporter.error(
                 "number",
@@ -522,7 +483,7 @@ class Elaborator:
                 None,
                 "",
                 [frame.prefix + name],
-                self.callers(),
+                frame.callers(),
             )
             return 0.0
         return result

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import AFFINE_CURRENT, RESISTOR
 from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.netlist import physical
 from circuitsim.netlist.attributes import checked, percent, positive
-from circuitsim.netlist.controlled_laws import PendingLaw
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.netlist.expression import Code, ExpressionError
-from circuitsim.netlist.scope import Details, Model, Special, Value, Wave
+from circuitsim.netlist.scope import ElementCard, Model, Value, Wave
 from circuitsim.netlist.temperature import checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import value_of
@@ -60,50 +61,43 @@ class ElementValues:
         self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
         """Model card → the numbers that it states, read once."""
 
-    def special(self, frame: Frame, k: int, special: Special, position: int) -> float:
+    def value(self, frame: Frame, k: int, stated: ElementCard, position: int) -> float:
         """The value of an element that has to be evaluated, at ``position`` of the circuit; zero where it is wrong,
         which is reported.
         """
-        name = frame.name(k)
-        draws = self.elaborator.draws
+        elaborator, name, code = self.elaborator, frame.name(k), frame.scope.kind[k]
+        draws = elaborator.draws
         before = len(draws.waiting)
-        try:
-            value, factor = self.value(frame, k, special, name)
-            if value < 0.0 and frame.scope.kind[k] == RESISTOR and special.details is None:
-                return self.negative(frame, special, position, name, value)
-            value = checked(frame.scope.kind[k], name, value, special.offset) + 0.0
-            self.smell_of_mega(frame, k, special)
-            if special.multiplier != 1.0:
-                m = self.elaborator.number(special.multiplier, frame)
-                positive(name, "m", m, special.offset)
-                value, factor = (self.elaborator.scaled(frame, k, number, m) for number in (value, factor))
+        with self.reporter.at(stated.card, [name], frame.callers), _named(stated, name):
+            value, factor = self.one(frame, k, stated, name)
+            if value < 0.0 and code == RESISTOR and stated.model is None and not stated.numbers:
+                return self.negative(frame, stated, position, name, value)
+            value = checked(code, name, value, stated.offset) + 0.0
+            self.smell_of_mega(frame, k, stated)
+            if stated.multiplier != 1.0:
+                m = elaborator.number(stated.multiplier, frame)
+                positive(name, "m", m, stated.offset)
+                value, factor = (elaborator.scaled(frame, k, number, m) for number in (value, factor))
             if factor != 1.0:
-                self.elaborator.out.factors[position] = factor
+                elaborator.out.factors[position] = factor
             draws.taken(position, name, value, before)
-            self.model_tolerances(frame, special, name, position, value)
+            self.model_tolerances(frame, stated, name, position, value)
             return value
-        except ExpressionError as error:
-            self.unknown(error, frame, special, name)
-        except CardError as error:
-            self.reporter.failure(error, special.card, [name], self.elaborator.callers())
         return 0.0
 
-    def negative(self, frame: Frame, special: Special, position: int, name: str, value: float) -> float:
+    def negative(self, frame: Frame, stated: ElementCard, position: int, name: str, value: float) -> float:
         """A negative resistance: a current controlled by its own voltage, for a passive circuit has none."""
-        cells = frame.multiplier * self.elaborator.number(special.multiplier, frame)
+        cells = frame.multiplier * self.elaborator.number(stated.multiplier, frame)
         out = self.elaborator.out
         control = VoltageControl(cells / value, out.first[position], out.second[position])
-        law = Law(Quantity.CURRENT, 0.0, (control,), ())
-        out.kind[position] = AFFINE_CURRENT
-        out.pending[position] = PendingLaw(law, (), special.card, special.offset, name, AFFINE_CURRENT, math.nan)
+        out.kind[position], out.laws[position] = AFFINE_CURRENT, Law(Quantity.CURRENT, 0.0, (control,), ())
         message = "a negative resistance is read as a controlled source (%s)"
-        self.reporter.gather("altered", message, special.card, special.offset, name)
+        self.reporter.gather("altered", message, stated.card, stated.offset, name)
         return math.nan
 
-    def model_tolerances(self, frame: Frame, special: Special, name: str, position: int, value: float) -> None:
+    def model_tolerances(self, frame: Frame, stated: ElementCard, name: str, position: int, value: float) -> None:
         """``DEV=5%`` and ``LOT=5%`` of a passive element's model: of each element, and of all that name the model."""
-        use = special.details.model if special.details is not None else None
-        model = frame.scope.find_model(use.model.lower()) if use is not None else None
+        model = frame.scope.find_model(stated.model.model.lower()) if stated.model is not None else None
         for key, token in () if model is None else model.pairs:
             word, _, law = key.word.partition("/")
             if model is None or word not in physical.TOLERANCES:
@@ -113,7 +107,7 @@ class ElementValues:
                 raise CardError(
                     "syntax",
                     f"model {short(model.name)}: {short(key.text)}={short(token.text)} is no tolerance",
-                    special.offset,
+                    stated.offset,
                     "write DEV=5%, LOT=5% or DEV/GAUSS=2%",
                 )
             distribution, sigmas = TOLERANCE_LAWS[law]
@@ -123,20 +117,30 @@ class ElementValues:
                 label = f"{model.name} (lot)"
                 draws.lot(id(model.card), label, position, abs(value), sigmas * amount, distribution)
 
-    def value(self, frame: Frame, k: int, special: Special, name: str) -> tuple[float, float]:
+    def one(self, frame: Frame, k: int, stated: ElementCard, name: str) -> tuple[float, float]:
         """The value of one element (of one of those that ``m`` counts), and its ratio to the value on the card."""
-        number, stated = self.elaborator.number, special.value
-        if isinstance(stated, Wave):
-            return checked_waveform(self.elaborator.followers.waveform(frame, stated), special.offset), 1.0
-        model = None if special.details is None else self.model(frame, special.details, name)
-        if model is not None and special.details is not None and special.details.bare:
-            stated = None
-        plain = None if stated is None else number(stated, frame)
-        if plain is not None and (special.details is None or (model is None and special.details.plain)):
-            return plain, 1.0
-        return self.physical(frame, k, special, plain, model, name)
+        if isinstance(stated.value, Wave):
+            return checked_waveform(self.elaborator.waveform(frame, stated.value), stated.offset), 1.0
+        letter = frame.letter(k)
+        model = self.model(frame, stated, letter, name)
+        value = None if stated.value is None or (model and stated.bare) else self.elaborator.number(stated.value, frame)
+        if value is not None and model is None and not stated.numbers:
+            return value, 1.0
+        own = {word: self.elaborator.number(count.value, frame) for word, count in stated.numbers.items()}
+        if "temp" in own:
+            checked_temperature(own["temp"], stated.numbers["temp"].offset)
+        values = {} if model is None else self.model_values(frame, model, letter)
+        if model is not None and value is not None and "r" in self.stepped(model, letter):
+            value *= values.pop("r")  # as in PSpice and Xyce
+        if value is not None and letter == "R":
+            value = checked(RESISTOR, name, value, stated.offset)
+            self.warn_of_product(stated, value, values, name)
+        try:
+            return physical.element_value(letter, value, own, values, self.elaborator.temperatures)
+        except ValueError as error:
+            raise CardError("range", f"{short(name)}: {error}", stated.offset, "see docs/netlist.md") from None
 
-    def model(self, frame: Frame, details: Details, name: str) -> Model | None:
+    def model(self, frame: Frame, stated: ElementCard, letter: str, name: str) -> Model | None:
         """The model that a passive element names; None where the name is a parameter's.
 
         Raises
@@ -144,12 +148,12 @@ class ElementValues:
         CardError
             There is none, or it is of another type.
         """
-        use = details.model
+        use = stated.model
         if use is None:
             return None
-        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[details.letter]
+        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[letter]
         if model is None:
-            if details.bare:
+            if stated.bare:
                 return None
             raise CardError(
                 "model",
@@ -166,39 +170,15 @@ class ElementValues:
             )
         return model
 
-    def physical(
-        self, frame: Frame, k: int, special: Special, stated: float | None, model: Model | None, name: str
-    ) -> tuple[float, float]:
-        """The value of a passive element with these details, at its temperature, and its ratio to the card's."""
-        details, code = special.details, frame.scope.kind[k]
-        if details is None:
-            assert stated is not None
-            return stated, 1.0
-        own = {word: self.elaborator.number(count.value, frame) for word, count in details.numbers.items()}
-        if "temp" in own:
-            checked_temperature(own["temp"], details.numbers["temp"].offset)
-        values = {} if model is None else self.model_values(frame, model, details.letter)
-        if model is not None and stated is not None and "r" in self.stepped(model, details.letter):
-            stated *= values.pop("r")  # as in PSpice and Xyce
-        if stated is not None and code == RESISTOR:
-            stated = checked(code, name, stated, special.offset)
-            self.warn_of_product(special, stated, values, name)
-        temperatures = self.elaborator.temperatures
-        try:
-            return physical.element_value(details.letter, stated, own, values, temperatures)
-        except ValueError as error:
-            raise CardError("range", f"{short(name)}: {error}", special.offset, "see docs/netlist.md") from None
-
-    def warn_of_product(self, special: Special, stated: float, model: dict[str, float], name: str) -> None:
+    def warn_of_product(self, stated: ElementCard, value: float, model: dict[str, float], name: str) -> None:
         """Programs differ on a resistor whose card and model both state a resistance."""
-        other = model.get("r", model.get("res", 1.0))
-        use = special.details.model if special.details is not None else None
-        if other not in (1.0, stated) and use is not None:
+        other, use = model.get("r", model.get("res", 1.0)), stated.model
+        if other not in (1.0, value) and use is not None:
             self.reporter.gather(
                 "model-value",
                 f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
                 "card's is taken, as in ngspice; Xyce and PSpice multiply them (%s)",
-                special.card,
+                stated.card,
                 use.offset,
                 name,
                 "leave one of them out",
@@ -209,9 +189,7 @@ class ElementValues:
         key = id(model.card)
         if key not in self.cards:
             self.cards[key] = self.read_model(model, letter)
-        defining = [f.environment for f in self.elaborator.stack if f.scope is model.scope]
-        environment = defining[-1] if defining else frame.environment
-        evaluate = self.elaborator.evaluator.value
+        evaluate, environment = self.elaborator.evaluator.value, frame.defining(model.scope)
         found = {word: evaluate(value, environment) for word, (_, value) in self.cards[key].items()}
         return found | self.stepped(model, letter)
 
@@ -232,19 +210,9 @@ class ElementValues:
         warn_of_unread(self.reporter, model, letter)
         return found
 
-    def unknown(self, error: ExpressionError, frame: Frame, special: Special, name: str) -> None:
-        """An error of an expression; a bare word that is no parameter is an error of the value it stands for."""
-        value = special.value
-        bare = isinstance(value, Code) and error.code is value and special.card.text[special.offset - 1] not in "{'"
-        if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == special.offset:
-            word = next(iter(value.names))
-            error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
-            error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
-        self.reporter.failure(error, special.card, [name], self.elaborator.callers())
-
-    def smell_of_mega(self, frame: Frame, k: int, special: Special) -> None:
+    def smell_of_mega(self, frame: Frame, k: int, stated: ElementCard) -> None:
         """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""
-        value = special.value
+        value = stated.value
         if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
             return
         owner = frame.environment.owner(next(iter(value.names)))
@@ -258,3 +226,18 @@ class ElementValues:
                 found[0].start,
                 f"write {digits}MEG for mega, {digits}m if milli is meant",
             )
+
+
+@contextmanager
+def _named(stated: ElementCard, name: str) -> Iterator[None]:
+    """A bare word that is no parameter is an error of the value it stands for."""
+    try:
+        yield
+    except ExpressionError as error:
+        value, at = stated.value, stated.offset
+        bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
+        if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:
+            word = next(iter(value.names))
+            error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
+            error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
+        raise

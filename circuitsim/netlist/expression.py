@@ -72,6 +72,11 @@ class Signal(NamedTuple):
     first: str = ""
     second: str | None = None
 
+    @property
+    def text(self) -> str:
+        """As in a deck."""
+        return f"{self.kind}({self.first}{',' * bool(self.second)}{self.second or ''})"
+
 
 class Code:
     """One parsed expression.

@@ -16,22 +16,36 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
-from circuitsim.netlist.evaluate import Environment, Evaluator, LineEvaluator
+from circuitsim.netlist.evaluate import Evaluator, LineEvaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.functions import Curved, Line, slope_of
 from circuitsim.netlist.problems import HINTS
+from circuitsim.netlist.protocols import Frame
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 
 
 class Formula(NamedTuple):
-    """The value of a source as an expression, in its call, with the nodes and elements that it may name; ``factor``
-    sources in parallel."""
+    """The value of a source as an expression, in its call; ``factor`` sources in parallel."""
 
     code: Code
-    environment: Environment
-    nodes: Callable[[str], str]
-    elements: Callable[[str], str]
+    frame: Frame
     factor: float = 1.0
+
+    def node(self, name: str, circuit: Circuit) -> int:
+        """The node that the formula calls ``name``.
+
+        Raises
+        ------
+        TopologyError
+            There is none.
+        """
+        local = self.frame.scope.nodes.get(name.lower())
+        return circuit.node_index(name.replace(":", ".")) if local is None else self.frame.node(local)
+
+    def element(self, name: str) -> str:
+        """The element that the formula calls ``name``."""
+        own = name.lower() in self.frame.scope.index
+        return self.frame.prefix + name if own else name.replace(":", ".")
 
 
 class FollowingSources(Dynamics):
@@ -41,7 +55,9 @@ class FollowingSources(Dynamics):
     ----------
     circuit : Circuit
     found : Dynamics
-        Time functions and the like, and the formulas of sources, by position.
+        Time functions and the like.
+    formulas : dict of int to Formula
+        By position.
     constants : mapping of str to float
         The constants of expressions.
     names : callable
@@ -56,12 +72,13 @@ class FollowingSources(Dynamics):
         self,
         circuit: Circuit,
         found: Dynamics,
+        formulas: Mapping[int, Formula],
         constants: Mapping[str, float],
         names: Callable[[], Mapping[str, float]],
         factors: Mapping[int, float],
     ) -> None:
         super().__init__(found.waves, found.initials, found.phasors, found.switches, found.couplings)
-        self.circuit, self.formulas, self.constants = circuit, dict(found.formulas), constants
+        self.circuit, self.formulas, self.constants = circuit, dict(formulas), constants
         self.names, self.factors = names, factors
         self.joining = frozenset((VOLTAGE, INDUCTOR))
         self._paths: dict[int, tuple[int, int, float]] | None = None
@@ -183,12 +200,10 @@ class FollowingSources(Dynamics):
         if signal.kind == "time":
             return []
         if signal.kind != "v":
-            name = formula.elements(signal.first)
+            name = formula.element(signal.first)
             k = circuit.element_index(name) if name in circuit else -1
             return [(k, 1.0)] if k >= 0 and circuit.columns()[0][k] == CURRENT else None
-        up, down = (
-            self._trail(circuit.node_index(formula.nodes(node))) for node in (signal.first, signal.second or "0")
-        )
+        up, down = (self._trail(formula.node(node, circuit)) for node in (signal.first, signal.second or "0"))
         meeting = next((node for node in up if node in down), None)
         if meeting is None:
             return None
@@ -318,7 +333,7 @@ class _Moment:
                 raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
             self.open.append(k)
             evaluator = self.evaluator(partial(self.signal, formula=formula))
-            self.known[k] = formula.factor * evaluator.value(formula.code, formula.environment)
+            self.known[k] = formula.factor * evaluator.value(formula.code, formula.frame.environment)
             self.open.pop()
         return self.known[k]
 

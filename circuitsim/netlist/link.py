@@ -11,7 +11,7 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from circuitsim.circuit.elements import device_model
+from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, limits, physical, refused
 from circuitsim.netlist.cards import Card
@@ -340,7 +340,10 @@ class Linker:
     def check_counts(self, scope: Scope) -> None:
         """Numbers on the cards of elements with models: those without effect are noted, cells in series are refused
         where the model has none."""
-        for position, counts in scope.counts.items():
+        for position, stated in scope.stated.items():
+            if scope.kind[position] != DIODE:
+                continue
+            counts = stated.numbers
             use, name = self.devices[scope].get(position), scope.names[position]
             known = ("m",) if use is None else use.row.counts
             idle = [] if use is not None and use.row.thermal else list(OWN_TEMPERATURE)

@@ -10,7 +10,6 @@ import re
 from array import array
 from collections.abc import Callable
 from itertools import pairwise, takewhile
-from typing import NamedTuple
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist import attributes, refused
@@ -19,7 +18,7 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, Count, Details, ModelUse, Phasor, Scope, Special, Value, Wave
+from circuitsim.netlist.scope import Call, Count, ElementCard, ModelUse, Phasor, Scope, Value, Wave
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import (
@@ -38,25 +37,7 @@ SIZES = frozenset(("l", "w"))
 """Numbers without effect where no model has a sheet resistance."""
 
 
-class Stated(NamedTuple):
-    """What the card of a resistor, inductor or capacitor states.
-
-    Attributes
-    ----------
-    offset : int
-        Of the value in the card.
-    value : Value or None
-        None: its model states it.
-    details : Details or None
-        Where the value is not all.
-    """
-
-    offset: int
-    value: Value | None
-    details: Details | None
-
-
-def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> Stated:
+def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> ElementCard:
     """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and what stands beside it.
 
     Raises
@@ -64,15 +45,10 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words,
     CardError, ExpressionError
     """
     row = ELEMENTS[code]
-    all_words, pairs = sorted_.take(), sorted_.named()
-    if len(all_words) == 1 and not pairs and all_words[0].kind == EXPRESSION:
-        only = all_words[0]
-        formula = value_of(only, card, scope)
-        parts.warn_letters(card, name, only, formula, code)
-        return Stated(only.offset, formula, None)
+    words, pairs = sorted_.take(), sorted_.named()
     keyed = [value for key, value in pairs if key.word in row.keywords]
     named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
-    words = [w for w in all_words if (named and w.word != "noiseless") or not parts.flag(w, card, name)]
+    words = [w for w in words if (named and w.word != "noiseless") or not parts.flag(w, card, name)]
     token, model = value_and_model(card, name, words, keyed, sorted_, code)
     numbers = {
         key.word: Count(card, value.offset, value_of(value, card, scope))
@@ -87,10 +63,7 @@ def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words,
         parts.warn_letters(card, name, token, value, code)
     use = ModelUse(card, model.offset, name.text, model.text) if model is not None else None
     offset = token.offset if token is not None else (model.offset if model is not None else 0)
-    if use is None and not numbers:
-        return Stated(offset, value, None)
-    details = Details(row.letter, numbers, use, model is not None and model is token)
-    return Stated(offset, value, details)
+    return ElementCard(card, offset, value, numbers, use, model is not None and model is token)
 
 
 def value_and_model(
@@ -143,11 +116,9 @@ _ONCE = ("dc", "ac", "distof1", "distof2")
 FOREVER = ["repeat", "forever"]
 """Between PWL and its points in LTspice, which end with ENDREPEAT: they repeat from the time 0."""
 
-SourceValue = tuple[int, Value | Wave, Wave | None]
 
-
-def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words) -> SourceValue:
-    """The DC value of a V or I card with its offset, and the time function.
+def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> ElementCard:
+    """The DC value of a V or I card, its amplitude and its time function.
 
     Raises
     ------
@@ -158,6 +129,7 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: W
     value: Value | Wave | None = None
     again = {}
     words = sorted_.take()
+    amplitude = phasor(scope, card, words)
     named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
     points = None if named is None else words[named + 1]
     if named is not None:
@@ -187,13 +159,14 @@ def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: W
         known = tuple(v for v in wave.numbers if isinstance(v, float))
         if wave.name in EXTERNAL or len(known) == len(wave.numbers):
             checked_waveform(Waveform(wave.name, known), wave.offset)
-        return wave.offset, wave, wave
+        return ElementCard(card, wave.offset, wave, wave=wave, phasor=amplitude)
     if value is None:
         if not any(word.word == "ac" for word in words):
             parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
         value = 0.0
-    varies = wave is not None and wave.name not in EXTERNAL and wave.numbers
-    return offset, value, wave if varies else None
+    if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
+        wave = None
+    return ElementCard(card, offset, value, wave=wave, phasor=amplitude)
 
 
 def _from_file(parts: Parts, card: Card, name: Token, points: Token, wave: Wave | None) -> Wave:
@@ -324,8 +297,6 @@ NO_EFFECT = frozenset(("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "
 # X begins a call; the amplifier's is identified by the sub-circuit's name.
 _OWN = {letter: code for letter, code in BY_LETTER.items() if code != AMPLIFIER}
 CODES = {**_OWN, **{letter.lower(): code for letter, code in _OWN.items()}}
-MINIMUM = [row.minimum for row in ELEMENTS]
-_NAN = float("nan")
 COUNTS = ("m", "n", "area")
 """Of an element with a model: cells in parallel, cells in series, area."""
 
@@ -380,33 +351,23 @@ class Parts:
         if code == DIODE:
             self.diode(scope, card, name, first, second, sorted_)
             return
+        source = code in (VOLTAGE, CURRENT)
         extra = attributes.parasitics(scope, card, code, sorted_)
         initial = attributes.initial(scope, card, code, sorted_)
         share = attributes.tolerance(sorted_)
         ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
-        own = OF_PWL if code in (VOLTAGE, CURRENT) else OWN
-        multiplier, details = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored), None
-        value: Value | Wave | None
-        wave = amplitude = None
-        if code in (VOLTAGE, CURRENT):
-            words = list(sorted_.words)
-            offset, value, wave = source_value(self, scope, card, name, sorted_)
-            amplitude = phasor(scope, card, words)
-        else:
-            offset, value, details = passive(self, scope, card, name, sorted_, code)
+        own = OF_PWL if source else OWN
+        multiplier = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored)
+        stated = (source_value if source else passive)(self, scope, card, name, sorted_, code)
         if extra:
-            first, second = attributes.attach(scope, card, name.text, (first, second), extra, multiplier)
-        if code == VOLTAGE:
-            multiplier = 1.0
-        negative = code == RESISTOR and isinstance(value, float) and value < 0.0
-        if isinstance(value, float) and multiplier == 1.0 and details is None and not negative:
-            checked(code, name.text, value, offset)
-            position = scope.element(code, name.text, first, second, value, card)
-        else:
-            position = scope.element(code, name.text, first, second, 0.0, card)
-            scope.specials[position] = Special(card, offset, value, multiplier, details)
+            first, second = attributes.attach(scope, name.text, (first, second), extra, multiplier)
+        multiplier = 1.0 if code == VOLTAGE else multiplier
+        stated = stated._replace(multiplier=multiplier, tolerance=share, initial=initial)
+        value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
+        if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
+            checked(code, name.text, value, stated.offset)
+        scope.element(code, name.text, first, second, stated)
         if share is not None:
-            scope.tolerances[position] = share
             self.reporter.gather(
                 "nominal",
                 "values are nominal in spite of tol= (%s): circuitsim montecarlo and worst-case take it",
@@ -414,12 +375,6 @@ class Parts:
                 name.offset,
                 name.text,
             )
-        if wave is not None:
-            scope.waves[position] = wave
-        if initial is not None:
-            scope.initials[position] = initial
-        if amplitude is not None:
-            scope.phasors[position] = amplitude
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""
@@ -583,9 +538,7 @@ class Parts:
                     "Dname anode cathode model",
                 )
             counts["area"] = Count(card, words[0].offset, area)
-        scope.element(DIODE, name.text, first, second, _NAN, card)
-        if counts:
-            scope.counts[position] = counts
+        scope.element(DIODE, name.text, first, second, ElementCard(card, name.offset, numbers=counts))
 
     def counts(self, scope: Scope, card: Card, name: Token, sorted_: Words) -> dict[str, Count]:
         """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""

@@ -6,16 +6,21 @@ import only the protocols.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
+from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.deviations import Draws
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, Scope, Value
+from circuitsim.netlist.scope import Call, Scope, Value, Wave
 from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.temperature import Temperatures
 from circuitsim.netlist.tokens import Token
+from circuitsim.netlist.waveform import Waveform
+from circuitsim.units import short
 
 
 class Reader(Protocol):
@@ -41,7 +46,7 @@ class Reader(Protocol):
 
 
 class Frame(NamedTuple):
-    """One call of a sub-circuit being expanded."""
+    """One call of a sub-circuit being expanded, inside another."""
 
     scope: Scope
     environment: Environment
@@ -49,18 +54,44 @@ class Frame(NamedTuple):
     nodes: list[int] | None
     multiplier: float
     call: Call | None
-    specials: list[int]
+    outer: Frame | None
+    stated: list[int]
     devices: list[int]
-    following: list[int]
     progress: list[int]  # the next call, the next element
 
     def name(self, k: int) -> str:
         """The name of an element of the scope in the circuit."""
         return self.prefix + self.scope.names[k]
 
+    def letter(self, k: int) -> str:
+        """The letter of an element with a value, which tells its law (`circuitsim.netlist.physical.element_value`)."""
+        switch = self.scope.stated[k].switch
+        return ELEMENTS[self.scope.kind[k]].letter if switch is None else "S" if switch.source is None else "W"
+
     def node(self, local: int) -> int:
         """The node of the circuit that a node of the scope is."""
         return local if self.nodes is None else self.nodes[local]
+
+    def outwards(self) -> Iterator[Frame]:
+        """This call and those around it."""
+        here: Frame | None = self
+        while here is not None:
+            yield here
+            here = here.outer
+
+    def defining(self, scope: Scope) -> Environment:
+        """The parameters of the innermost call of a scope; without one those of this call."""
+        return next((frame.environment for frame in self.outwards() if frame.scope is scope), self.environment)
+
+    def callers(self) -> tuple[str, ...]:
+        """The chain of calls, innermost first."""
+        calls = [(frame.call, frame.prefix) for frame in islice(self.outwards(), 20)]
+        return tuple(
+            f"in {short(prefix[:-1])}, called at {call.card.source.name}:{line}:{column}"
+            for call, prefix in calls
+            if call is not None
+            for line, column in [call.card.where(call.card.start)]
+        )
 
 
 class Elaboration(Protocol):
@@ -73,9 +104,8 @@ class Elaboration(Protocol):
     evaluator: Evaluator
     environment: Environment
     out: Any
-    stack: list[Frame]
     element_values: Any
-    followers: Any
+    formulas: dict[int, Any]
 
     def number(self, value: Value, frame: Frame) -> float:
         """The value of a number or expression inside a call."""
@@ -83,8 +113,8 @@ class Elaboration(Protocol):
     def scaled(self, frame: Frame, k: int, value: float, m: float) -> float:
         """The value of an element that stands for ``m`` in parallel."""
 
-    def callers(self) -> tuple[str, ...]:
-        """The chain of calls that is being expanded, innermost first."""
+    def waveform(self, frame: Frame, wave: Wave) -> Waveform:
+        """A time function with its numbers evaluated inside a call."""
 
     def following(self, circuit: Any) -> Any:
         """The sources of the elaborated circuit that follow time or other sources."""

@@ -26,9 +26,9 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.parts import CODES, MINIMUM, NO_EFFECT, USES_KEPT, Parts
+from circuitsim.netlist.parts import CODES, NO_EFFECT, USES_KEPT, Parts
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Choice, Coupling, ModelUse, Scope
+from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope
 from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
 from circuitsim.netlist.values import expression, value_of
@@ -334,7 +334,7 @@ def take_plain_lines(lines: Lines, scope: Scope) -> bool:
     values = [math.nan if kind == DIODE else known[word] for kind, word in zip(kinds, words[3::4])]
     index: dict[str, int] = {}
     for key, kind, value in zip(map(str.lower, names), kinds, values):
-        if key in scope.index or key in index or not (value >= MINIMUM[kind] or kind == DIODE):
+        if key in scope.index or key in index or not (value >= LEAST[kind] or kind == DIODE):
             break
         index[key] = position + len(index)
     count = len(index)

@@ -1,21 +1,28 @@
 """Scopes: the deck itself and its sub-circuits, parsed but not yet expanded.
 
-Elements are columns, as in `Circuit`, with node numbers local to the scope; what has to be evaluated in each call
-(an expression, a multiplier) is in ``specials``.
+Elements are columns, as in `Circuit`, with node numbers local to the scope; what an element's card states beside a
+plain value, and what has to be evaluated in each call, is one record of ``stated``.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import CardError, Token
+
+VALUED = (RESISTOR, CAPACITOR, INDUCTOR, VOLTAGE, CURRENT)
+"""Kinds of elements whose cards state a value."""
+LEAST = [row.minimum for row in ELEMENTS]
+"""Smallest value of an element, by its code."""
 
 Value = float | Code
 """A number, or an expression to be evaluated where the scope is called."""
@@ -59,41 +66,6 @@ class ModelUse(NamedTuple):
     model: str
 
 
-class Details(NamedTuple):
-    """What a resistor, capacitor, inductor or switch states beside its value.
-
-    Attributes
-    ----------
-    letter : str
-        First letter of its card, which tells the law of its value (`circuitsim.netlist.physical.element_value`).
-    numbers : dict of str to Count
-        Its temperature coefficients, temperature, scale and size.
-    model : ModelUse or None
-    bare : bool
-        Whether the model's name is all that is stated: without such a model it is a parameter's.
-    """
-
-    letter: str
-    numbers: dict[str, Count]
-    model: ModelUse | None
-    bare: bool = False
-
-    @property
-    def plain(self) -> bool:
-        """Whether a name is all that it has."""
-        return self.bare and not self.numbers
-
-
-class Special(NamedTuple):
-    """What an element needs evaluated: its value (None: its model's), its multiplier (1.0 if it has none), details."""
-
-    card: Card
-    offset: int
-    value: Value | Wave | None
-    multiplier: Value
-    details: Details | None = None
-
-
 class SwitchControl(NamedTuple):
     """What controls a switch: the voltage between two local nodes, or the current of a source; its state at first."""
 
@@ -101,6 +73,74 @@ class SwitchControl(NamedTuple):
     nodes: tuple[int, ...]
     source: Token | None
     closed: bool
+
+
+class ControlledSource(NamedTuple):
+    """A source that others may control.
+
+    Attributes
+    ----------
+    kind : int
+        Its code in the circuit: a plain gain, affine, or a nullor.
+    law : Code
+        Its value, over ``gain`` where that is the value of the element.
+    gain : Value or None
+    formula : Code or None
+        Its whole value, for a source that is independent where other sources fix all that it reads.
+    """
+
+    kind: int
+    law: Code
+    gain: Value | None = None
+    formula: Code | None = None
+
+
+NOTHING: dict[str, Count] = {}
+
+
+class ElementCard(NamedTuple):
+    """What the card of an element states beside its nodes and a plain value.
+
+    Attributes
+    ----------
+    card : Card
+    offset : int
+        Of the value in the card.
+    value : Value, Wave or None
+        None: its model states it.
+    numbers : dict of str to Count
+        By name: temperature coefficients, temperature, scale, size; of an element with a model its cells and area.
+    model : ModelUse or None
+        Of a resistor, capacitor, inductor or switch.
+    bare : bool
+        Whether the model's name is all that is stated: without such a model it is a parameter's.
+    multiplier : Value
+        Equal ones in parallel.
+    tolerance : float or None
+        Share of its value by which the element may deviate (``tol=``).
+    initial : Value or None
+        ``ic=`` of a capacitor, V, or inductor, A.
+    wave : Wave or None
+        Time function of a source.
+    phasor : Phasor or None
+        Amplitude of a source (``AC``).
+    switch : SwitchControl or None
+    source : ControlledSource or None
+    """
+
+    card: Card
+    offset: int
+    value: Value | Wave | None = None
+    numbers: dict[str, Count] = NOTHING
+    model: ModelUse | None = None
+    bare: bool = False
+    multiplier: Value = 1.0
+    tolerance: float | None = None
+    initial: Value | None = None
+    wave: Wave | None = None
+    phasor: Phasor | None = None
+    switch: SwitchControl | None = None
+    source: ControlledSource | None = None
 
 
 class Coupling(NamedTuple):
@@ -167,23 +207,9 @@ class Scope:
         Cards of a library's sub-circuit that are not supported, which matter where it is called.
     readings : list
         Numbers such as ``2K2`` (IEC 60062) that were read, one list for all scopes.
-    waves : dict of int to Wave
-        Position → time function of a source.
-    initials : dict of int to Value
-        Position → ``ic=`` of a capacitor or inductor.
-    phasors : dict of int to (Value, Value)
-        Position → magnitude (V or A) and phase (degrees) of a source (``AC``).
-    controlled : dict of int
-        Position → card of a controlled source (`circuitsim.netlist.controlled`).
-    formulas : dict of int to Code
-        Position → formula of a source, which reads other sources or the time.
-    counts : dict of int to dict
-        Position → ``m=`` and ``n=`` of an element with a model, where they are written.
-    switches : dict of int to SwitchControl
-        Position → what controls the switch.
+    stated : dict of int to ElementCard
+        Position → what its card states beside a plain value.
     couplings : list of Coupling
-    tolerances : dict of int to float
-        Position → share of its value by which an element may deviate (``tol=``).
     choices : list of Choice
         Outcomes of ``.if`` on parameters of the sub-circuit that this scope was read for.
     variants : list of Scope
@@ -201,13 +227,9 @@ class Scope:
         self.names: list[str] = []
         self.index: dict[str, int] = {}
         self.spans: list[tuple[int, Source]] = []
-        self.specials: dict[int, Special] = {}
-        self.waves: dict[int, Wave] = {}
-        self.initials: dict[int, Value] = {}
-        self.phasors: dict[int, Phasor] = {}
+        self.stated: dict[int, ElementCard] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] = parent.readings if parent is not None else []
-        self.formulas: dict[int, Code] = {}
         self.calls: list[Call] = []
         self.defaults: dict[str, Any] = {}
         self.parameters: dict[str, Any] = {}
@@ -216,11 +238,7 @@ class Scope:
         self.subcircuits: dict[str, Scope] = {}
         self.uses: dict[str, list[ModelUse]] = {}
         self.modelled: dict[str, array[int]] = {}
-        self.counts: dict[int, dict[str, Count]] = {}
-        self.controlled: dict[int, Any] = {}
-        self.switches: dict[int, SwitchControl] = {}
         self.couplings: list[Coupling] = []
-        self.tolerances: dict[int, float] = {}
         self.choices: list[Choice] = []
         self.variants: list[Scope] = []
 
@@ -235,17 +253,21 @@ class Scope:
         self.nodes[word] = found
         return found
 
-    def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
+    def element(self, code: int, name: str, first: int, second: int, stated: ElementCard) -> int:
         """Append one element; returns its position."""
-        position = len(self.kind)
-        self.at(card.source)
+        position, value = len(self.kind), stated.value
+        number = value if isinstance(value, float) else 0.0 if code in VALUED else math.nan
+        plain = value is None or (isinstance(value, float) and value >= LEAST[code])
+        if not plain or stated != ElementCard(stated.card, stated.offset, value):
+            self.stated[position] = stated
+        self.at(stated.card.source)
         self.names.append(name)
         self.index[name.lower()] = position
         self.kind.append(code)
         self.first.append(first)
         self.second.append(second)
-        self.value.append(value)
-        self.lines.append(card.line)
+        self.value.append(number)
+        self.lines.append(stated.card.line)
         return position
 
     def at(self, source: Source) -> None:

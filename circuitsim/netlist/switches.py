@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.netlist.physical import SWITCH
-from circuitsim.netlist.scope import Count, Details, ModelUse, Scope, Special, SwitchControl
+from circuitsim.netlist.scope import Count, ElementCard, ModelUse, Scope, SwitchControl
 from circuitsim.netlist.tokens import CardError, fields, tokens
 from circuitsim.units import short
 
@@ -55,26 +55,21 @@ def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
         )
     ends = [parts.node(scope, token) for token in words[:nodes]]
     use = ModelUse(card, words[model].offset, name.text, words[model].text)
-    position = scope.element(RESISTOR, name.text, ends[0], ends[1], 0.0, card)
     own = {"closed": Count(card, words[-1].offset, STATES[state])}
-    scope.specials[position] = Special(card, words[model].offset, None, 1.0, Details(letter.upper(), own, use))
-    source = None if letter == "s" else words[2]
-    scope.switches[position] = SwitchControl(card, tuple(ends[2:]), source, STATES[state] > 0.0)
+    control = SwitchControl(card, tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)
+    scope.element(RESISTOR, name.text, ends[0], ends[1], ElementCard(card, use.offset, None, own, use, switch=control))
 
 
-def law(elaborator: Elaboration, frame: Frame, k: int) -> SwitchLaw | None:
+def law(elaborator: Elaboration, frame: Frame, k: int, control: SwitchControl) -> SwitchLaw | None:
     """Switch ``k`` of a scope in one call; None where its model is missing, which is reported elsewhere."""
-    scope = frame.scope
-    details, control = scope.specials[k].details, scope.switches[k]
-    assert details is not None
-    name = frame.name(k)
+    scope, name, letter = frame.scope, frame.name(k), frame.letter(k)
     try:
-        model = elaborator.element_values.model(frame, details, name)
+        model = elaborator.element_values.model(frame, scope.stated[k], letter, name)
     except CardError:
         return None
     if model is None:
         return None
-    stated = elaborator.element_values.model_values(frame, model, details.letter)
+    stated = elaborator.element_values.model_values(frame, model, letter)
     numbers = {word: stated.get(word, default) for word, default in SWITCH.items()}
     numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
     numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}

@@ -511,9 +511,9 @@ class Timed(NamedTuple):
         same = card.split()[0].lower() == circuit.names[k].lower() == names[k].lower() and not code.names
         for signal in code.signals:
             if signal.kind == "v":
-                used |= {circuit.node_index(found.nodes(node)) for node in (signal.first, signal.second or "0")}
+                used |= {found.node(node, circuit) for node in (signal.first, signal.second or "0")}
             elif signal.kind != "time":
-                j = circuit.element_index(found.elements(signal.first))
+                j = circuit.element_index(found.element(signal.first))
                 same = same and names[j].lower() == circuit.names[j].lower()
         same = same and all(nodes[node].lower() == circuit.node_names[node].lower() for node in used)
         own = [argument[0] for instruction, argument, _ in code.program if instruction == CALL]
