@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -93,7 +93,11 @@ class Parser(argparse.ArgumentParser):
     ----------
     helpful : str
         The command whose ``--help`` an error names.
+    explain : callable
+        What to say instead of a message of `argparse`; None for the message itself.
     """
+
+    explain: Callable[[str], str | None] = staticmethod(lambda message: None)
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -128,6 +132,8 @@ class Parser(argparse.ArgumentParser):
         """Raise the error with a pointer to the help."""
         from circuitsim.cli.hints import meant
 
+        if text := self.explain(message):
+            raise UsageError(text)
         question = meant(message, self)
         hint = f"{question} {self.helpful} --help shows what is possible".strip()
         raise UsageError(f"{message}\n    hint: {hint}")

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from circuitsim.cli.options import Kind, Reading, check_values
+from circuitsim.cli.options import Kind, Option, check_values
 from circuitsim.cli.output import add_format
 from circuitsim.errors import UsageError
 from circuitsim.formats.strict_json import dumps
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             "other's times; on several machines, split the suite by --against"
         )
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
-    check_values(options, {name: Reading(Kind.NUMBER) for name in options})
+    check_values(options, dict.fromkeys(options, Option(Kind.NUMBER)))
     if args.limit <= 0.0 or args.budget < 0.0:
         raise UsageError("--limit must be more than 0 s, --budget not less than 0 s")
     wanted = [

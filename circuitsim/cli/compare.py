@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli import learning
 from circuitsim.cli.deck import report
+from circuitsim.cli.models.circuit import Options, Setting, estimator_of, setting_of
 from circuitsim.errors import CircuitError, ConvergenceError, NoEnergyError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from circuitsim.cli.learning import Setting
     from circuitsim.learning import Estimate, GradientProblem
 
 SAMPLES = 64
@@ -36,19 +35,17 @@ class Comparison(NamedTuple):
     gradient: dict[str, float]
 
 
-def compare(options: Mapping[str, Any], given: set[str], form: str) -> str:
-    """The gradients of the mean loss over the first samples, at the deck's values, as ``table``, ``csv`` or ``json``.
+def compare(options: Options, given: set[str]) -> str:
+    """The gradients of the mean loss over the first samples, at the deck's values, as ``options.compare`` says.
 
     Implicit differentiation is exact; relative error and cosine of the other methods are against it. Methods that do
     not fit the circuit are left out with a note.
 
     Parameters
     ----------
-    options : mapping
-        Of ``train circuit``.
+    options : Options
     given : set of str
         Names of the options that were given: ``batch`` samples are taken, and one ``variant`` if it is among them.
-    form : str
 
     Raises
     ------
@@ -59,21 +56,21 @@ def compare(options: Mapping[str, Any], given: set[str], form: str) -> str:
 
     from circuitsim.learning import GradientProblem
 
-    setting = learning.setting_of(options)
+    setting = setting_of(options)
     report(setting.warnings)
-    count = options["batch"] if "batch" in given else SAMPLES
+    count = options.batch if "batch" in given else SAMPLES
     x, y = (array[:count] for array in setting.samples[:2])
     free = setting.block.relax(x)
     if not free.certified.all():
         uncertified = int((~free.certified).sum())
         raise ConvergenceError(f"{uncertified} of {len(x)} samples have no certified operating point")
     problem = GradientProblem(setting.block, x, y, setting.loss, free, np.full(len(x), 1.0 / len(x)))
-    variants = (options["variant"],) if "variant" in given else ("centred", "positive", "negative")
-    return _written(setting, _compared(setting, _estimates(options, setting, problem, variants)), form)
+    variants = (options.variant,) if "variant" in given else ("centred", "positive", "negative")
+    return _written(setting, _compared(setting, _estimates(options, setting, problem, variants)), str(options.compare))
 
 
 def _estimates(
-    options: Mapping[str, Any], setting: Setting, problem: GradientProblem, variants: tuple[str, ...]
+    options: Options, setting: Setting, problem: GradientProblem, variants: tuple[str, ...]
 ) -> list[tuple[str, str, Estimate]]:
     """(method, its strength, estimate) for implicit differentiation and every other method that fits."""
     rows: list[tuple[str, str, Estimate]] = []
@@ -82,10 +79,10 @@ def _estimates(
     plans += [(method, "centred") for method in ("coupled", "frequency", "agnostic")]
     for method, variant in plans:
         name = f"ep {variant}" if method == "ep" else method
-        share = options["kink_share"] if method == "ep" else None
-        asked = {**options, "method": method, "variant": variant, "kink_share": share}
+        share = options.kink_share if method == "ep" else None
+        asked = replace(options, method=method, variant=variant, kink_share=share)
         try:
-            estimator, _ = learning.estimator_of(asked, setting)
+            estimator, _ = estimator_of(asked, setting)
         except NoEnergyError as error:
             without.setdefault(str(error), []).append(name)
             continue

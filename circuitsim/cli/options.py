@@ -1,20 +1,20 @@
-"""Options that have a value from the command line, a TOML file or a recorded run: what each may be."""
+"""Options that have a value from the command line, a TOML file or a recorded run: what each may be.
+
+The options of a training run are the fields of a dataclass, each made by `option`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from argparse import SUPPRESS, ArgumentTypeError
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 from circuitsim.errors import UsageError
 from circuitsim.units import parse, short
-
-if TYPE_CHECKING:
-    from circuitsim.training import Optimizer, Schedule, TrainingPlan
-
-T = TypeVar("T")
 
 LARGEST = 10**9
 """No whole number may be larger, but a seed: products of two such sizes are still counted in 64 bits."""
@@ -49,31 +49,121 @@ class Kind(Enum):
             case Kind.TABLES:
                 return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
+    def read(self, text: str) -> Any:
+        """A value from a word of the command line.
 
-class Reading(NamedTuple):
-    """How an option is read: its kind, what `argparse` does with it, and the words it may be (none: any)."""
+        Raises
+        ------
+        argparse.ArgumentTypeError
+            It is none.
+        """
+        try:
+            match self:
+                case Kind.WHOLE:
+                    return int(text)
+                case Kind.NUMBER:
+                    return _number(text.strip())
+                case Kind.SWITCH:
+                    return {"true": True, "false": False}[text]
+                case Kind.WORDS:
+                    return [text]
+                case Kind.TABLES:
+                    raise KeyError
+                case _:
+                    return text
+        except (ValueError, KeyError):
+            raise ArgumentTypeError(f"{text!r} is not {self.value}") from None
+
+
+KINDS: dict[Any, Kind] = {
+    int: Kind.WHOLE,
+    float: Kind.NUMBER,
+    str: Kind.WORD,
+    bool: Kind.SWITCH,
+    list[str]: Kind.WORDS,
+    list[dict[str, Any]]: Kind.TABLES,
+}
+"""Type of a field → what its values are."""
+
+
+class Option(NamedTuple):
+    """An option.
+
+    Attributes
+    ----------
+    kind : Kind
+    words, value : str
+        Its help, and the word for its value there.
+    default : object
+        None: worked out, or none needed.
+    usual : bool
+        Whether ``--help`` shows it, and not ``--help-all`` alone.
+    choices : tuple of str
+        What it may be; empty for anything.
+    only : tuple of str
+        Another option and the values with which this one acts.
+    recorded : bool
+        Whether it belongs to what is trained, and not to where and how often.
+    flag : str
+        Instead of its name with ``--``; one without ``-`` is a positional argument.
+    bare : object
+        Its value where none follows it.
+    """
 
     kind: Kind
-    nargs: str | None = None
+    words: str = ""
+    value: str = ""
+    default: Any = None
+    usual: bool = False
     choices: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    recorded: bool = True
+    flag: str = ""
+    bare: Any = None
+
+    @property
+    def help(self) -> str:
+        """Its help, with the default in brackets."""
+        default = self.default
+        named = default is None or default is False or default == [] or "(" in self.words
+        return self.words if named else f"{self.words} ({f'{default:g}' if isinstance(default, float) else default})"
 
 
-def reading_of(settings: Mapping[str, Any]) -> Reading:
-    """The parser of an option with these `argparse` settings."""
-    of_action = {"store_true": Kind.SWITCH, "append": Kind.WORDS}
-    of_type = {int: Kind.WHOLE, float: Kind.NUMBER}
-    kind = of_action.get(settings.get("action", "")) or of_type.get(settings.get("type", str), Kind.WORD)
-    return Reading(kind, settings.get("nargs"), tuple(settings.get("choices", ())))
+def option(default: Any, words: str = "", value: str = "", **more: Any) -> Any:
+    """A field that is an option: `Option`, whose kind is that of the field's type. What is not said here is as the
+    class's ``COMMON`` has it for this name."""
+    made = {"default_factory": default.copy} if isinstance(default, list) else {"default": default}
+    said = {name: one for name, one in {"words": words, "value": value, **more}.items() if one != ""}
+    return dataclasses.field(metadata=said, **made)
 
 
-def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], source: str = "") -> None:
-    """Hold options against their readings; names without one are left to others.
+def options_of(family: Any) -> dict[str, Option]:
+    """The options of a dataclass by name, with ``_``."""
+    hints, found = get_type_hints(family), dict[str, Option]()
+    for field in dataclasses.fields(family):
+        hint = hints[field.name]
+        (of,) = [one for one in get_args(hint) if one is not NoneType] if isinstance(hint, UnionType) else [hint]
+        default = [] if field.default is dataclasses.MISSING else field.default
+        said = {**family.COMMON.get(field.name, {}), **field.metadata}
+        found[field.name] = Option(KINDS[of], default=default, **said)
+    return found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return parse(text)
+
+
+def check_values(values: Mapping[str, Any], options: Mapping[str, Option], source: str = "") -> None:
+    """Check values of options; names of none are left to others.
 
     Parameters
     ----------
     values : mapping of str to object
         By name, with ``_``.
-    readings : mapping of str to Reading
+    options : mapping of str to Option
         By name, with ``_``.
     source : str
         Their file; empty for the command line.
@@ -84,9 +174,9 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
         A value of another kind, or a number beyond `LARGEST`.
     """
     for name, value in values.items():
-        if name not in readings:
+        if name not in options:
             continue
-        kind, _, choices = readings[name]
+        kind, choices = options[name].kind, options[name].choices
         said = f"{source}: {name}" if source else f"--{name.replace('_', '-')}"
         shown = short(str(value).lower() if isinstance(value, bool) else repr(value))
         if kind is Kind.WHOLE and isinstance(value, int) and value > LARGEST and name != "seed":
@@ -97,67 +187,6 @@ def check_values(values: Mapping[str, Any], readings: Mapping[str, Reading], sou
             raise UsageError(f"{said} must be at least 0, not {shown}")
         if choices and value not in choices:
             raise UsageError(f"{said} must be {' or '.join(choices)}, not {shown}")
-
-
-def chosen_preset(name: str, known: Mapping[str, T]) -> T:
-    """A published model by its name.
-
-    Raises
-    ------
-    UsageError
-        There is none of this name.
-    """
-    if name not in known:
-        raise UsageError(f"there is no preset '{name}'; there are {', '.join(known)}")
-    return known[name]
-
-
-class OptionGroup:
-    """A group of `argparse` options that remembers how each is read.
-
-    Attributes
-    ----------
-    readings : dict of str to Reading
-        Of all groups that share it, by name, with ``_``.
-    """
-
-    def __init__(self, group: Any, readings: dict[str, Reading]) -> None:
-        self._group, self.readings = group, readings
-
-    def add_argument(self, name: str, **settings: Any) -> None:
-        """As `argparse` has it, with one name for each option."""
-        self.readings[settings.get("dest", name.lstrip("-").replace("-", "_"))] = reading_of(settings)
-        self._group.add_argument(name, **settings)
-
-
-Option = tuple[type | tuple[str, ...], str, str]
-"""An option of a model: its type (bool: a switch; several texts: a choice), the word for its value, its help."""
-
-
-def add_options(group: OptionGroup, options: Mapping[str, Option]) -> None:
-    """Add options by their flags, without defaults: an absent one is None."""
-    for flag, (kind, metavar, words) in options.items():
-        how: dict[str, Any] = {"type": kind, "metavar": metavar}
-        if kind is bool:
-            how = {"action": "store_true"}
-        elif isinstance(kind, tuple):
-            how = {"choices": kind}
-        group.add_argument(flag, default=SUPPRESS, help=words, **how)
-
-
-def plan_of(options: Mapping[str, Any], optimizer: Optimizer, schedule: Schedule | None = None) -> TrainingPlan:
-    """The plan of a run from the options that all models have."""
-    from circuitsim.training import Constant, TrainingPlan
-
-    return TrainingPlan(
-        options["epochs"],
-        options["batch"],
-        options["seed"],
-        optimizer,
-        Constant() if schedule is None else schedule,
-        evaluate_every=options["evaluate_every"],
-        checkpoint_seconds=options["checkpoint_seconds"],
-    )
 
 
 def whole(text: str) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from circuitsim.cli.options import OptionGroup
-from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.cli.models import family_of, options_again
+from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,12 +25,11 @@ MEASURES = ("loss", "error", "accuracy", "likelihood")
 
 
 class Task(NamedTuple):
-    """A run: its options, its folder, titles and notes shown so far (None: a silent run), and whether to draw."""
+    """A run: its options, its folder, titles and notes shown so far (None: a silent run)."""
 
-    options: Mapping[str, Any]
+    options: Any
     folder: str | None
     shown: set[str] | None
-    pictures: bool
 
 
 class Finished(NamedTuple):
@@ -40,38 +40,25 @@ class Finished(NamedTuple):
     interrupted: bool
 
 
-def add_seeds(group: OptionGroup, none: object) -> None:
-    """The options of several runs."""
-    group.add_argument(
-        "--seeds",
-        type=int,
-        metavar="N",
-        default=none,
-        help="train with N seeds from --seed on, into folders of --out (on a cluster a shared one); show the spread",
-    )
-    add_workers(group, "this one", default=none)
-
-
-def run_seeds(
-    options: Mapping[str, Any], seeds: int, out: str | None, workers: int | None, dask: str | None, pictures: bool
-) -> int:
+def run_seeds(options: Any) -> int:
     """Train with every seed; 0 when done, 130 when interrupted and saved."""
     from circuitsim._files import atomic_write
     from circuitsim.executors import executor_of, in_order
     from circuitsim.formats.columns import csv, table
     from circuitsim.training import RunDirectory
 
+    seeds, workers, dask = options.seeds, options.workers, options.dask
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
-    folder = None if out is None else Path(out).resolve()
+    folder = None if options.out is None else Path(options.out).resolve()
     texts: set[str] | None = set() if dask is None and workers in (None, 1) else None
     tasks = [
-        Task({**options, "seed": seed}, None if folder is None else str(folder / f"seed-{seed}"), texts, pictures)
-        for seed in range(options["seed"], options["seed"] + seeds)
+        Task(replace(options, seed=seed), None if folder is None else str(folder / f"seed-{seed}"), texts)
+        for seed in range(options.seed, options.seed + seeds)
     ]
     for task in tasks:
         if task.folder is not None:
-            _check_recorded(RunDirectory(task.folder), task.options)
+            _check_recorded(RunDirectory(task.folder), task.options.recorded())
     found: list[Finished] = []
     with workers_of(workers, dask) as (processes, given), executor_of(processes or 1, given) as (pool, count):
         for finished in in_order(pool, count, train_seed, tasks):
@@ -104,23 +91,23 @@ def train_seed(task: Task) -> Finished:
     from circuitsim.training.interrupt import interrupt_flag
 
     options, folder = task.options, None if task.folder is None else Path(task.folder)
-    name = f"seed-{options['seed']}"
+    name = f"seed-{options.seed}"
     with interrupt_flag() as stopped:
         parent = None if folder is None else folder.parent
-        experiment, _, rows = train_run(name, options, options["epochs"], parent, stopped, task.shown)
+        experiment, _, rows = train_run(name, options, options.epochs, parent, stopped, task.shown)
         interrupted = stopped()
     if folder is not None and rows and not interrupted:
         history = History()
         history.restart(rows)
         experiment.save(folder)
-        if task.pictures:
+        if not options.no_pictures:
             experiment.draw(folder, history)
-    return Finished(options["seed"], rows[-1] if rows else {}, interrupted)
+    return Finished(options.seed, rows[-1] if rows else {}, interrupted)
 
 
 def train_run(
     name: str,
-    given: Mapping[str, Any],
+    given: Any,
     epochs: int | None,
     folder: Path | None,
     late: Callable[[], bool],
@@ -132,8 +119,8 @@ def train_run(
     ----------
     name : str
         Of the run: its folder and its progress line.
-    given : mapping
-        Options as ``circuitsim train`` takes them, ``model`` among them.
+    given : RunOptions
+        Of a new run.
     epochs : int, optional
         How many in all; the model's own number otherwise. A run that is further already stays as it is.
     folder : Path, optional
@@ -150,19 +137,20 @@ def train_run(
     history : list of rows
         Empty where no epoch was finished.
     """
-    from circuitsim.cli import train as command
     from circuitsim.training import ProgressLine, RunDirectory, Trainer
 
     directory = None if folder is None else RunDirectory(folder / name)
     known = directory is not None and directory.config.exists()
+    options: Any = given
+    recorded = given.recorded()
     if known and directory is not None:
-        _check_recorded(directory, given)
-        options = directory.options()
-    else:
-        options = command.new_options(given)
+        _check_recorded(directory, recorded)
+        recorded = directory.options()
+        options = options_again(recorded)
     done = _epochs_begun(directory) if known else 0
-    extent = {} if epochs is None else {"epochs": max(epochs, done)}
-    experiment = command._family(options["model"]).build({**options, **extent})
+    if epochs is not None:
+        options = replace(options, epochs=max(epochs, done))
+    experiment = family_of(options.model).build(options)
     asked = experiment.plan.epochs if epochs is None else epochs
     if shown is not None:
         for text in (experiment.title, *(f"note: {note}" for note in experiment.notes)):
@@ -181,9 +169,9 @@ def train_run(
     if known:
         trainer.resume()
     elif directory is not None:
-        directory.create({**options, **experiment.chosen})
+        directory.create({**recorded, **experiment.chosen})
     history = trainer.history if late() or done >= asked else trainer.train().history
-    data = options.get("data", options.get("dataset"))
+    data = recorded.get("data", recorded.get("dataset"))
     return experiment, str(experiment.chosen.get("dataset", Path(data).stem if data else data)), history.rows
 
 
@@ -217,6 +205,3 @@ def _check_recorded(directory: RunDirectory, options: Mapping[str, Any]) -> None
         if asked is not None and name not in LATER and recorded.get(name, asked) != asked:
             found = f"{name} = {recorded[name]!r}, not {asked!r}" if len(repr(asked)) < 80 else f"other {name}"
             raise UsageError(f"{directory.path} holds a run with {found}; name another --out, or --runs")
-
-
-__all__ = ["add_seeds", "run_seeds", "train_run", "train_seed"]

@@ -1,225 +1,199 @@
-"""``circuitsim train MODEL``: every model that can learn, each with options and help of its own.
-
-A model family is a module with
-
-    DEFAULTS                 its options and their default values
-    add_arguments(group)     its options, each with ``default=argparse.SUPPRESS``, but for those of `COMMON_OPTIONS`
-    build(options)           an `Experiment` from a complete table of options
-    EPILOG                   if it has any: examples for its help
-    FILE_OPTIONS             if it has any: how options are read that only a file can give
-
-and a row in `MODELS`. Everything else (progress, history, checkpoints, resumption) is the same for all.
-"""
+"""``circuitsim train MODEL``: every model that can learn (`circuitsim.cli.models`), each with options of its own."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import Kind, Option, OptionGroup, Reading, add_options, check_values
-from circuitsim.cli.seeds import add_seeds, run_seeds
+from circuitsim.cli import Parser
+from circuitsim.cli.models import (
+    MODELS,
+    RunOptions,
+    check_acting,
+    family_of,
+    family_options,
+    new_options,
+    no_model,
+    options_again,
+)
+from circuitsim.cli.options import Kind, Option, check_values
+from circuitsim.cli.seeds import run_seeds
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
-    from circuitsim.training import Callback, TrainingPlan
+    from circuitsim.training import Callback, RunDirectory, Trainer, TrainingPlan
     from circuitsim.training.experiment import Experiment
 
-# MODEL → (module of its family, its line in the help).
-MODELS: dict[str, tuple[str, str]] = {
-    "circuit": ("circuitsim.cli.models.circuit", "a deck with inputs, outputs and trainable elements"),
-    "drn": ("circuitsim.cli.models.drn", "deep resistive networks (Scellier 2024)"),
-    "dhn": ("circuitsim.cli.models.dhn", "deep Hopfield networks (Scellier 2024)"),
-    "ffebm": ("circuitsim.cli.models.ffebm", "chains of digital stages and blocks (Nest & Ernoult 2024)"),
-    "rbm": ("circuitsim.cli.models.rbm", "restricted Boltzmann machines (Fischer & Igel 2011)"),
-}
-
 RESUME = "resume"
-
-# Options of every family, with the defaults that a family may replace.
-COMMON: dict[str, Any] = {"seed": 0, "evaluate_every": 1, "checkpoint_seconds": 30.0}
-
-COMMON_OPTIONS: dict[str, Option] = {
-    "dataset": (str, "NAME", "what to train on, or a folder of idx files"),
-    "data_dir": (str, "DIR", "directory of data sets (docs/models.md)"),
-    "epochs": (int, "N", "passes over the data"),
-    "batch": (int, "N", "samples in a step"),
-    "lr": (float, "R", "learning rate"),
-    "momentum": (float, "M", "momentum, 0 to 1"),
-    "weight_decay": (float, "D", "L2 penalty on the weights"),
-    "seed": (int, "N", "of all random numbers"),
-    "evaluate_every": (int, "N", "epochs between two rows of the history"),
-    "checkpoint_seconds": (float, "S", "least time between checkpoints"),
-}
-"""Options that mean the same in every family that has them in its `DEFAULTS`: type, word for the value, help."""
 
 # What a resumed run may change: how long it trains, how often it saves, and threads, which change no bit of a result.
 # All else would give another run.
 _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
 EPILOG = """\
+Options are words, name=value, or the lines of a TOML file (--config); words override the file.
+
 examples:
   circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
-  circuitsim train drn --preset drn-xs --dataset digits --input-gain 30
+  circuitsim train drn preset=drn-xs dataset=digits input-gain=30
   circuitsim train resume --out run --epochs 100
   circuitsim train drn --preset drn-xs --seeds 5 --workers 2 --out runs
   circuitsim train rbm --help
 """
 
 
-NOT_OPTIONS = ("command", "debug", "quiet", "verbose", "color", "run", "readings")
-"""What a parsed command line has beside the options of a run."""
+class FamilyParser(Parser):
+    """A parser of options by name, given as ``--name value`` or ``name=value``; absent ones stay absent.
+
+    Attributes
+    ----------
+    options : mapping of str to Option
+    notes : str
+        What ``--help-all`` says after the examples.
+    """
+
+    options: Mapping[str, Option]
+    notes = ""
+
+    def take(self, options: Mapping[str, Option]) -> None:
+        """Add options; those that several families have in a group of their own."""
+        self.options, self._rare, self._valued = options, list[tuple[argparse.Action, str]](), set[str]()
+        self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options, and notes")
+        groups = [self.add_argument_group(f"options of {what}") for what in ("this model", "the run")]
+        for name, one in options.items():
+            if name not in RunOptions.COMMON:
+                self._add(groups[0], name, one)
+        for name in RunOptions.COMMON:
+            if name in options:
+                self._add(groups[1], name, options[name])
+
+    def _add(self, group: Any, name: str, one: Option) -> None:
+        flag = one.flag or f"--{name.replace('_', '-')}"
+        how: dict[str, Any] = {"type": one.kind.read, "metavar": one.value}
+        match one.kind:
+            case Kind.TABLES:
+                return
+            case Kind.SWITCH:
+                how = {"action": argparse.BooleanOptionalAction if one.default is None else "store_true"}
+            case Kind.WORDS:
+                how |= {"type": str, "action": "append"}
+        if not flag.startswith("-"):
+            how["nargs"] = "?"
+        else:
+            how["dest"] = name
+            if one.bare is not None:
+                how |= {"nargs": "?", "const": one.bare}
+            elif one.kind is not Kind.SWITCH:
+                self._valued.add(flag)
+        shown = one.help if one.usual else argparse.SUPPRESS
+        action = group.add_argument(flag, default=argparse.SUPPRESS, help=shown, **how)
+        self._rare.append((action, one.help))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As `argparse` has it, for words ``name=value`` too, which override options."""
+        rest, stated = list[str](), dict[str, Any]()
+        for word in args or ():
+            name, equals, text = word.partition("=")
+            name = name.replace("-", "_")
+            if not equals or name not in self.options or (rest and rest[-1] in self._valued):
+                rest.append(word)
+                continue
+            try:
+                value = self.options[name].kind.read(text)
+            except argparse.ArgumentTypeError as error:
+                self.error(f"{name}: {error}")
+            stated[name] = [*stated.get(name, []), *value] if isinstance(value, list) else value
+        if "--help-all" in rest:
+            for action, help in self._rare:
+                action.help = help
+            self.epilog = f"{self.epilog}{self.notes}"
+            self.print_help()
+            self.exit()
+        found, left = super().parse_known_args(rest, namespace)
+        return argparse.Namespace(**{**vars(found), **stated}), left
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One sub-parser for each model; options have no defaults: an absent one is None."""
-    parser.epilog = EPILOG
+def add_arguments(parser: Parser) -> None:
+    """One sub-parser for each model."""
+    parser.epilog, parser.explain = EPILOG, _explained
     models = parser.add_subparsers(
-        dest="model", metavar="MODEL", required=True, action=_Models, title="models", parser_class=type(parser)
-    )
-    for name, (home, line) in MODELS.items():
-        family = import_module(home)
-        _add_family(_sub_parser(models, name, line, getattr(family, "EPILOG", None)), family)
-    resumed = _sub_parser(models, RESUME, "continue a run, bit for bit as if it had never stopped", None)
-    group = OptionGroup(resumed, {})
-    for name in ("epochs", "checkpoint_seconds"):
-        _add_common(group, name, None)
-    group.add_argument("--threads", type=int, metavar="N", default=argparse.SUPPRESS, help="threads (drn)")
-    _add_output(group, required=True)
-    resumed.set_defaults(readings=group.readings)
-
-
-def _sub_parser(models: Any, name: str, line: str, epilog: str | None) -> Any:
-    return models.add_parser(
-        name,
-        help=line,
-        description=line[0].upper() + line[1:] + ".",
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        dest="model", metavar="MODEL", required=True, title="models", parser_class=FamilyParser
     )
 
+    def sub_parser(name: str, line: str, words: str = "") -> FamilyParser:
+        made: FamilyParser = models.add_parser(
+            name,
+            help=line,
+            description=line[0].upper() + line[1:] + ".",
+            usage=f"{parser.prog} {name}{words} [options] [name=value …]",
+            formatter_class=parser.formatter_class,
+            allow_abbrev=False,
+        )
+        return made
 
-def _add_family(parser: Any, family: ModuleType) -> None:
-    """Options of one model: its own, then those that it shares with others."""
-    readings: dict[str, Reading] = {}
-    family.add_arguments(OptionGroup(parser.add_argument_group("options of this model"), readings))
-    run = OptionGroup(parser.add_argument_group("options of the run"), readings)
-    run.add_argument(
-        "--config", metavar="FILE", default=argparse.SUPPRESS, help="options from a TOML file; others override it"
-    )
-    defaults = {**COMMON, **family.DEFAULTS}
-    for name in COMMON_OPTIONS:
-        if name in defaults:
-            _add_common(run, name, defaults[name])
-    _add_output(run)
-    add_seeds(run, argparse.SUPPRESS)
-    readings.update(getattr(family, "FILE_OPTIONS", {}))
-    parser.set_defaults(readings=readings)
-
-
-def _add_common(group: OptionGroup, name: str, default: Any) -> None:
-    kind, metavar, words = COMMON_OPTIONS[name]
-    shown = "" if default is None else f" ({default:g})" if isinstance(default, float) else f" ({default})"
-    add_options(group, {f"--{name.replace('_', '-')}": (kind, metavar, words + shown)})
+    for name, line in MODELS.items():
+        family, options = family_of(name), family_options(name)
+        own = sub_parser(name, line, " [DECK]" * ("deck" in options))
+        own.epilog, own.notes = family.EPILOG, getattr(family, "NOTES", "")
+        own.take({"config": Option(Kind.WORD, **RunOptions.COMMON["config"]), **options})
+    own = sub_parser(RESUME, "continue a run, bit for bit as if it had never stopped")
+    known = family_options("drn")
+    names = (*_MAY_CHANGE, "out", "no_pictures", "tensorboard")
+    own.take({name: known[name]._replace(usual=True) for name in names})
 
 
-def _add_output(group: OptionGroup, required: bool = False) -> None:
-    none = argparse.SUPPRESS
-    group.add_argument(
-        "--out", metavar="DIR", default=none, required=required, help="write history, checkpoints, model, pictures here"
-    )
-    group.add_argument("--no-pictures", action="store_true", default=none, help="write no pictures into --out")
-    group.add_argument(
-        "--tensorboard", metavar="DIR", default=none, help="write each row of the history for TensorBoard too (extra)"
-    )
-
-
-class _AnyWord(dict[str, Any]):
-    """Parsers by name that every word passes for one of: `_Models` says more about a wrong word than `argparse`."""
-
-    def __contains__(self, word: object) -> bool:
-        return True
-
-
-class _Models(argparse._SubParsersAction):  # type: ignore[type-arg]  # generic in typeshed alone
-    """The choice of a model; what was written in earlier versions is refused with what to write now."""
-
-    @property
-    def choices(self) -> Any:
-        """The parsers by name."""
-        return _AnyWord(self._name_parser_map)
-
-    @choices.setter
-    def choices(self, value: Any) -> None:
-        """Set by `argparse` to the map of names, which is known."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        word = values[0]
-        if word not in self._name_parser_map:
-            raise UsageError(_no_model(word))
-        super().__call__(parser, namespace, values, option)
-
-
-def _no_model(word: str) -> str:
-    family, _, size = word.partition("-")
-    if family in ("drn", "dhn") and size:
-        return f"{word} is a preset: circuitsim train {family} --preset {word}"
-    if Path(word).suffix or Path(word).is_file():
-        return f"a deck is trained by circuitsim train circuit {word}"
-    return f"there is no model '{word}'; there are {', '.join(MODELS)}"
+def _explained(message: str) -> str | None:
+    """What to write instead of a word that names no model, of a message of `argparse`."""
+    word = re.match(r"argument MODEL: invalid choice: '([^']*)'", message)
+    return no_model(word[1]) if word else None
 
 
 def run(args: argparse.Namespace) -> int:
     """Train; 0 when done, 130 when interrupted and saved."""
-    from circuitsim.training import RunDirectory, TensorBoard
+    from circuitsim.training import RunDirectory
 
-    given = {name: value for name, value in vars(args).items() if name not in NOT_OPTIONS}
-    check_values(given, args.readings)
-    if "config" in given:
-        given = {**configured(given.pop("config"), args.readings), **given}
-    out, plain, board = (given.pop(name, None) for name in ("out", "no_pictures", "tensorboard"))
-    compared = given.pop("compare", None)
-    if compared is not None:
+    if args.model == RESUME:
+        return _resume(args)
+    known = family_options(args.model)
+    given = {name: value for name, value in vars(args).items() if name in known}
+    check_values(given, known)
+    if "config" in args:
+        given = {**configured(args.config, known), **given}
+    options: Any = new_options({"model": args.model, **given})
+    check_acting(options, given)
+    if "compare" in given:
         from circuitsim.cli.compare import compare
 
-        if out is not None:
+        if options.out is not None:
             raise UsageError("--compare trains nothing: leave --out out, or --compare")
-        print(compare(new_options(given), set(given), compared), end="")
+        print(compare(options, set(given)), end="")
         return 0
-    seeds, workers, dask = (given.pop(name, None) for name in ("seeds", "workers", "dask"))
-    if given["model"] != RESUME:
-        check_acting(new_options(given), given)
-    if seeds is not None:
-        if board is not None:
+    if options.seeds is not None:
+        if options.tensorboard is not None:
             raise UsageError("--tensorboard is for one run: leave --seeds out, or --tensorboard")
-        return run_seeds(new_options(given), seeds, out, workers, dask, not plain)
-    if workers is not None or dask is not None:
+        return run_seeds(options)
+    if options.workers is not None or options.dask is not None:
         raise UsageError("--workers and --dask are for several runs: give --seeds N too")
-    directory = None if out is None else RunDirectory(out)
-    resumed = None
-    if given["model"] == RESUME:
-        assert directory is not None
-        recorded = _recorded(directory)
-        options = _resumed_options(recorded, {name: given[name] for name in _MAY_CHANGE if name in given})
-        resumed = _Continued(options, recorded.get("epochs"))
-    else:
-        options = new_options(given)
-    made = _family(options["model"]).build(options)
-    callbacks: list[Callback] = [] if board is None else [TensorBoard(board)]
-    if directory is not None and resumed is None:
-        directory.create({**options, **made.chosen})
-    return _train(made, directory, resumed, not plain, callbacks)
+    made = family_of(args.model).build(options)
+    directory = None if options.out is None else RunDirectory(options.out)
+    callbacks = _callbacks(options.tensorboard)
+    if directory is not None:
+        directory.create({**options.recorded(), **made.chosen})
+    return _train(made, directory, not options.no_pictures, callbacks)
 
 
-def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
+def _callbacks(tensorboard: str | None) -> list[Callback]:
+    from circuitsim.training import TensorBoard
+
+    return [] if tensorboard is None else [TensorBoard(tensorboard)]
+
+
+def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
     """Options from a TOML file: the names of the command line, with ``-`` or ``_``.
 
     Raises
@@ -240,30 +214,8 @@ def configured(path: str, readings: Mapping[str, Reading]) -> dict[str, Any]:
     if "model" in found:
         raise UsageError(f"{path}: the model stands on the command line: circuitsim train MODEL --config FILE")
     options = {name.replace("-", "_"): value for name, value in found.items()}
-    check_values(options, readings, path)
+    check_values(options, known, path)
     return options
-
-
-def _family(model: str) -> ModuleType:
-    if model not in MODELS:
-        raise UsageError(_no_model(model))
-    return import_module(MODELS[model][0])
-
-
-def new_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a new run: what was given, over the family's defaults, over the common ones.
-
-    Raises
-    ------
-    UsageError
-        A model or an option that does not exist.
-    """
-    model = given["model"]
-    defaults = {"model": model, **COMMON, **_family(model).DEFAULTS}
-    for name in given:
-        if name not in defaults:
-            raise UsageError(f"{name} is not an option of circuitsim train {model}")
-    return {**defaults, **given}
 
 
 def experiment(model: str, **options: Any) -> Experiment:
@@ -287,49 +239,46 @@ def experiment(model: str, **options: Any) -> Experiment:
     >>> print(made.title)
     A voltage divider that learns its ratio: 1 input, 1 output, 5 trainable elements; ep, 4 samples
     """
-    made: Experiment = _family(model).build(new_options({"model": model, **options}))
+    made: Experiment = family_of(model).build(new_options({"model": model, **options}))
     return made
 
 
-def check_acting(options: Mapping[str, Any], given: Iterable[str]) -> None:
-    """Check that each option that was given acts: some do only with some values of another (``ONLY_WITH``)."""
-    for name, (other, values) in getattr(_family(options["model"]), "ONLY_WITH", {}).items():
-        if name in given and options[other] not in values:
-            flag, needed = (f"--{word.replace('_', '-')}" for word in (name, other))
-            raise UsageError(f"{flag} acts only with {needed} {' or '.join(values)}, not with {options[other]}")
+def _resume(args: argparse.Namespace) -> int:
+    """Continue the run of a folder."""
+    from circuitsim.training import RunDirectory
 
-
-def family_readings(model: str) -> dict[str, Reading]:
-    """How the options of a model are read."""
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    _add_family(parser, _family(model))
-    readings: dict[str, Reading] = parser.get_default("readings")
-    return readings
-
-
-def _recorded(directory: Any) -> dict[str, Any]:
-    """The options of the run to resume; none is missing its value but those that a family may leave open."""
-    recorded: dict[str, Any] = directory.options()
+    if "out" not in args:
+        raise UsageError("name the run: circuitsim train resume --out DIR")
+    directory = RunDirectory(args.out)
+    recorded = directory.options()
     source, model = str(directory.config), recorded.get("model")
-    check_values({"model": model}, {"model": Reading(Kind.WORD)}, source)
+    check_values({"model": model}, {"model": Option(Kind.WORD)}, source)
     if model not in MODELS:
         raise UsageError(f"{source}: model '{model}' is no model of this version; start the run anew")
-    defaults = {**COMMON, **_family(str(model)).DEFAULTS}
-    stated = {name: value for name, value in recorded.items() if value is not None or defaults.get(name) is not None}
-    check_values(stated, family_readings(str(model)), source)
-    return recorded
-
-
-def _resumed_options(recorded: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The recorded options with those that may change."""
-    defaults = {**COMMON, **_family(recorded["model"]).DEFAULTS}
-    missing = [name for name in _family(recorded["model"]).DEFAULTS if name not in recorded]
+    known = {name: one for name, one in family_options(model).items() if one.recorded}
+    stated = {name: value for name, value in recorded.items() if value is not None}
+    empty = {name: None for name, one in known.items() if name in recorded and one.default is not None}
+    check_values({**empty, **stated}, known, source)
+    missing = [name for name in known if name not in recorded and name not in RunOptions.__dataclass_fields__]
     if missing:
         raise UsageError(f"the recorded configuration lacks {', '.join(missing)}; it cannot be resumed")
-    for name in given:
-        if name not in defaults:
-            raise UsageError(f"--{name.replace('_', '-')} is not an option of circuitsim train {recorded['model']}")
-    return {**COMMON, **recorded, **given}
+    changed = {name: value for name, value in vars(args).items() if name in _MAY_CHANGE}
+    check_values(changed, known)
+    for name in changed:
+        if name not in known:
+            raise UsageError(f"--{name.replace('_', '-')} is not an option of circuitsim train {model}")
+    config = {**recorded, **changed}
+    made = family_of(model).build(options_again(config))
+
+    def begin(trainer: Trainer) -> None:
+        trainer.resume()
+        note = _stretched(made.plan, recorded.get("epochs"), trainer.epoch)
+        if note is not None:
+            print(f"note: {note}", file=sys.stderr)
+        for change in directory.update(config):
+            print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
+
+    return _train(made, directory, "no_pictures" not in args, _callbacks(getattr(args, "tensorboard", None)), begin)
 
 
 def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
@@ -349,17 +298,14 @@ def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
     )
 
 
-class _Continued(NamedTuple):
-    """A run to resume: its options, and the number of epochs it had before."""
-
-    options: dict[str, Any]
-    epochs: int | None
-
-
 def _train(
-    experiment: Any, directory: Any, resumed: _Continued | None, pictures: bool, callbacks: Sequence[Callback]
+    experiment: Experiment,
+    directory: RunDirectory | None,
+    pictures: bool,
+    callbacks: Sequence[Callback],
+    begin: Callable[[Trainer], None] = lambda trainer: None,
 ) -> int:
-    """Train an experiment, new or ``resumed``, and write its model and, with ``pictures``, its pictures."""
+    """Train an experiment after ``begin(trainer)``, and write its model and, with ``pictures``, its pictures."""
     from circuitsim.training import ProgressLine, Trainer
     from circuitsim.training.interrupt import interrupt_flag
 
@@ -377,13 +323,7 @@ def _train(
             stopped,
             callbacks,
         )
-        if resumed is not None:
-            trainer.resume()
-            note = _stretched(experiment.plan, resumed.epochs, trainer.epoch)
-            if note is not None:
-                print(f"note: {note}", file=sys.stderr)
-            for change in directory.update(resumed.options):
-                print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
+        begin(trainer)
         outcome = trainer.train()
     if outcome.interrupted:
         saved = "nothing saved (no --out)"

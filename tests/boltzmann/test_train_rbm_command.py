@@ -12,7 +12,7 @@ from test_datasets_images import write_mnist
 
 from circuitsim.boltzmann import RestrictedBoltzmannMachine
 from circuitsim.cli import main
-from circuitsim.cli.train import MODELS
+from circuitsim.cli.models import MODELS
 
 SMALL = ["train", "rbm", "--dataset", "diag", "--hidden", "5", "--batch", "3"]
 
@@ -131,7 +131,7 @@ def test_refusals(words, message, capsys):
 
 def test_a_number_that_is_none_is_bad_usage(capsys):
     assert main([*SMALL, "--k", "many"]) == 2
-    assert capsys.readouterr().err.startswith("error: argument --k: invalid int value: 'many'\n")
+    assert capsys.readouterr().err.startswith("error: argument --k: 'many' is not a whole number\n")
 
 
 def test_an_occupied_directory_and_a_contradicting_resumption(tmp_path, capsys):

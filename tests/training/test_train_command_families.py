@@ -1,26 +1,36 @@
 """``circuitsim train`` with a family that it has never seen: what another model has to bring, and nothing more."""
 
-import argparse
 import sys
 import types
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from quadratic import NoisyQuadratic
 
 from circuitsim.cli import main
-from circuitsim.cli import train as train_command
+from circuitsim.cli.models import MODELS, RunOptions, family_options
+from circuitsim.cli.options import option
 from circuitsim.training import SGD, TrainingPlan
 from circuitsim.training.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Three of every family, one of its own."""
+
+    model = "toy"
+    epochs: int = option(3)
+    batch: int = option(5)
+    lr: float = option(0.1)
+    skip_every: int = option(0, "skip every so many steps", "N", usual=True)
 
 
 @pytest.fixture
 def toy(monkeypatch):
     """A family named toy, with one option of its own."""
     module = types.ModuleType("toy_family")
-    module.DEFAULTS = {"epochs": 3, "batch": 5, "lr": 0.1, "skip_every": 0}
-    module.add_arguments = lambda group: group.add_argument("--skip-every", type=int, default=argparse.SUPPRESS)
-    module.built = []
+    module.Options, module.EPILOG, module.built = Options, "", []
 
     def save(directory):
         (directory / "model.txt").write_text("a point")
@@ -31,10 +41,10 @@ def toy(monkeypatch):
         return [directory / "picture.txt"]
 
     def build(options):
-        module.built.append(options)
-        model = NoisyQuadratic(skip_every=options["skip_every"])
-        data = np.random.default_rng(options["seed"]).standard_normal((10, 3))
-        plan = TrainingPlan(options["epochs"], options["batch"], options["seed"], SGD(options["lr"]))
+        module.built.append(options.recorded())
+        model = NoisyQuadratic(skip_every=options.skip_every)
+        data = np.random.default_rng(options.seed).standard_normal((10, 3))
+        plan = TrainingPlan(options.epochs, options.batch, options.seed, SGD(options.lr))
         return Experiment(
             model,
             (data,),
@@ -47,8 +57,8 @@ def toy(monkeypatch):
         )
 
     module.build = build
-    monkeypatch.setitem(sys.modules, "toy_family", module)
-    monkeypatch.setitem(train_command.MODELS, "toy", ("toy_family", "a point on a parabola"))
+    monkeypatch.setitem(sys.modules, "circuitsim.cli.models.toy", module)
+    monkeypatch.setitem(MODELS, "toy", "a point on a parabola")
     return module
 
 
@@ -80,8 +90,8 @@ def test_an_option_of_another_family_is_refused(toy, capsys):
 
 def test_an_unknown_model_lists_all(toy, capsys):
     assert main(["train", "cat"]) == 2
-    assert capsys.readouterr().err == f"error: there is no model 'cat'; there are {', '.join(train_command.MODELS)}\n"
-    assert "toy" in train_command.MODELS
+    assert capsys.readouterr().err == f"error: there is no model 'cat'; there are {', '.join(MODELS)}\n"
+    assert "toy" in MODELS
 
 
 def test_help_shows_the_options_of_each_family(toy, capsys):
@@ -110,3 +120,40 @@ def test_interrupted_without_out_nothing_is_saved_and_it_says_so(toy, tmp_path, 
     assert main(["train", "toy"]) == 130
     assert capsys.readouterr().err == "note: n\ninterrupted after 1 updates: nothing saved (no --out)\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("family", ["circuit", "drn", "dhn", "ffebm", "rbm", "resume"])
+def test_a_help_fits_on_a_page_and_help_all_has_every_option(family: str, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = {}
+    for word in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as caught:
+            main(["train", family, word])
+        assert caught.value.code == 0
+        shown[word] = capsys.readouterr().out
+    assert len(shown["--help"].splitlines()) <= 45
+    if family != "resume":
+        flags = {one.flag or f"--{name.replace('_', '-')}" for name, one in family_options(family).items()}
+        words = set(shown["--help-all"].replace(",", " ").split())
+        assert flags - {"deck", "--elements"} <= words  # a positional argument, and what a file alone can say
+
+
+def test_an_option_is_a_word_a_setting_or_a_line_of_a_file(toy, tmp_path, capsys) -> None:
+    (tmp_path / "my.toml").write_text("epochs = 1\nskip-every = 3\nlr = 0.5\n")
+    for words in (
+        ["--epochs", "2", "--skip-every", "3", "--lr", "50m"],
+        ["epochs=2", "skip-every=3", "lr=0.05"],
+        ["--config", str(tmp_path / "my.toml"), "epochs=2", "--lr", "0.05"],
+        [f"config={tmp_path / 'my.toml'}", "--lr", "9", "lr=50m", "--epochs=2"],
+    ):
+        assert main(["train", "toy", *words]) == 0
+    assert all(made == toy.built[0] for made in toy.built) and toy.built[0]["lr"] == 0.05
+    capsys.readouterr()
+    for word, message in (
+        ("lr=fast", "lr: 'fast' is not a finite number"),
+        ("epochs=1.5", "epochs: '1.5' is not a whole number"),
+        ("no-pictures=maybe", "no_pictures: 'maybe' is not true or false"),
+        ("k=3", "unrecognized arguments: k=3"),
+    ):
+        assert main(["train", "toy", word]) == 2
+        assert message in capsys.readouterr().err

@@ -1,1 +1,203 @@
-"""Model families of ``circuitsim train``: one module each."""
+"""The families of ``circuitsim train``, a module each.
+
+A family is a module with
+
+    Options            a dataclass whose fields are its options (`circuitsim.cli.options.option`)
+    build(options)     an `Experiment` from them
+    EPILOG             examples for its help
+    NOTES              if there are any: further text of its ``--help-all``
+
+and a row in `MODELS`. Everything else (options, progress, history, checkpoints, resumption) is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from circuitsim.cli.options import Option, option, options_of
+from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.training import Optimizer, Schedule, TrainingPlan
+
+T = TypeVar("T")
+
+MODELS = {
+    "circuit": "a deck with inputs, outputs and trainable elements",
+    "drn": "deep resistive networks (Scellier 2024)",
+    "dhn": "deep Hopfield networks (Scellier 2024)",
+    "ffebm": "chains of digital stages and blocks (Nest & Ernoult 2024)",
+    "rbm": "restricted Boltzmann machines (Fischer & Igel 2011)",
+}
+"""Family → its line in the help."""
+
+PRECISIONS = ("float32", "float64")
+
+
+def common(value: str, words: str, usual: bool = False, recorded: bool = True) -> dict[str, Any]:
+    """What `RunOptions.COMMON` says of an option."""
+    return {"value": value, "words": words, "usual": usual, "recorded": recorded}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of every family; `COMMON` says what those mean that several have."""
+
+    model: ClassVar[str]
+    COMMON: ClassVar[dict[str, dict[str, Any]]] = {
+        "dataset": common("NAME", "what to train on, or a folder of idx files", usual=True),
+        "config": common("FILE", "options from a TOML file", usual=True),
+        "data_dir": common("DIR", "directory of data sets (docs/models.md)"),
+        "epochs": common("N", "passes over the data", usual=True),
+        "batch": common("N", "samples in a step", usual=True),
+        "lr": common("R", "learning rate", usual=True),
+        "momentum": common("M", "momentum, 0 to 1"),
+        "weight_decay": common("D", "L2 penalty on the weights"),
+        "seed": common("N", "of all random numbers", usual=True),
+        "evaluate_every": common("N", "epochs between two rows of the history"),
+        "checkpoint_seconds": common("S", "least time between checkpoints"),
+        "out": common("DIR", "write history, checkpoints, model, pictures here", usual=True, recorded=False),
+        "no_pictures": common("", "write no pictures into --out", recorded=False),
+        "tensorboard": common("DIR", "write the history for TensorBoard too (extra)", recorded=False),
+        "seeds": common("N", "train with N seeds from --seed on; show the spread", usual=True, recorded=False),
+        "workers": common("N", "processes (this one); results do not depend on it", recorded=False),
+        "dask": common("ADDRESS", "run on the Dask cluster of this scheduler", recorded=False),
+    }
+
+    seed: int = option(0)
+    evaluate_every: int = option(1)
+    checkpoint_seconds: float = option(30.0)
+    out: str | None = option(None)
+    no_pictures: bool = option(False)
+    tensorboard: str | None = option(None)
+    seeds: int | None = option(None)
+    workers: int | None = option(None)
+    dask: str | None = option(None)
+
+    def recorded(self) -> dict[str, Any]:
+        """What a run is made from, as its folder keeps it."""
+        names = (name for name, one in options_of(type(self)).items() if one.recorded)
+        return {"model": self.model, **{name: getattr(self, name) for name in names}}
+
+
+def family_of(model: str) -> ModuleType:
+    """The module of a family.
+
+    Raises
+    ------
+    UsageError
+        There is none of this name.
+    """
+    if model not in MODELS:
+        raise UsageError(no_model(model))
+    return import_module(f"{__name__}.{model}")
+
+
+def no_model(word: str) -> str:
+    """What to write instead of a word that names no family."""
+    family, _, size = word.partition("-")
+    if family in ("drn", "dhn") and size:
+        return f"{word} is a preset: circuitsim train {family} --preset {word}"
+    if Path(word).suffix or Path(word).is_file():
+        return f"a deck is trained by circuitsim train circuit {word}"
+    return f"there is no model '{word}'; there are {', '.join(MODELS)}"
+
+
+def family_options(model: str) -> dict[str, Option]:
+    """The options of a family by name."""
+    return options_of(family_of(model).Options)
+
+
+def new_options(given: Mapping[str, Any]) -> RunOptions:
+    """All options of a new run of the family ``given["model"]``: what was given, over the defaults.
+
+    Raises
+    ------
+    UsageError
+        A model or an option that does not exist.
+    """
+    model, given = given["model"], {name: value for name, value in given.items() if name != "model"}
+    known = family_options(model)
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{name} is not an option of circuitsim train {model}")
+    made: RunOptions = family_of(model).Options(**given)
+    return made
+
+
+def options_again(recorded: Mapping[str, Any]) -> RunOptions:
+    """The options of a recorded run, whose folder may hold further facts."""
+    known = family_options(recorded["model"])
+    return new_options({name: value for name, value in recorded.items() if name == "model" or name in known})
+
+
+def check_acting(options: RunOptions, given: Iterable[str]) -> None:
+    """Check that each option that was given acts: some do only with some values of another."""
+    for name, one in options_of(type(options)).items():
+        if one.only and name in given and getattr(options, one.only[0]) not in one.only[1:]:
+            flag, needed = (f"--{word.replace('_', '-')}" for word in (name, one.only[0]))
+            raise UsageError(
+                f"{flag} acts only with {needed} {' or '.join(one.only[1:])}, not with {getattr(options, one.only[0])}"
+            )
+
+
+def chosen_preset(name: str, known: Mapping[str, T]) -> T:
+    """A published model by its name.
+
+    Raises
+    ------
+    UsageError
+        There is none of this name.
+    """
+    if name not in known:
+        raise UsageError(f"there is no preset '{name}'; there are {', '.join(known)}")
+    return known[name]
+
+
+def plan_of(options: Any, optimizer: Optimizer, schedule: Schedule | None = None) -> TrainingPlan:
+    """The plan of a run from the options that all families have."""
+    from circuitsim.training import Constant, TrainingPlan
+
+    return TrainingPlan(
+        options.epochs,
+        options.batch,
+        options.seed,
+        optimizer,
+        Constant() if schedule is None else schedule,
+        evaluate_every=options.evaluate_every,
+        checkpoint_seconds=options.checkpoint_seconds,
+    )
+
+
+def optimizer_of(options: Any, rates: Any) -> Any:
+    """The optimiser that the options name, with one rate or one for each parameter."""
+    from circuitsim.training import SGD, Adam, Momentum
+
+    name, decay = options.optimizer, options.weight_decay
+    made = {
+        "sgd": lambda: SGD(rates, decay),
+        "momentum": lambda: Momentum(rates, options.momentum, decay),
+        "adam": lambda: Adam(rates, decay=decay),
+    }
+    if name not in made:
+        raise UsageError(f"there is no optimizer {name!r}; there are {', '.join(made)}")
+    return made[name]()
+
+
+def schedule_of(options: Any) -> Any:
+    """The schedule that the options name."""
+    from circuitsim.training import Constant, Cosine, Exponential
+
+    made = {
+        "constant": Constant,
+        "exponential": lambda: Exponential(options.lr_decay),
+        "cosine": lambda: Cosine(max(1, options.epochs), options.lr_final),
+    }
+    if options.schedule not in made:
+        raise UsageError(f"there is no schedule {options.schedule!r}; there are {', '.join(made)}")
+    return made[options.schedule]()

@@ -2,78 +2,43 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli import learning
-from circuitsim.cli.options import Option, add_options, plan_of
+from circuitsim.cli.deck import READING, read_with
+from circuitsim.cli.models import RunOptions, optimizer_of, plan_of, schedule_of
+from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock
-    from circuitsim.cli.learning import Setting
     from circuitsim.datasets.samples import Samples
-    from circuitsim.learning import Learner
+    from circuitsim.learning import Estimator, Learner, Loss
+    from circuitsim.netlist.roles import Roles
 
-DEFAULTS: dict[str, Any] = {
-    **learning.DEFAULTS,
-    "epochs": 50,
-    "batch": 16,
-    "lr": None,
-    "lr_current": None,
-    "lr_device": None,
-    "optimizer": "adam",
-    "momentum": 0.9,
-    "weight_decay": 0.0,
-    "schedule": "constant",
-    "lr_decay": 0.99,
-    "lr_final": 0.0,
-    "test": None,
-    "split": None,
-    "uncertified": "skip",
-    "steady": False,
-}
-
-OPTIONS: dict[str, Option] = {
-    "--method": (str, "NAME", "ep (default), coupled, frequency, agnostic or implicit"),
-    "--optimizer": (str, "NAME", "adam (default), momentum or sgd"),
-    "--schedule": (str, "NAME", "of the rate: constant (default), exponential or cosine"),
-    "--lr-decay": (float, "D", "exponential schedule: factor for each epoch (0.99)"),
-    "--lr-final": (float, "F", "cosine schedule: share of the rate at the end (0)"),
-    "--lr-current": (float, "R", "learning rate of trainable current sources (as --lr)"),
-    "--lr-device": (float, "R", "learning rate of trainable parameters of devices (0.02 with Adam)"),
-    "--test": (str, "FILE", "samples held out, measured after each epoch"),
-    "--split": (float, "F", "hold out a random share of the samples"),
-    "--uncertified": (str, "WHAT", "to do with a step of uncertified states: skip (and count) or stop"),
-    "--steady": (bool, "", "data over time: fit the periodic steady state, times count within its period"),
-}
-
-
-ONLY_WITH = {
-    **learning.ONLY_WITH,
-    "momentum": ("optimizer", ("momentum",)),
-    "lr_decay": ("schedule", ("exponential",)),
-    "lr_final": ("schedule", ("cosine",)),
-}
-
+METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
+LOSSES = ("squared", "cross-entropy")
 
 EPILOG = """\
+examples:
+  circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
+  circuitsim train circuit my.cir --data samples.csv --split 0.25 --method implicit
+  circuitsim train circuit --config my.toml epochs=300 --out run
+  circuitsim train circuit my.cir --data samples.csv --beta 1m --nudge resistor --compare csv
+"""
+
+NOTES = """\
+  circuitsim train circuit netlists/learn-filter.cir --data netlists/learn-filter.csv --epochs 200 --out run
+  circuitsim train circuit netlists/learn-ripple.cir --data netlists/learn-ripple.csv --steady --epochs 200 --out run
+
 --compare prints the gradient of the mean loss at the deck's values, over the first 64 samples (or --batch N), by every
 method. Implicit differentiation is exact; the relative error and the cosine of the others are against it. kinks: diodes
 that change between the phases, over all samples; of implicit differentiation diodes without current and voltage.
-
-examples:
-  circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --epochs 300 --out run
-  circuitsim train circuit my.cir --data samples.csv --split 0.25 --method implicit
-  circuitsim train circuit --config my.toml --out run
-  circuitsim train circuit my.cir --data samples.csv --beta 1m --nudge resistor --compare csv
-  circuitsim train circuit netlists/learn-filter.cir --data netlists/learn-filter.csv --epochs 200 --out run
-  circuitsim train circuit netlists/learn-ripple.cir --data netlists/learn-ripple.csv --steady --epochs 200 --out run
 
 Data with a column time are waveforms, with a column measurement values of .meas (docs/learning.md): then the
 gradient is exact, capacitors, inductors, numbers of diodes and switches (D1.vfwd, S1.vt) may change too, and the
@@ -81,51 +46,110 @@ learning rate is relative (0.05 of each value a step).
 """
 
 
-def add_arguments(group: Any) -> None:
-    """The options of this family."""
-    group.add_argument("deck", nargs="?", metavar="DECK", default=argparse.SUPPRESS, help="a SPICE deck")
-    learning.add_learning(group)
-    add_options(group, OPTIONS)
-    group.add_argument(
-        "--compare",
-        nargs="?",
-        choices=("table", "csv", "json"),
-        const="table",
-        default=argparse.SUPPRESS,
-        help="train nothing: print the gradient by every method, as a table, csv or json",
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """None is worked out from the circuit; most options are for data at rest."""
+
+    model = "circuit"
+    epochs: int = option(50)
+    batch: int = option(16)
+    lr: float | None = option(None)
+    deck: str | None = option(None, "a SPICE deck", "DECK", flag="deck", usual=True)
+    data: str | None = option(
+        None, "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)", "FILE", usual=True
     )
+    test: str | None = option(None, "samples held out, measured after each epoch", "FILE", usual=True)
+    split: float | None = option(None, "hold out a random share of the samples", "F", usual=True)
+    inputs: str | None = option(None, "input sources: 'V1 V2'", "NAMES", usual=True)
+    outputs: str | None = option(None, "outputs: 'v(out) v(p,q)'", "PAIRS", usual=True)
+    trainable: list[str] | None = option(None, "what may change: 'R* min=1k max=1MEG' (repeatable)", "LINE", usual=True)
+    method: str = option("ep", ", ".join(METHODS), "NAME", usual=True)
+    compare: str | None = option(
+        None,
+        "train nothing: print the gradient by every method, as a table, csv or json",
+        "FORM",
+        choices=("table", "csv", "json"),
+        bare="table",
+        recorded=False,
+        usual=True,
+    )
+    gain: float = option(1.0, "multiply the inputs of all samples", "A", usual=True)
+    scatter: float = option(0.0, "multiply each trainable resistance by exp(S N(0,1)) before the start", "S")
+    loss: str | None = option(
+        None, "squared or cross-entropy (squared where the data have voltages)", "NAME", usual=True
+    )
+    low: float = option(0.0, "squared loss: target of the outputs of other classes", "V")
+    high: float = option(1.0, "squared loss: target of the output of the class", "V")
+    temperature: float | None = option(
+        None, "cross-entropy: volts that count as one (spread of the first outputs)", "V"
+    )
+    tolerance: float = option(1e-9, "largest relative residual of the certificate", "T")
+    variant: str = option(
+        "centred", "of equilibrium propagation: centred, positive or negative", "NAME", only=("method", "ep")
+    )
+    nudge: str = option(
+        "constant",
+        "how outputs are pulled: resistor, current or constant; a current follows the state",
+        "KIND",
+        only=("method", "ep", "agnostic", "frequency"),
+    )
+    beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep", "agnostic"), usual=True)
+    kink_share: float | None = option(
+        None,
+        "choose beta at each step: at most this share of diodes changes between the phases",
+        "S",
+        only=("method", "ep"),
+    )
+    eta: float = option(0.1, "coupled: size of the step", "E", only=("method", "coupled"))
+    gamma: float | None = option(None, "frequency: amplitude (as --beta)", "G", only=("method", "frequency"))
+    times: int = option(8, "frequency: times in a period", "N", only=("method", "frequency"))
+    epsilon: float | None = option(None, "agnostic: compliance of the parameters", "E", only=("method", "agnostic"))
+    optimizer: str = option("adam", "adam, momentum or sgd", "NAME")
+    momentum: float = option(0.9, only=("optimizer", "momentum"))
+    weight_decay: float = option(0.0)
+    schedule: str = option("constant", "of the rate: constant, exponential or cosine", "NAME")
+    lr_decay: float = option(0.99, "exponential schedule: factor for each epoch", "D", only=("schedule", "exponential"))
+    lr_final: float = option(0.0, "cosine schedule: share of the rate at the end", "F", only=("schedule", "cosine"))
+    lr_current: float | None = option(None, "learning rate of trainable current sources (as --lr)", "R")
+    lr_device: float | None = option(None, "learning rate of trainable parameters of devices (0.02 with Adam)", "R")
+    uncertified: str = option("skip", "to do with a step of uncertified states: skip (and count) or stop", "WHAT")
+    steady: bool = option(False, "data over time: fit the periodic steady state, times count within its period")
+    allow_include: list[str] = option([], READING["--allow-include"]["help"], "DIR")
+    lib: list[str] = option([], READING["--lib"]["help"], "FILE")
+    search: list[str] = option([], READING["-I"]["help"], "DIR", flag="-I")
+    no_title: bool = option(False, READING["--no-title"]["help"])
 
 
-def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (see `DEFAULTS`)."""
+def build(options: Options) -> Experiment:
+    """A run from options."""
     from circuitsim.datasets.samples import is_over_time
     from circuitsim.learning import Learner
 
-    if options["deck"] is None:
+    if options.deck is None:
         raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
-    if options["steady"] or (options["data"] is not None and is_over_time(options["data"])):
+    if options.steady or (options.data is not None and is_over_time(options.data)):
         from circuitsim.cli.models.waveforms import build as build_waveforms
 
-        return build_waveforms(options, DEFAULTS)
-    setting = learning.setting_of(options)
-    estimator, chosen = learning.estimator_of(options, setting)
+        return build_waveforms(options)
+    setting = setting_of(options)
+    estimator, chosen = estimator_of(options, setting)
     train, test = _sets(options, setting)
     optimizer, rates = _optimizer(options, setting)
     plan = plan_of(options, optimizer, schedule_of(options))
-    learner = Learner(setting.block, estimator, setting.loss, options["uncertified"], _fingerprint(setting))
+    learner = Learner(setting.block, estimator, setting.loss, options.uncertified, _fingerprint(setting))
     chosen = {**chosen, **rates, "classes": list(setting.samples.classes)}
-    if options["temperature"] is None and hasattr(setting.loss, "temperature"):
+    if options.temperature is None and hasattr(setting.loss, "temperature"):
         chosen["temperature"] = setting.loss.temperature
     roles = setting.roles
     counts = {"input": roles.inputs, "output": roles.outputs, "trainable element": roles.trainable}
     sizes = ", ".join(f"{len(names)} {what}{'s' * (len(names) != 1)}" for what, names in counts.items())
     held = f", {test.size} held out" if test is not None else ""
-    name = setting.block.circuit.title or options["deck"]
+    name = setting.block.circuit.title or options.deck
     return Experiment(
         learner,
         (train.x, train.y),
         plan,
-        title=f"{name}: {sizes}; {options['method']}, {train.size} samples{held}",
+        title=f"{name}: {sizes}; {options.method}, {train.size} samples{held}",
         evaluate=None if test is None else lambda rng: _measured(learner, test),
         notes=[str(problem) for problem in setting.warnings],
         save=lambda directory: _save(learner.block, directory),
@@ -135,19 +159,19 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )
 
 
-def _sets(options: Mapping[str, Any], setting: Setting) -> tuple[Samples, Samples | None]:
+def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
     """Samples to train on, and those held out."""
     import numpy as np
 
     from circuitsim.datasets.samples import read_samples, split
 
-    if options["test"] is not None and options["split"] is not None:
+    if options.test is not None and options.split is not None:
         raise UsageError("either --test FILE or --split F, not both")
-    if options["test"] is not None:
-        test = read_samples(options["test"], setting.roles, setting.samples.classes)
-        return setting.samples, learning.amplified(test, options["gain"])
-    if options["split"] is not None:
-        return split(setting.samples, options["split"], np.random.default_rng((options["seed"], 5)))
+    if options.test is not None:
+        test = read_samples(options.test, setting.roles, setting.samples.classes)
+        return setting.samples, amplified(test, options.gain)
+    if options.split is not None:
+        return split(setting.samples, options.split, np.random.default_rng((options.seed, 5)))
     return setting.samples, None
 
 
@@ -155,55 +179,26 @@ def _measured(learner: Learner, test: Samples) -> dict[str, float]:
     return {f"test_{name}": value for name, value in learner.evaluate(test.x, test.y).items()}
 
 
-def _optimizer(options: Mapping[str, Any], setting: Setting) -> tuple[Any, dict[str, Any]]:
+def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]:
     """The optimiser, and the learning rates that were left open."""
     from circuitsim.learning.start import default_device_rate, default_learning_rate
 
-    name = options["optimizer"]
-    lr = options["lr"]
+    optimizer, lr = options.optimizer, options.lr
     if lr is None:
-        lr = default_learning_rate(setting.block, setting.samples.x, name)
-    for option, kind, what in (
+        lr = default_learning_rate(setting.block, setting.samples.x, optimizer)
+    for name, kind, what in (
         ("lr_current", "current", "current source"),
         ("lr_device", "law", "parameter of a device"),
     ):
-        if options[option] is not None and kind not in setting.block.parameters:
-            raise UsageError(f"--{option.replace('_', '-')} acts only where a {what} is trainable")
-    other = lr if options["lr_current"] is None else options["lr_current"]
-    device = options["lr_device"]
+        if getattr(options, name) is not None and kind not in setting.block.parameters:
+            raise UsageError(f"--{name.replace('_', '-')} acts only where a {what} is trainable")
+    other = lr if options.lr_current is None else options.lr_current
+    device = options.lr_device
     if device is None:
-        device = default_device_rate(setting.samples.x, name)
+        device = default_device_rate(setting.samples.x, optimizer)
     by_kind = {"conductance": lr, "current": other, "law": device}
     rates = {kind: by_kind[kind] for kind in setting.block.parameters}
     return optimizer_of(options, rates), {"lr": lr, **({"lr_device": device} if "law" in rates else {})}
-
-
-def optimizer_of(options: Mapping[str, Any], rates: Any) -> Any:
-    """The optimiser that the options name, with one rate or one for each parameter."""
-    from circuitsim.training import SGD, Adam, Momentum
-
-    name, decay = options["optimizer"], options["weight_decay"]
-    made = {
-        "sgd": lambda: SGD(rates, decay),
-        "momentum": lambda: Momentum(rates, options["momentum"], decay),
-        "adam": lambda: Adam(rates, decay=decay),
-    }
-    if name not in made:
-        raise UsageError(f"there is no optimizer {name!r}; there are {', '.join(made)}")
-    return made[name]()
-
-
-def schedule_of(options: Mapping[str, Any]) -> Any:
-    from circuitsim.training import Constant, Cosine, Exponential
-
-    made = {
-        "constant": Constant,
-        "exponential": lambda: Exponential(options["lr_decay"]),
-        "cosine": lambda: Cosine(max(1, options["epochs"]), options["lr_final"]),
-    }
-    if options["schedule"] not in made:
-        raise UsageError(f"there is no schedule {options['schedule']!r}; there are {', '.join(made)}")
-    return made[options["schedule"]]()
 
 
 def _fingerprint(setting: Setting) -> bytes:
@@ -256,3 +251,121 @@ def _summary(history: History, at_bound: int) -> list[str]:
         lines.append(f"L_β ≤ loss ≤ L_−β: {low:.6g} … {high:.6g}")
     lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {at_bound}")
     return lines
+
+
+class Setting(NamedTuple):
+    """A deck ready to learn.
+
+    Attributes
+    ----------
+    block : CircuitBlock
+    roles : Roles
+    samples : Samples
+    loss : Loss
+    warnings : list
+        `Problem` values of the deck.
+    """
+
+    block: CircuitBlock
+    roles: Roles
+    samples: Samples
+    loss: Loss
+    warnings: list[Any]
+
+
+def setting_of(options: Options) -> Setting:
+    """Deck, data and loss from options."""
+    import numpy as np
+
+    from circuitsim.blocks.circuit import CircuitBlock
+    from circuitsim.datasets.samples import read_samples
+    from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
+
+    if options.data is None:
+        raise UsageError("no training data: give --data FILE (.csv or .npz)")
+    if not 0.0 < options.tolerance < 1.0:
+        raise UsageError(f"--tolerance must be between 0 and 1, not {options.tolerance:g}")
+    deck = read_with(vars(options))
+    stated, notes = read_roles(deck)
+    roles = make_roles(
+        deck.operating_circuit, options.inputs, options.outputs, options.trainable, stated, numbers_of(deck)
+    ).require()
+    samples = amplified(read_samples(options.data, roles), options.gain)
+    block = CircuitBlock(deck.where_change(None)[0], roles, options.tolerance)
+    if options.scatter:
+        from circuitsim.learning.start import scattered
+
+        rng = np.random.default_rng((options.seed, 3))
+        block = CircuitBlock(scattered(block, options.scatter, rng), roles, options.tolerance)
+    loss = _loss(options, block, samples)
+    return Setting(block, roles, samples, loss, [*deck.notes, *notes])
+
+
+def amplified(samples: Samples, gain: float) -> Samples:
+    """The samples with all inputs multiplied."""
+    return samples._replace(x=gain * samples.x)
+
+
+def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
+    from circuitsim.learning import CrossEntropy, SquaredError
+    from circuitsim.learning.start import output_spread
+
+    name = options.loss or ("cross-entropy" if samples.classes else "squared")
+    _check(name, LOSSES, "loss")
+    levels = [f"--{word}" for word in ("low", "high") if getattr(options, word) != getattr(Options, word)]
+    if levels and (name != "squared" or not samples.classes):
+        raise UsageError(f"{levels[0]} acts only with --loss squared and data of classes")
+    if options.temperature is not None and name == "squared":
+        raise UsageError("--temperature acts only with --loss cross-entropy")
+    if name == "squared":
+        return SquaredError(options.low, options.high)
+    if not samples.classes:
+        raise UsageError("cross-entropy needs classes; the data have target voltages: use --loss squared")
+    temperature = options.temperature
+    return CrossEntropy(output_spread(block, samples.x) if temperature is None else temperature)
+
+
+def estimator_of(options: Options, setting: Setting) -> tuple[Estimator, dict[str, Any]]:
+    """The gradient estimator, and the values of the options that were left open."""
+    from circuitsim.learning import (
+        NUDGES,
+        AgnosticPropagation,
+        CoupledLearning,
+        EquilibriumPropagation,
+        FrequencyPropagation,
+        ImplicitDifferentiation,
+    )
+    from circuitsim.learning.start import default_beta, default_epsilon
+
+    method = options.method
+    _check(method, METHODS, "method")
+    _check(options.nudge, NUDGES, "nudge")
+    nudging = NUDGES[options.nudge]
+    if method == "implicit":
+        return ImplicitDifferentiation(), {}
+    if method == "coupled":
+        return CoupledLearning(options.eta), {}
+
+    def nudge_of(name: str) -> float:
+        given = getattr(options, name)
+        return default_beta(setting.block, setting.loss) if given is None else float(given)
+
+    if method == "frequency":
+        gamma = nudge_of("gamma")
+        return FrequencyPropagation(gamma, options.times, nudging), {"gamma": gamma}
+    if options.kink_share is not None:
+        if options.beta is not None:
+            raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")
+        return EquilibriumPropagation("auto", options.variant, nudging, options.kink_share), {}
+    beta = nudge_of("beta")
+    if method == "ep":
+        return EquilibriumPropagation(beta, options.variant, nudging), {"beta": beta}
+    epsilon = options.epsilon
+    if epsilon is None:
+        epsilon = default_epsilon(setting.block, setting.samples.x)
+    return AgnosticPropagation(epsilon, beta, nudging), {"beta": beta, "epsilon": epsilon}
+
+
+def _check(name: str, known: Iterable[str], what: str) -> None:
+    if name not in known:
+        raise UsageError(f"there is no {what} {name!r}; there are {', '.join(known)}")

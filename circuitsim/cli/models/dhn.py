@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset, plan_of
+from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
+from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
-
-# None: as the model's preset has it.
-DEFAULTS: dict[str, Any] = {
-    "preset": "dhn-1h",
-    "epochs": None,
-    "batch": None,
-    "lr": None,
-    "dataset": None,
-    "data_dir": None,
-    "hidden": None,
-    "beta": None,
-    "sweeps": None,
-    "nudged_sweeps": None,
-    "tolerance": None,
-    "method": "ep",
-    "variant": "centred",
-    "cold": False,
-    "allow_nonconvex": False,
-    "precision": "float32",
-}
-
-
-ONLY_WITH = {"variant": ("method", ("ep",)), "beta": ("method", ("ep",))}
-
 
 EPILOG = """\
 presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/hopfield/presets.toml); options replace their values
@@ -44,28 +21,31 @@ examples:
 """
 
 
-OPTIONS: dict[str, Option] = {
-    "--preset": (str, "NAME", "a published network (dhn-1h)"),
-    "--hidden": (int, "N", "units of each hidden layer (1024)"),
-    "--beta": (float, "B", "strength of the nudge"),
-    "--sweeps": (int, "T", "free sweeps"),
-    "--nudged-sweeps": (int, "K", "nudged sweeps"),
-    "--tolerance": (float, "R", "end a phase when a sweep moves nothing by more"),
-    "--method": (str, "NAME", "ep (default), bp or implicit"),
-    "--variant": (str, "NAME", "nudges of EP: centred (default), positive, negative"),
-    "--cold": (bool, "", "start each batch at zero"),
-    "--allow-nonconvex": (bool, "", "count samples whose energy is not convex at −β; never certified"),
-    "--precision": (("float32", "float64"), "", "of parameters and states"),
-}
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """None stands for the published model's own number."""
+
+    model = "dhn"
+    epochs: int | None = option(None)
+    batch: int | None = option(None)
+    lr: float | None = option(None)
+    dataset: str | None = option(None)
+    data_dir: str | None = option(None)
+    preset: str = option("dhn-1h", "a published network", "NAME", usual=True)
+    hidden: int | None = option(None, "units of each hidden layer", "N", usual=True)
+    beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
+    sweeps: int | None = option(None, "free sweeps", "T", usual=True)
+    nudged_sweeps: int | None = option(None, "nudged sweeps", "K", usual=True)
+    tolerance: float | None = option(None, "end a phase when a sweep moves nothing by more", "R")
+    method: str = option("ep", "how gradients are found: ep, bp or implicit", "NAME", usual=True)
+    variant: str = option("centred", "nudges of ep: centred, positive or negative", "NAME", only=("method", "ep"))
+    cold: bool = option(False, "start each batch at zero")
+    allow_nonconvex: bool = option(False, "count samples whose energy is not convex at −β; never certified")
+    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
 
 
-def add_arguments(group: OptionGroup) -> None:
-    """The options of this family."""
-    add_options(group, OPTIONS)
-
-
-def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (see `DEFAULTS`)."""
+def build(options: Any) -> Experiment:
+    """A run from options."""
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps
@@ -74,7 +54,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
     from circuitsim.training import SGD, Exponential
 
-    preset = chosen_preset(options["preset"], published_models())
+    preset = chosen_preset(options.preset, published_models())
     preset_values = {
         "epochs": preset.epochs,
         "batch": BATCH,
@@ -83,24 +63,24 @@ def build(options: Mapping[str, Any]) -> Experiment:
         "sweeps": preset.sweeps,
         "nudged_sweeps": preset.nudged_sweeps,
     }
-    chosen = {name: value for name, value in preset_values.items() if options[name] is None}
-    name, notes = choose(options["dataset"], options["data_dir"])
-    options = {**options, **chosen}
-    if options["hidden"] < 1:
-        raise UsageError(f"a hidden layer needs at least one unit, not {options['hidden']}")
-    images = load(name, options["data_dir"])
-    rates = preset.rates if options["lr"] is None else (options["lr"],) * len(preset.rates)
+    chosen = {name: value for name, value in preset_values.items() if getattr(options, name) is None}
+    name, notes = choose(options.dataset, options.data_dir)
+    options = replace(options, **chosen)
+    if options.hidden < 1:
+        raise UsageError(f"a hidden layer needs at least one unit, not {options.hidden}")
+    images = load(name, options.data_dir)
+    rates = preset.rates if options.lr is None else (options.lr,) * len(preset.rates)
     plan = plan_of(options, SGD(rates_by_name(rates)), Exponential(RATE_DECAY))
-    units = (images.train.shape[1], *(options["hidden"] for _ in preset.hidden), images.classes)
+    units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
-    sweeps = Sweeps(options["sweeps"], options["nudged_sweeps"], options["tolerance"], reverse_nudged=False)
+    sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)
     learning = HopfieldLearning(
-        options["beta"], options["method"], options["variant"], not options["cold"], options["allow_nonconvex"]
+        options.beta, options.method, options.variant, not options.cold, options.allow_nonconvex
     )
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
-    net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options["precision"]), SPREAD)
-    how = f"{options['method']}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
+    net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), SPREAD)
+    how = f"{options.method}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
     return Experiment(
         net,
         (images.train, images.train_labels),

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.options import Option, OptionGroup, add_options, chosen_preset, plan_of
+from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
+from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
 
-# None stands for the published model's own number (circuitsim/layered/architectures.toml).
-DEFAULTS: dict[str, Any] = {
-    "preset": "drn-xs",
-    "epochs": None,
-    "batch": None,
-    "lr": None,
-    "dataset": None,
-    "data_dir": None,
-    "method": "ep",
-    "variant": "centred",
-    "beta": None,
-    "sweeps": None,
-    "nudged_sweeps": None,
-    "tolerance": 0.0,
-    "input_gain": None,
-    "precision": "float32",
-    "threads": 1,
-}
-
-
-ONLY_WITH = {"variant": ("method", ("ep",)), "beta": ("method", ("ep",))}
-
+METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
 
 EPILOG = """\
 presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/layered/architectures.toml); options replace their values
@@ -45,27 +25,32 @@ examples:
 """
 
 
-OPTIONS: dict[str, Option] = {
-    "--preset": (str, "NAME", "a published network (drn-xs)"),
-    "--method": (("ep", "bp", "implicit"), "", "how gradients are found (ep)"),
-    "--variant": (("centred", "positive", "negative"), "", "which nudges ep compares (centred)"),
-    "--beta": (float, "B", "strength of the nudge, S"),
-    "--sweeps": (int, "T", "free sweeps (with --tolerance: at most)"),
-    "--nudged-sweeps": (int, "K", "nudged, or backpropagated, sweeps"),
-    "--tolerance": (float, "R", "sweep to this relative residual (0: T sweeps)"),
-    "--input-gain": (float, "A", "volts for a white pixel"),
-    "--precision": (("float32", "float64"), "", "of parameters and states (float32)"),
-    "--threads": (int, "N", "threads; the result does not depend on it (1)"),
-}
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """None stands for the published model's own number."""
+
+    model = "drn"
+    epochs: int | None = option(None)
+    batch: int | None = option(None)
+    lr: float | None = option(None)
+    dataset: str | None = option(None)
+    data_dir: str | None = option(None)
+    preset: str = option("drn-xs", "a published network", "NAME", usual=True)
+    method: str = option("ep", f"how gradients are found: {', '.join(METHODS)}", "NAME", choices=METHODS, usual=True)
+    variant: str = option(
+        "centred", f"nudges that ep compares: {', '.join(VARIANTS)}", "NAME", choices=VARIANTS, only=("method", "ep")
+    )
+    beta: float | None = option(None, "strength of the nudge, S", "B", only=("method", "ep"), usual=True)
+    sweeps: int | None = option(None, "free sweeps (with --tolerance: at most)", "T", usual=True)
+    nudged_sweeps: int | None = option(None, "nudged, or backpropagated, sweeps", "K", usual=True)
+    tolerance: float = option(0.0, "sweep to this relative residual (0: T sweeps)", "R")
+    input_gain: float | None = option(None, "volts for a white pixel", "A", usual=True)
+    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
+    threads: int = option(1, "threads; the result does not depend on it", "N", usual=True)
 
 
-def add_arguments(group: OptionGroup) -> None:
-    """The options of this family."""
-    add_options(group, OPTIONS)
-
-
-def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (see `DEFAULTS`)."""
+def build(options: Options) -> Experiment:
+    """A run from options."""
     from dataclasses import replace
 
     import numpy as np
@@ -76,34 +61,34 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.layered.learner import LayeredLearner
     from circuitsim.training import SGD, Exponential
 
-    preset = chosen_preset(options["preset"], published_models())
-    name, notes = choose(options["dataset"], options["data_dir"])
-    data = load(name, options["data_dir"])
+    preset = chosen_preset(options.preset, published_models())
+    name, notes = choose(options.dataset, options.data_dir)
+    data = load(name, options.data_dir)
     architecture = replace(
         preset.architecture,
         units=(data.train.shape[1], *preset.architecture.units[1:-1], data.classes),
-        input_gain=_given(options["input_gain"], preset.architecture.input_gain),
+        **_given(options, "input_gain"),
     )
     learning = replace(
         preset.learning,
-        variant=options["variant"],
-        tolerance=options["tolerance"],
-        **{key: options[key] for key in ("beta", "sweeps", "nudged_sweeps") if options[key] is not None},
+        variant=options.variant,
+        tolerance=options.tolerance,
+        **_given(options, "beta", "sweeps", "nudged_sweeps"),
     )
-    if options["threads"] < 1:
-        raise UsageError(f"at least one thread is needed, not {options['threads']}")
-    extent = {name: _given(options[name], getattr(preset, name)) for name in ("epochs", "batch")}
-    rates = preset.rates() if options["lr"] is None else options["lr"]
-    plan = plan_of({**options, **extent}, SGD(rates), Exponential(preset.rate_decay))
+    if options.threads < 1:
+        raise UsageError(f"at least one thread is needed, not {options.threads}")
+    extent = {"epochs": preset.epochs, "batch": preset.batch, **_given(options, "epochs", "batch")}
+    rates = preset.rates() if options.lr is None else options.lr
+    plan = plan_of(replace(options, **extent), SGD(rates), Exponential(preset.rate_decay))
     learner = LayeredLearner(
         # A stream of its own, so that the start does not repeat the trainer's draws.
         architecture,
         learning,
         plan.batch,
         np.random.default_rng((plan.seed, 3)),
-        options["method"],
-        np.dtype(options["precision"]),
-        options["threads"],
+        options.method,
+        np.dtype(options.precision),
+        options.threads,
     )
     learner.warm_up(data.train, data.train_labels)
     return Experiment(
@@ -111,7 +96,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
         (data.train, data.train_labels),
         plan,
         title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
-        f"{architecture.input_gain:g}, {options['method']}, {name}, {len(data.train)} samples",
+        f"{architecture.input_gain:g}, {options.method}, {name}, {len(data.train)} samples",
         evaluate=Evaluation(learner, data.test, data.test_labels),
         notes=notes,
         chosen={"dataset": name},
@@ -121,8 +106,9 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )
 
 
-def _given(value: Any, default: Any) -> Any:
-    return default if value is None else value
+def _given(options: Options, *names: str) -> dict[str, Any]:
+    """The options that replace a published number."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def _draw(directory: Path, history: History) -> list[Path]:

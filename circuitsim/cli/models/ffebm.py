@@ -4,44 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from circuitsim.cli.options import Kind, Option, OptionGroup, Reading, add_options, plan_of
+from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
+from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
-
-# None: as the preset has it, or else as `PLAIN` has it.
-DEFAULTS: dict[str, Any] = {
-    "preset": None,
-    "elements": None,
-    "dataset": None,
-    "data_dir": None,
-    "loss": "cross-entropy",
-    "method": "ep",
-    "beta": None,
-    "form": "explicit",
-    "last": None,
-    "scale_errors": None,
-    "allow_nonconvex": False,
-    "optimizer": "adam",
-    "epochs": None,
-    "batch": None,
-    "lr": None,
-    "lr_final": None,
-    "weight_decay": None,
-    "momentum": 0.0,
-    "augment": None,
-    "precision": "float32",
-    "samples": None,
-}
-
-FILE_OPTIONS = {
-    "elements": Reading(Kind.TABLES),
-    "scale_errors": Reading(Kind.SWITCH),
-    "augment": Reading(Kind.SWITCH),
-}
 
 PLAIN: dict[str, Any] = {
     "beta": 0.02,
@@ -65,9 +36,6 @@ PUBLISHED: dict[str, Any] = {
 }
 
 
-ONLY_WITH = {"momentum": ("optimizer", ("sgd",)), "beta": ("method", ("ep",))}
-
-
 EPILOG = """\
 presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/ffebm/published.toml)
 
@@ -78,28 +46,36 @@ examples:
 """
 
 
-OPTIONS: dict[str, Option] = {
-    "--preset": (str, "NAME", "a published configuration, e.g. l6-bs3"),
-    "--loss": (str, "NAME", "of the last stage: cross-entropy (default) or mse"),
-    "--method": (str, "NAME", "ep (default), bp or implicit"),
-    "--beta": (float, "B", "strength of the nudge (0.02)"),
-    "--form": (str, "NAME", "explicit (default) or implicit chaining"),
-    "--last": (str, "NAME", "nudge of the last block: stationary (default) or elastic"),
-    "--allow-nonconvex": (bool, "", "compute also where an elastic nudge leaves no convex energy (never certified)"),
-    "--optimizer": (str, "NAME", "adam (default) or sgd"),
-    "--lr-final": (float, "R", "learning rate at the end (0)"),
-    "--precision": (("float32", "float64"), "", "of parameters and states"),
-    "--samples": (int, "N", "train on the first N samples only"),
-}
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """None: as the preset has it, or else as `PLAIN` has it."""
+
+    model = "ffebm"
+    epochs: int | None = option(None)
+    batch: int | None = option(None)
+    lr: float | None = option(None)
+    dataset: str | None = option(None)
+    data_dir: str | None = option(None)
+    preset: str | None = option(None, "a published configuration, e.g. l6-bs3", "NAME", usual=True)
+    elements: list[dict[str, Any]] | None = option(None)
+    loss: str = option("cross-entropy", "of the last stage: cross-entropy or mse", "NAME", usual=True)
+    method: str = option("ep", "how gradients are found: ep, bp or implicit", "NAME", usual=True)
+    beta: float | None = option(None, "strength of the nudge (0.02)", "B", only=("method", "ep"), usual=True)
+    form: str = option("explicit", "of chaining: explicit or implicit", "NAME")
+    last: str | None = option(None, "nudge of the last block: stationary or elastic", "NAME")
+    scale_errors: bool | None = option(None, "scale the error at the last block by its own size")
+    allow_nonconvex: bool = option(False, "compute also where an elastic nudge leaves no convex energy")
+    optimizer: str = option("adam", "adam or sgd", "NAME", usual=True)
+    lr_final: float | None = option(None, "learning rate at the end (0)", "R")
+    momentum: float = option(0.0, only=("optimizer", "sgd"))
+    weight_decay: float | None = option(None)
+    augment: bool | None = option(None, "flip and crop colour images at random")
+    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
+    samples: int | None = option(None, "train on the first N samples only", "N", usual=True)
 
 
-def add_arguments(group: OptionGroup) -> None:
-    """The options of this family."""
-    add_options(group, OPTIONS)
-
-
-def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (see `DEFAULTS`)."""
+def build(options: Options) -> Experiment:
+    """A run from options."""
     import numpy as np
 
     from circuitsim.datasets.augment import FlipAndCrop
@@ -108,22 +84,24 @@ def build(options: Mapping[str, Any]) -> Experiment:
     options, chosen = _complete(options)
     images, notes = _images(options)
     chosen["dataset"] = images.name
-    elements = options["elements"] or _plain_elements(images)
+    elements = options.elements or _plain_elements(images)
     # A resumed run finds its elements here, and no preset that would bring others.
     chosen["preset"] = None
     chosen["elements"] = elements = [_with_deck(table) for table in elements]
-    rule = {name: options[name] for name in ("method", "beta", "form", "last", "scale_errors", "allow_nonconvex")}
-    chain = build_chain(elements, options["loss"], rule, options["precision"], options["seed"])
-    if options["augment"]:
+    rule = {
+        name: getattr(options, name) for name in ("method", "beta", "form", "last", "scale_errors", "allow_nonconvex")
+    }
+    chain = build_chain(elements, options.loss, rule, options.precision, options.seed)
+    if options.augment:
         if len(images.shape) != 3:
             raise UsageError("augmentation flips and crops colour images; leave it out for others")
         chain.augment = FlipAndCrop((images.shape[0], images.shape[1], images.shape[2]))
-    train, labels = images.train[: options["samples"]], images.train_labels[: options["samples"]]
+    train, labels = images.train[: options.samples], images.train_labels[: options.samples]
     return Experiment(
         chain,
         (train, labels),
         _plan(options, chain),
-        title=f"ffebm: {_kinds(elements)}; {options['method']}, "
+        title=f"ffebm: {_kinds(elements)}; {options.method}, "
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
@@ -164,32 +142,29 @@ class ChainEvaluation:
         return found
 
 
-def _complete(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _complete(options: Options) -> tuple[Any, dict[str, Any]]:
     """Options without gaps, and those that were filled in."""
     from circuitsim.ffebm.architectures import preset
 
     base = PLAIN
-    if options["preset"] is not None:
-        if options["elements"] is not None:
+    if options.preset is not None:
+        if options.elements is not None:
             raise UsageError("a preset brings its own elements: leave out one of them")
-        base = {**PLAIN, **PUBLISHED, **preset(options["preset"])}
-    chosen = {name: value for name, value in base.items() if options.get(name) is None and name != "elements"}
-    full = {**options, **chosen}
-    if full["elements"] is None:
-        full["elements"] = base.get("elements")
-    if full["optimizer"] not in ("adam", "sgd"):
-        raise UsageError(f"the optimizer is adam or sgd, not {full['optimizer']}")
-    return full, chosen
+        base = {**PLAIN, **PUBLISHED, **preset(options.preset)}
+    chosen = {name: value for name, value in base.items() if getattr(options, name) is None and name != "elements"}
+    if options.optimizer not in ("adam", "sgd"):
+        raise UsageError(f"the optimizer is adam or sgd, not {options.optimizer}")
+    return replace(options, elements=options.elements or base.get("elements"), **chosen), chosen
 
 
-def _images(options: Mapping[str, Any]) -> tuple[Any, list[str]]:
+def _images(options: Options) -> tuple[Any, list[str]]:
     from circuitsim.datasets import choose, load
     from circuitsim.datasets.colour import COLOUR, load_colour
 
-    if options["dataset"] in COLOUR:
-        return load_colour(options["dataset"], options["data_dir"]), []
-    name, notes = choose(options["dataset"], options["data_dir"])
-    return load(name, options["data_dir"]), notes
+    if options.dataset in COLOUR:
+        return load_colour(options.dataset, options.data_dir), []
+    name, notes = choose(options.dataset, options.data_dir)
+    return load(name, options.data_dir), notes
 
 
 def _plain_elements(images: Any) -> list[dict[str, Any]]:
@@ -214,17 +189,17 @@ def _with_deck(table: Any) -> dict[str, Any]:
     return table
 
 
-def _plan(options: Mapping[str, Any], chain: Any) -> Any:
+def _plan(options: Any, chain: Any) -> Any:
     from circuitsim.training import Adam, Cosine, Momentum
 
-    if options["lr"] <= 0:
-        raise UsageError(f"the learning rate must be positive, not {options['lr']}")
-    rates = chain.rates(options["lr"])
-    if options["optimizer"] == "adam":
-        optimizer: Any = Adam(rates, decay=options["weight_decay"])
+    if options.lr <= 0:
+        raise UsageError(f"the learning rate must be positive, not {options.lr}")
+    rates = chain.rates(options.lr)
+    if options.optimizer == "adam":
+        optimizer: Any = Adam(rates, decay=options.weight_decay)
     else:
-        optimizer = Momentum(rates, options["momentum"], options["weight_decay"])
-    return plan_of(options, optimizer, Cosine(max(1, options["epochs"]), options["lr_final"] / options["lr"]))
+        optimizer = Momentum(rates, options.momentum, options.weight_decay)
+    return plan_of(options, optimizer, Cosine(max(1, options.epochs), options.lr_final / options.lr))
 
 
 def _draw(directory: Path, history: History) -> list[Path]:

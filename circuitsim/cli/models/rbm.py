@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.options import Option, OptionGroup, add_options, plan_of
+from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
+from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, save_model
 from circuitsim.training.history import History
-
-DEFAULTS: dict[str, Any] = {
-    "epochs": 10,
-    "batch": 10,
-    "lr": 0.05,
-    "dataset": None,
-    "data_dir": None,
-    "hidden": 64,
-    "k": 1,
-    "k_max": None,
-    "nats_per_step": 0.5,
-    "persistent": 0,
-    "momentum": 0.0,
-    "weight_decay": 0.0,
-    "spread": 0.01,
-    "units": 6,
-    "precision": "float32",
-    "grey": False,
-}
-
 
 EPILOG = """\
 examples:
@@ -39,26 +20,33 @@ examples:
 """
 
 
-OPTIONS: dict[str, Option] = {
-    "--hidden": (int, "N", "hidden units (64)"),
-    "--k": (int, "K", "Gibbs steps for each update, CD-k (1)"),
-    "--k-max": (int, "K", "raise k with the weights up to this"),
-    "--nats-per-step": (float, "X", "adaptive k: one step for each X nats of the largest energy change (0.5)"),
-    "--persistent": (int, "CHAINS", "persistent CD with so many chains (0: CD-k)"),
-    "--spread": (float, "S", "deviation of initial weights (0.01)"),
-    "--units": (int, "N", "visible units of diag and 1dball (6)"),
-    "--precision": (("float32", "float64"), "", "of the parameters (float32)"),
-    "--grey": (bool, "", "take grey values as probabilities; otherwise pixels are on at half intensity and more"),
-}
-
-
-def add_arguments(group: OptionGroup) -> None:
+@dataclass(frozen=True)
+class Options(RunOptions):
     """The options of this family."""
-    add_options(group, OPTIONS)
+
+    model = "rbm"
+    epochs: int = option(10)
+    batch: int = option(10)
+    lr: float = option(0.05)
+    dataset: str | None = option(None)
+    data_dir: str | None = option(None)
+    hidden: int = option(64, "hidden units", "N", usual=True)
+    k: int = option(1, "Gibbs steps for each update, CD-k", "K", usual=True)
+    k_max: int | None = option(None, "raise k with the weights up to this", "K", usual=True)
+    nats_per_step: float = option(
+        0.5, "adaptive k: one step for each X nats of the largest energy change", "X", usual=True
+    )
+    persistent: int = option(0, "chains of persistent CD; without, CD-k", "CHAINS", usual=True)
+    momentum: float = option(0.0, usual=True)
+    weight_decay: float = option(0.0, usual=True)
+    spread: float = option(0.01, "deviation of initial weights", "S")
+    units: int = option(6, "visible units of diag and 1dball", "N")
+    precision: str = option("float32", "of the parameters", "NAME", choices=PRECISIONS)
+    grey: bool = option(False, "take grey values as probabilities; otherwise pixels are on from half intensity")
 
 
-def build(options: Mapping[str, Any]) -> Experiment:
-    """A run from options (see `DEFAULTS`)."""
+def build(options: Options) -> Experiment:
+    """A run from options."""
     import numpy as np
 
     from circuitsim.boltzmann.contrastive import ContrastiveDivergence
@@ -68,24 +56,24 @@ def build(options: Mapping[str, Any]) -> Experiment:
     from circuitsim.datasets import choose
     from circuitsim.training import Momentum
 
-    name, notes = choose(options["dataset"], options["data_dir"])
+    name, notes = choose(options.dataset, options.data_dir)
     data, shape, binary = _data(name, options)
-    k, k_max = options["k"], options["k_max"]
-    rule = FixedSteps(k) if k_max is None else AdaptiveSteps(k, k_max, options["nats_per_step"])
-    if options["spread"] < 0:
-        raise UsageError(f"the spread of the initial weights must not be negative, not {options['spread']}")
-    optimizer = Momentum(options["lr"], options["momentum"], {"weights": options["weight_decay"]})
+    k, k_max = options.k, options.k_max
+    rule = FixedSteps(k) if k_max is None else AdaptiveSteps(k, k_max, options.nats_per_step)
+    if options.spread < 0:
+        raise UsageError(f"the spread of the initial weights must not be negative, not {options.spread}")
+    optimizer = Momentum(options.lr, options.momentum, {"weights": options.weight_decay})
     plan = plan_of(options, optimizer)
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     machine = RestrictedBoltzmannMachine.random(
-        data.shape[1], options["hidden"], rng, options["spread"], np.dtype(options["precision"])
+        data.shape[1], options.hidden, rng, options.spread, np.dtype(options.precision)
     )
-    learner = ContrastiveDivergence(machine, rule, options["persistent"])
+    learner = ContrastiveDivergence(machine, rule, options.persistent)
     monitor = Monitor(learner, data, binary)
     if binary and not monitor.exact_likelihood:
         notes.append("too many units to enumerate: the distance in the bound is replaced by 1")
-    method = "persistent CD" if options["persistent"] else "CD"
+    method = "persistent CD" if options.persistent else "CD"
     steps = f"k = {k}" if k_max is None else f"k from {k} to {k_max}"
     return Experiment(
         learner,
@@ -102,7 +90,7 @@ def build(options: Mapping[str, Any]) -> Experiment:
     )
 
 
-def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], bool]:
+def _data(name: str, options: Options) -> tuple[Any, tuple[int, int], bool]:
     """Training data, the shape of a sample as an image, and whether it is binary."""
     import numpy as np
 
@@ -110,11 +98,11 @@ def _data(name: str, options: Mapping[str, Any]) -> tuple[Any, tuple[int, int], 
     from circuitsim.datasets import DATASETS, load
 
     if name in PATTERNS:
-        return pattern_set(name, options["units"]).astype(np.float32), (1, options["units"]), True
+        return pattern_set(name, options.units).astype(np.float32), (1, options.units), True
     if name not in DATASETS and not Path(name).is_dir():
         raise UsageError(f"there is no data set '{name}' for rbm; there are {', '.join([*DATASETS, *PATTERNS])}")
-    images = load(name, options["data_dir"])
-    if options["grey"]:
+    images = load(name, options.data_dir)
+    if options.grey:
         return images.train, (images.shape[0], images.shape[1]), False
     # 0 or 255, so that the states are exactly 0 or 1 and the data stay bytes.
     return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), (images.shape[0], images.shape[1]), True

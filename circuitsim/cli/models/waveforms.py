@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.options import plan_of
+from circuitsim.cli.models import optimizer_of, plan_of, schedule_of
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
@@ -42,25 +41,24 @@ OTHER = (
 """Options that belong to data at rest."""
 
 
-def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment:
+def build(options: Any) -> Experiment:
     """A run from the options of ``train circuit``."""
     import numpy as np
 
-    from circuitsim.cli.models.circuit import optimizer_of, schedule_of
     from circuitsim.fitting import MeasureTarget, WaveformFit
 
-    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if options[name] != defaults[name]]
+    wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != getattr(type(options), name)]
     if wrong:
         raise UsageError(f"{', '.join(wrong)}: for data at rest; the data have a column time or measurement")
     deck, roles, notes = _deck(options)
     targets, test = _targets(options, deck, roles)
     fit = WaveformFit(_timed(options, deck, roles, targets), targets)
-    if options["scatter"]:
-        fit.scatter(options["scatter"], np.random.default_rng((options["seed"], 3)))
+    if options.scatter:
+        fit.scatter(options.scatter, np.random.default_rng((options.seed, 3)))
     held = None if test is None else WaveformFit(_timed(options, deck, roles, test), test)
     if held is not None:
         held.parameters = fit.parameters
-    rate = RATE if options["lr"] is None else options["lr"]
+    rate = RATE if options.lr is None else options.lr
     plan = plan_of(options, optimizer_of(options, rate), schedule_of(options))
     measures = [own for own in targets if isinstance(own, MeasureTarget)]
     waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
@@ -71,8 +69,8 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
         fit,
         (fit.samples,),
         plan,
-        title=f"{deck.operating_circuit.title or options['deck']}: {count} to fit, {what}"
-        + f"{', periodic steady state' * bool(options['steady'])}",
+        title=f"{deck.operating_circuit.title or options.deck}: {count} to fit, {what}"
+        + f"{', periodic steady state' * bool(options.steady)}",
         evaluate=None if held is None else lambda rng: _held_out(held),
         notes=notes,
         save=lambda directory: _save(fit, directory),
@@ -82,49 +80,49 @@ def build(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Experiment
     )
 
 
-def _deck(options: Mapping[str, Any]) -> tuple[Deck, Roles, list[str]]:
+def _deck(options: Any) -> tuple[Deck, Roles, list[str]]:
     """The deck, its roles, and notes."""
     from circuitsim.cli.deck import read_with
     from circuitsim.cli.over_time import acts_over_time
     from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
 
-    deck = read_with(options)
+    deck = read_with(vars(options))
     stated, notes = read_roles(deck)
-    roles = make_roles(deck.operating_circuit, options["inputs"], None, options["trainable"], stated, numbers_of(deck))
+    roles = make_roles(deck.operating_circuit, options.inputs, None, options.trainable, stated, numbers_of(deck))
     shown = [note for note in deck.notes if note.kind != "tran" and not acts_over_time(note)]
     return deck, roles, [str(note) for note in [*shown, *notes]]
 
 
-def _targets(options: Mapping[str, Any], deck: Deck, roles: Roles) -> tuple[Targets, Targets | None]:
+def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets | None]:
     """Targets to fit, and those held out."""
     import numpy as np
 
     from circuitsim.fitting import WaveTarget, read_targets
 
-    if options["data"] is None:
+    if options.data is None:
         raise UsageError("no data: give --data FILE with a column time or measurement")
-    targets = read_targets(options["data"], deck, roles.inputs)
-    if options["test"] is not None and options["split"] is not None:
+    targets = read_targets(options.data, deck, roles.inputs)
+    if options.test is not None and options.split is not None:
         raise UsageError("either --test FILE or --split F, not both")
-    if options["test"] is not None:
-        return targets, read_targets(options["test"], deck, roles.inputs)
-    if options["split"] is None:
+    if options.test is not None:
+        return targets, read_targets(options.test, deck, roles.inputs)
+    if options.split is None:
         return targets, None
     waves = [own for own in targets if isinstance(own, WaveTarget)]
-    held = round(options["split"] * len(waves))
+    held = round(options.split * len(waves))
     if not 0 < held < len(waves):
-        raise UsageError(f"{len(waves)} waveforms cannot be split with a share of {options['split']:g} held out")
-    order = np.random.default_rng((options["seed"], 5)).permutation(len(waves)).tolist()
+        raise UsageError(f"{len(waves)} waveforms cannot be split with a share of {options.split:g} held out")
+    order = np.random.default_rng((options.seed, 5)).permutation(len(waves)).tolist()
     return [waves[k] for k in sorted(order[held:])], [waves[k] for k in sorted(order[:held])]
 
 
-def _timed(options: Mapping[str, Any], deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:
+def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDeck:
     """The deck, run as far as its targets ask."""
     from circuitsim.fitting import TimedDeck, WaveTarget
 
     ends = [float(own.times[-1]) for own in targets if isinstance(own, WaveTarget)]
-    stop = max(ends) if ends and not options["steady"] else None
-    return TimedDeck(deck, roles, options["steady"], stop, options["tolerance"])
+    stop = max(ends) if ends and not options.steady else None
+    return TimedDeck(deck, roles, options.steady, stop, options.tolerance)
 
 
 def _held_out(held: WaveformFit) -> dict[str, float]:

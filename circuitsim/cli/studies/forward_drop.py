@@ -106,8 +106,7 @@ def _measure(args: argparse.Namespace, key: Key, made: Any) -> dict[str, float]:
     import numpy as np
 
     from circuitsim import batched
-    from circuitsim.cli.models import circuit as family
-    from circuitsim.cli.train import new_options
+    from circuitsim.cli.train import experiment
 
     block = made.trainable.block
     circuit = block.trained()
@@ -116,7 +115,7 @@ def _measure(args: argparse.Namespace, key: Key, made: Any) -> dict[str, float]:
     if key["drop"] > 0.0:
         return measures
     for word in args.drops.split(","):
-        other: Any = family.build(new_options({**_options(args, {**key, "drop": float(word)}), "seed": made.plan.seed}))
+        other: Any = experiment(**_options(args, {**key, "drop": float(word)}), seed=made.plan.seed)
         for name, theta in other.trainable.block.parameters.items():
             theta[:] = block.parameters[name]
         measures[f"error_at_{float(word):g}"] = float(other.evaluate(np.random.default_rng(0))["test_error"])

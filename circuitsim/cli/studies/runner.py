@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+from circuitsim.cli.models import new_options
 from circuitsim.cli.seeds import train_run
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
@@ -284,7 +285,7 @@ def _train(order: _Order) -> Run | None:
         # Stored runs are shown even after the time limit; new ones are not begun.
         if late() and (folder is None or not (folder / task.name).exists()):
             return None
-        given = {"seed": task.seed, **task.study.options(args, task.key)}
+        given = new_options({"seed": task.seed, **task.study.options(args, task.key)})
         made, dataset, history = train_run(task.name, given, args.epochs, folder, late, order.shown)
         if not history:
             return None
