@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli import Parser
@@ -337,8 +336,8 @@ def _train(
     if outcome.skipped:
         print(f"note: {outcome.skipped} steps were skipped, their gradients were not to be trusted", file=sys.stderr)
     if directory is not None:
-        files: list[Path] = experiment.save(directory.path)
+        files = experiment.save(directory.path)
         files += experiment.draw(directory.path, outcome.history) if pictures else []
-        print(f"written to {directory.path}: {', '.join(file.name for file in files)}, history, checkpoint")
+        print(f"written to {directory.path}: {', '.join(files)}, history, checkpoint")
     outcome.require_steps()
     return 0

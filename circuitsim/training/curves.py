@@ -67,11 +67,6 @@ def spans_decades(values: Sequence[float]) -> bool:
     return bool(values) and min(values) > 0.0 and max(values) > 10.0 * min(values)
 
 
-def draw_history(history: Any, path: Path, panels: Mapping[str, Sequence[str]]) -> list[Path]:
-    """Write `history_figure` as PNG; returns the files written: none where there is no row."""
-    return [save_figure(history_figure(history.rows, panels), path)] if history.rows else []
-
-
 def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Figure:
     """Chosen columns of a history over the updates, up to `ACROSS` panels beside each other.
 

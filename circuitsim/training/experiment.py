@@ -13,11 +13,8 @@ from circuitsim.training.history import History
 from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Evaluate, TrainingPlan
 
-
-def save_model(model: Any, directory: Path) -> list[Path]:
-    """Write a model that has a ``save`` into a directory; returns the file."""
-    model.save(directory / "model.npz")
-    return [directory / "model.npz"]
+CURVES = "learning.png"
+"""Picture of the history."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +29,10 @@ class Experiment:
         One line on what is trained on what.
     notes : sequence of str
         Notes to print before the start (a fallback taken, a limit met).
-    save : callable
-        ``save(directory)`` writes the trained model and returns the files written.
-    draw : callable
-        ``draw(directory, history)`` writes its pictures and returns them.
+    files, pictures : mapping of str to callable
+        Name of a file of the trained model, or of a picture of it → what writes it to a path.
+    panels : mapping of str to sequence of str
+        Of the picture of the history (`circuitsim.training.curves.history_figure`).
     summary : callable
         ``summary(history)`` gives the lines shown at the end, of one row at least.
     chosen : mapping
@@ -46,9 +43,26 @@ class Experiment:
     data: Sequence[np.ndarray]
     plan: TrainingPlan
     title: str
-    save: Callable[[Path], list[Path]]
-    draw: Callable[[Path, History], list[Path]]
+    files: Mapping[str, Callable[[Path], object]]
+    panels: Mapping[str, Sequence[str]]
     summary: Callable[[History], list[str]]
+    pictures: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     evaluate: Evaluate | None = None
     notes: Sequence[str] = ()
     chosen: Mapping[str, Any] = field(default_factory=dict)
+
+    def save(self, directory: Path) -> list[str]:
+        """Write the trained model; the names of the files."""
+        for name, write in self.files.items():
+            write(directory / name)
+        return list(self.files)
+
+    def draw(self, directory: Path, history: History) -> list[str]:
+        """Draw the history, where it has a row, and the trained model; the names of the files."""
+        from circuitsim.training.curves import history_figure, save_figure
+
+        if history.rows:
+            save_figure(history_figure(history.rows, self.panels), directory / CURVES)
+        for name, write in self.pictures.items():
+            write(directory / name)
+        return [*[CURVES] * bool(history.rows), *self.pictures]

@@ -32,14 +32,6 @@ def toy(monkeypatch):
     module = types.ModuleType("toy_family")
     module.Options, module.EPILOG, module.built = Options, "", []
 
-    def save(directory):
-        (directory / "model.txt").write_text("a point")
-        return [directory / "model.txt"]
-
-    def draw(directory, history):
-        (directory / "picture.txt").write_text(f"{len(history.rows)} rows")
-        return [directory / "picture.txt"]
-
     def build(options):
         module.built.append(options.recorded())
         model = NoisyQuadratic(skip_every=options.skip_every)
@@ -50,9 +42,10 @@ def toy(monkeypatch):
             (data,),
             plan,
             "toy: a point",
-            save,
-            draw,
+            {"model.txt": lambda path: path.write_text("a point")},
+            {"loss": ["loss"]},
             lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"],
+            {"picture.txt": lambda path: path.write_text("drawn")},
             notes=["n"],
         )
 
@@ -78,9 +71,9 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
         }
     ]
     assert printed.out.startswith("toy: a point\nlast loss ")
-    assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, picture.txt, history, checkpoint\n")
+    assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, learning.png, picture.txt, history, checkpoint\n")
     assert printed.err == "note: n\nnote: 1 steps were skipped, their gradients were not to be trusted\n"
-    assert (tmp_path / "o" / "picture.txt").read_text() == "3 rows"
+    assert (tmp_path / "o" / "picture.txt").read_text() == "drawn"
 
 
 def test_an_option_of_another_family_is_refused(toy, capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
@@ -122,8 +121,13 @@ class Options(RunOptions):
 
 def build(options: Options) -> Experiment:
     """A run from options."""
+    from functools import partial
+
+    from circuitsim._files import atomic_write
     from circuitsim.datasets.samples import is_over_time
     from circuitsim.learning import Learner
+    from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
+    from circuitsim.netlist import dumps
 
     if options.deck is None:
         raise UsageError("no deck given: circuitsim train circuit DECK --data FILE")
@@ -140,7 +144,7 @@ def build(options: Options) -> Experiment:
     chosen = {**chosen, **rates, "classes": list(setting.samples.classes)}
     if options.temperature is None and hasattr(setting.loss, "temperature"):
         chosen["temperature"] = setting.loss.temperature
-    roles = setting.roles
+    roles, block = setting.roles, setting.block
     counts = {"input": roles.inputs, "output": roles.outputs, "trainable element": roles.trainable}
     sizes = ", ".join(f"{len(names)} {what}{'s' * (len(names) != 1)}" for what, names in counts.items())
     held = f", {test.size} held out" if test is not None else ""
@@ -152,9 +156,22 @@ def build(options: Options) -> Experiment:
         title=f"{name}: {sizes}; {options.method}, {train.size} samples{held}",
         evaluate=None if test is None else lambda rng: _measured(learner, test),
         notes=[str(problem) for problem in setting.warnings],
-        save=lambda directory: _save(learner.block, directory),
-        draw=lambda directory, history: _draw(learner.block, train, directory, history),
-        summary=lambda history: _summary(history, learner.block.at_bound()),
+        files={"trained.cir": lambda path: atomic_write(path, dumps(block.trained(), block.roles).encode())},
+        panels={
+            "loss": ["loss", "test_loss", "lower", "upper"],
+            "error": ["error", "test_error"],
+            "worst violation of Kirchhoff's laws": ["certificate"],
+            "share of diodes that change between the phases": ["kink_share"],
+        },
+        pictures={
+            **(
+                {"conductances.png": partial(draw_conductance_histogram, block)}
+                if "conductance" in block.parameters
+                else {}
+            ),
+            "circuit.png": partial(draw_trained, block, train.x[0]),
+        },
+        summary=lambda history: _summary(history, block.at_bound()),
         chosen=chosen,
     )
 
@@ -210,33 +227,6 @@ def _fingerprint(setting: Setting) -> bytes:
     digest = hashlib.sha256(dumps(setting.block.whole, setting.roles).encode())
     digest.update(setting.samples.x.tobytes() + setting.samples.y.tobytes())
     return digest.digest()
-
-
-def _save(block: CircuitBlock, directory: Path) -> list[Path]:
-    """The trained deck."""
-    from circuitsim._files import atomic_write
-    from circuitsim.netlist import dumps
-
-    deck = directory / "trained.cir"
-    atomic_write(deck, dumps(block.trained(), block.roles).encode())
-    return [deck]
-
-
-def _draw(block: CircuitBlock, train: Samples, directory: Path, history: History) -> list[Path]:
-    """The learning curve, the conductances and the circuit."""
-    from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
-    from circuitsim.training.curves import draw_history
-
-    panels = {
-        "loss": ["loss", "test_loss", "lower", "upper"],
-        "error": ["error", "test_error"],
-        "worst violation of Kirchhoff's laws": ["certificate"],
-        "share of diodes that change between the phases": ["kink_share"],
-    }
-    written = draw_history(history, directory / "learning.png", panels)
-    if "conductance" in block.parameters:
-        written.append(draw_conductance_histogram(block, directory / "conductances.png"))
-    return [*written, draw_trained(block, train.x[0], directory / "circuit.png")]
 
 
 def _summary(history: History, at_bound: int) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, save_model
+from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 EPILOG = """\
@@ -53,6 +52,7 @@ def build(options: Any) -> Experiment:
     from circuitsim.hopfield import HopfieldLearning, network, published_models
     from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
     from circuitsim.training import SGD, Exponential
+    from circuitsim.training.curves import KINKS, UNCERTIFIED
 
     preset = chosen_preset(options.preset, published_models())
     preset_values = {
@@ -88,8 +88,14 @@ def build(options: Any) -> Experiment:
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
         evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
-        save=lambda directory: save_model(net, directory),
-        draw=_draw,
+        files={"model.npz": net.save},
+        panels={
+            "error": ["error", "test_error"],
+            "loss": ["loss"],
+            "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
+            KINKS: ["kink_share"],
+            UNCERTIFIED: ["uncertified_fraction"],
+        },
         summary=_summary,
         chosen={**chosen, "dataset": name},
     )
@@ -109,20 +115,6 @@ class DhnEvaluation:
             wrong += int((state.output.argmax(axis=1) != self.labels[at : at + self.batch]).sum())
             worst = max(worst, float(state.residual.max()))
         return {"test_error": wrong / len(self.images), "test_residual": worst}
-
-
-def _draw(directory: Path, history: History) -> list[Path]:
-    """The learning curve."""
-    from circuitsim.training.curves import KINKS, UNCERTIFIED, draw_history
-
-    panels = {
-        "error": ["error", "test_error"],
-        "loss": ["loss"],
-        "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
-        KINKS: ["kink_share"],
-        UNCERTIFIED: ["uncertified_fraction"],
-    }
-    return draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:

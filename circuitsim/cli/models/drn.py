@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
 from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, save_model
+from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
@@ -60,6 +59,7 @@ def build(options: Options) -> Experiment:
     from circuitsim.layered.evaluation import Evaluation
     from circuitsim.layered.learner import LayeredLearner
     from circuitsim.training import SGD, Exponential
+    from circuitsim.training.curves import KINKS
 
     preset = chosen_preset(options.preset, published_models())
     name, notes = choose(options.dataset, options.data_dir)
@@ -100,8 +100,13 @@ def build(options: Options) -> Experiment:
         evaluate=Evaluation(learner, data.test, data.test_labels),
         notes=notes,
         chosen={"dataset": name},
-        save=lambda directory: save_model(learner.network(), directory),
-        draw=_draw,
+        files={"model.npz": lambda path: learner.network().save(path)},
+        panels={
+            "error, share of samples": ["error", "test_error"],
+            "loss, V²": ["loss", "test_loss"],
+            "relative residual": ["residual"],
+            KINKS: ["kink_share"],
+        },
         summary=_summary,
     )
 
@@ -109,19 +114,6 @@ def build(options: Options) -> Experiment:
 def _given(options: Options, *names: str) -> dict[str, Any]:
     """The options that replace a published number."""
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-
-
-def _draw(directory: Path, history: History) -> list[Path]:
-    """The learning curve."""
-    from circuitsim.training.curves import KINKS, draw_history
-
-    panels = {
-        "error, share of samples": ["error", "test_error"],
-        "loss, V²": ["loss", "test_loss"],
-        "relative residual": ["residual"],
-        KINKS: ["kink_share"],
-    }
-    return draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:

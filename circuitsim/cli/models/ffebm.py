@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, save_model
+from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 PLAIN: dict[str, Any] = {
@@ -80,6 +79,7 @@ def build(options: Options) -> Experiment:
 
     from circuitsim.datasets.augment import FlipAndCrop
     from circuitsim.ffebm.chain import build_chain
+    from circuitsim.training.curves import KINKS, UNCERTIFIED
 
     options, chosen = _complete(options)
     images, notes = _images(options)
@@ -105,8 +105,14 @@ def build(options: Options) -> Experiment:
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
         evaluate=ChainEvaluation(chain, images.test, images.test_labels),
         notes=notes,
-        save=lambda directory: save_model(chain, directory),
-        draw=_draw,
+        files={"model.npz": chain.save},
+        panels={
+            "error": ["error", "test_error"],
+            "loss": ["loss"],
+            "residual (0: converged)": ["residual"],
+            KINKS: ["kink_share"],
+            UNCERTIFIED: ["uncertified_fraction"],
+        },
         summary=_summary,
         chosen=chosen,
     )
@@ -200,20 +206,6 @@ def _plan(options: Any, chain: Any) -> Any:
     else:
         optimizer = Momentum(rates, options.momentum, options.weight_decay)
     return plan_of(options, optimizer, Cosine(max(1, options.epochs), options.lr_final / options.lr))
-
-
-def _draw(directory: Path, history: History) -> list[Path]:
-    """The learning curve."""
-    from circuitsim.training.curves import KINKS, UNCERTIFIED, draw_history
-
-    panels = {
-        "error": ["error", "test_error"],
-        "loss": ["loss"],
-        "residual (0: converged)": ["residual"],
-        KINKS: ["kink_share"],
-        UNCERTIFIED: ["uncertified_fraction"],
-    }
-    return draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, save_model
+from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 EPILOG = """\
@@ -49,9 +49,10 @@ def build(options: Options) -> Experiment:
     """A run from options."""
     import numpy as np
 
-    from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+    from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.monitor import Monitor
+    from circuitsim.boltzmann.pictures import draw_filters, draw_samples
     from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps
     from circuitsim.datasets import choose
     from circuitsim.training import Momentum
@@ -83,8 +84,22 @@ def build(options: Options) -> Experiment:
         f"{len(data)} samples",
         evaluate=monitor,
         notes=notes,
-        save=lambda directory: save_model(learner.machine, directory),
-        draw=lambda directory, history: _draw(learner.machine, data, shape, plan.seed, directory, history),
+        files={"model.npz": machine.save},
+        panels={
+            "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
+            "bias of CD-k": ["bound", "exact_bias"],
+            "largest energy change, steps": ["delta", "k"],
+        },
+        pictures={
+            "filters.png": lambda path: draw_filters(machine, shape, path),
+            "samples.png": lambda path: draw_samples(
+                machine,
+                shape,
+                as_states(data[:100], machine.visible, machine.dtype),
+                np.random.default_rng((plan.seed, 4)),
+                path,
+            ),
+        },
         summary=_summary,
         chosen={"dataset": name},
     )
@@ -106,27 +121,6 @@ def _data(name: str, options: Options) -> tuple[Any, tuple[int, int], bool]:
         return images.train, (images.shape[0], images.shape[1]), False
     # 0 or 255, so that the states are exactly 0 or 1 and the data stay bytes.
     return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), (images.shape[0], images.shape[1]), True
-
-
-def _draw(machine: Any, data: Any, shape: tuple[int, int], seed: int, directory: Path, history: History) -> list[Path]:
-    """Filters, samples and the learning curve."""
-    import numpy as np
-
-    from circuitsim.boltzmann.contrastive import as_states
-    from circuitsim.boltzmann.pictures import draw_filters, draw_samples
-    from circuitsim.training.curves import draw_history
-
-    start = as_states(data[:100], machine.visible, machine.dtype)
-    written = [
-        draw_filters(machine, shape, directory / "filters.png"),
-        draw_samples(machine, shape, start, np.random.default_rng((seed, 4)), directory / "samples.png"),
-    ]
-    panels = {
-        "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
-        "bias of CD-k": ["bound", "exact_bias"],
-        "largest energy change, steps": ["delta", "k"],
-    }
-    return written + draw_history(history, directory / "learning.png", panels)
 
 
 def _summary(history: History) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.models import optimizer_of, plan_of, schedule_of
@@ -45,7 +44,9 @@ def build(options: Any) -> Experiment:
     """A run from the options of ``train circuit``."""
     import numpy as np
 
+    from circuitsim._files import atomic_write
     from circuitsim.fitting import MeasureTarget, WaveformFit
+    from circuitsim.fitting.pictures import draw_fit
 
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != getattr(type(options), name)]
     if wrong:
@@ -60,7 +61,8 @@ def build(options: Any) -> Experiment:
         held.parameters = fit.parameters
     rate = RATE if options.lr is None else options.lr
     plan = plan_of(options, optimizer_of(options, rate), schedule_of(options))
-    measures = [own for own in targets if isinstance(own, MeasureTarget)]
+    measures = [own.name for own in targets if isinstance(own, MeasureTarget)]
+    names = measures or ["rms"]
     waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
     what = f"{len(measures)} measurement{'s' * (len(measures) != 1)}" if measures else waves
     count = f"{len(fit.timed.names)} number{'s' * (len(fit.timed.names) != 1)}"
@@ -73,8 +75,9 @@ def build(options: Any) -> Experiment:
         + f"{', periodic steady state' * bool(options.steady)}",
         evaluate=None if held is None else lambda rng: _held_out(held),
         notes=notes,
-        save=lambda directory: _save(fit, directory),
-        draw=lambda directory, history: _draw(fit, first, directory, history),
+        files={"trained.cir": lambda path: atomic_write(path, fit.timed.text(fit.values()).encode())},
+        panels={"loss": ["loss", "test_loss"], **{name: [name] for name in names[:5]}},
+        pictures={"waveforms.png": lambda path: draw_fit(fit, first, path)},
         summary=lambda history: _summary(fit, first, history),
         chosen={"lr": rate, "over_time": True},
     )
@@ -127,28 +130,6 @@ def _timed(options: Any, deck: Deck, roles: Roles, targets: Targets) -> TimedDec
 
 def _held_out(held: WaveformFit) -> dict[str, float]:
     return {f"test_{name}": value for name, value in held.measured(held.samples.tolist()).items()}
-
-
-def _save(fit: WaveformFit, directory: Path) -> list[Path]:
-    """The fitted deck."""
-    from circuitsim._files import atomic_write
-
-    deck = directory / "trained.cir"
-    atomic_write(deck, fit.timed.text(fit.values()).encode())
-    return [deck]
-
-
-def _draw(fit: WaveformFit, first: Any, directory: Path, history: History) -> list[Path]:
-    """The learning curve, and the waveforms before and after with their targets."""
-    from circuitsim.fitting.pictures import draw_fit
-    from circuitsim.training.curves import draw_history
-
-    columns, loss = ("epoch", "updates", "skipped", "rate_factor", "seconds"), ["loss", "test_loss"]
-    names = (name for row in history.rows[:1] for name in row)
-    measured = [n for n in names if n not in (*columns, *loss) and not n.startswith("test_")]
-    panels = {"loss": loss, **{n: [n] for n in measured[:5]}}
-    written = draw_history(history, directory / "learning.png", panels)
-    return [*written, draw_fit(fit, first, directory / "waveforms.png")]
 
 
 def _summary(fit: WaveformFit, first: Any, history: History) -> list[str]:
