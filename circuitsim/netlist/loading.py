@@ -26,6 +26,7 @@ from circuitsim.netlist.link import Linker
 from circuitsim.netlist.parts import CODES, Parts
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
+from circuitsim.netlist.schematics import netlist
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
 from circuitsim.netlist.stepping import steps
@@ -129,9 +130,6 @@ def is_node(word: str, top: Scope) -> bool:
     return word.lower() in top.nodes or _NODE.fullmatch(word) is not None
 
 
-_SCHEMATIC = re.compile(rb"(?:\xff\xfe)?V\0?e\0?r\0?s\0?i\0?o\0?n\0? \0?4(?:\.\d)?\0?\r?\0?\n\0?S\0?H\0?E\0?E\0?T")
-
-
 def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
     """The deck in the file ``path``."""
     try:
@@ -140,11 +138,7 @@ def deck_of_file(path: str, allowed: Sequence[str], reading: Reading) -> Deck:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{short(path, 200)!r}: {error}" if "\0" in path else f"{path} {error}") from None
-    if _SCHEMATIC.match(data):
-        raise UsageError(
-            f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
-            "writes one, or: LTspice -netlist FILE.asc"
-        )
+    data = netlist(path, data)
     name = "<stdin>" if path == "-" else path
     text, warning = decode(data, name)
     del data  # half a gigabyte at most

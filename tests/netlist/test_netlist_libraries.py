@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import circuitsim
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import load, loads
 
@@ -78,4 +79,27 @@ def test_a_schematic_is_no_deck(tmp_path, encoding):
     path = tmp_path / "x.asc"
     path.write_bytes("Version 4\nSHEET 1 880 680\nWIRE 0 0 1 1\n".encode(encoding))
     with pytest.raises(UsageError, match="schematic of LTspice"):
+        load(path)
+
+
+KICAD = "(kicad_sch (version 20231120) (generator eeschema))\n"
+COMMAND = """#!/bin/sh
+[ "$*" = "sch export netlist --format spice --output $7 $8" ] || exit 9
+[ -s "$8.fails" ] && { cat "$8.fails" >&2; exit 1; }
+printf '.title KiCad schematic\\nV1 in 0 5\\nR1 in out 4k7\\nR2 out 0 4.7k\\n.end\\n' > "$7"
+"""
+
+
+def test_a_schematic_of_kicad_is_read_by_its_own_command(tmp_path, monkeypatch):
+    path, tool = tmp_path / "x.kicad_sch", tmp_path / "kicad-cli"
+    path.write_text(KICAD)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(UsageError, match=r"schematic of KiCad.*\n.*File > Export > Netlist > SPICE"):
+        load(path)
+    tool.write_text(COMMAND)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert circuitsim.solve(load(path))["out"] == pytest.approx(2.5)
+    (tmp_path / "x.kicad_sch.fails").write_text("loading\nFailed to load schematic\n")
+    with pytest.raises(UsageError, match="kicad-cli wrote no netlist: Failed to load schematic"):
         load(path)
