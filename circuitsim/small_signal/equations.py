@@ -1,77 +1,99 @@
 """Modified nodal equations of small signals, (A₀ + s A₁) x = b: A₁ holds capacitances and inductances.
 
 The unknowns are those of `circuitsim.controlled.equations`: node potentials, then currents of voltage sources,
-inductors, controlled elements and small resistors.
+inductors, controlled elements and small resistors. Both matrices are sums of terms value · left ⊗ right, of which an
+element has one or two: a conductance its incidence on both sides.
+
+Terms are not summed up: the admittances at a node round where they are. A potential is the sum of the unknowns on the
+path from the node to ground. In the nodal basis that is the node's own unknown. In the basis of a spanning tree it is
+the voltages of the branches on the way, and Kirchhoff's current law holds for the cut-sets of these branches (Desoer &
+Kuh, Basic Circuit Theory, chapter 11). With the tree of largest admittances no current in a cut-set is small beside
+those that its sum leaves out, so small voltages and currents keep their digits beside large ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.circuit import GROUND, CircuitArrays
-from circuitsim.circuit.couplings import Windings, windings_of
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR
-from circuitsim.controlled.equations import Equations, equations, references, right_side
-from circuitsim.controlled.law_arrays import law_arrays
+from circuitsim.circuit import GROUND
+from circuitsim.circuit.couplings import windings_of
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.laws import Quantity
+from circuitsim.controlled.equations import equations, references
+from circuitsim.program.flow import spanning_forest
+from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.linearized import Linearized
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
+
+FEW = 100
+"""Most unknowns of a dense matrix, which is quicker than a sparse one."""
+
+
+class Products(NamedTuple):
+    """The matrix Σ valueₜ leftₜ ⊗ rightₜ: vectors (t, unknowns) and their values (t,)."""
+
+    left: csr_matrix
+    right: csr_matrix
+    value: Pairs
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[csr_matrix, csr_matrix, Pairs]]) -> Products:
+        """The sum of several."""
+        from scipy.sparse import vstack
+
+        left, right, value = zip(*parts)
+        return cls(vstack(left, "csr"), vstack(right, "csr"), Pairs(*(np.concatenate(part) for part in zip(*value))))
 
 
 class SmallSignalEquations(NamedTuple):
-    """The equations of a linearized circuit.
+    """The equations of a linearized circuit, in potentials of all nodes, then branch currents.
 
     Attributes
     ----------
     linear : Linearized
-    unknowns : Equations
-    constant, storage : csc_matrix (size, size)
+    own : (m,) int array
+        Unknown that is the current of an element, or −1.
+    pinned : (p,) int array
+        Reference nodes of parts without ground.
+    incidence : (m, nodes) sparse array
+    constant, storage : Products
         A₀ and A₁.
-    memory : (size, k) csc_matrix
-        Incidence P of the elements that store energy: A₁ = P diag(storages) Pᵀ. Of coupled inductors with the
-        inductances M = Uᵀ D U the columns are the rows of U, on the equations of their currents.
+    sources : (m, unknowns) sparse array
+        b by the amplitudes of sources.
+    memory : (k, unknowns) sparse array
+        Pᵀ, where A₁ = P diag(storages) Pᵀ. Of coupled inductors with the inductances M = Uᵀ D U its rows are those of U
+        on the equations of their currents.
     storages : (k,) float array
         C of capacitors, −L of inductors, −D of coupled ones, F and H.
     elements : (k,) int array
         Their places.
     ideal : bool
         Whether some coupled inductors store no energy of their own.
-    couplings : mapping of (str, str) to float
-        Coupling factors of pairs of inductors.
-    windings : Windings or None
-        Where some couplings are ideal, or factors were asked for: A₁ is P diag(storages) Pᵀ to the last digit.
     """
 
     linear: Linearized
-    unknowns: Equations
-    constant: csc_matrix
-    storage: csc_matrix
-    memory: csc_matrix
+    own: np.ndarray
+    pinned: np.ndarray
+    incidence: csr_matrix
+    constant: Products
+    storage: Products
+    sources: csr_matrix
+    memory: csr_matrix
     storages: np.ndarray
     elements: np.ndarray
     ideal: bool
-    couplings: Mapping[tuple[str, str], float]
-    windings: Windings | None
-
-    def right_side(self, amplitudes: np.ndarray) -> np.ndarray:
-        """b for complex amplitudes (m,) of the sources, V or A; zero for all other elements."""
-        arrays, laws, eq = self.linear.arrays, law_arrays(self.linear.laws), self.unknowns
-        own = _direct_current(arrays)
-        sources = amplitudes != 0.0
-        real, imaginary = (own.value.copy() for _ in range(2))
-        real[sources], imaginary[sources] = amplitudes[sources].real, amplitudes[sources].imag
-        parts = [right_side(own._replace(value=value), laws, eq) for value in (real, imaginary)]
-        return np.asarray(parts[0] + 1j * parts[1])
 
     def admittances(self, s: complex) -> np.ndarray:
         """Of resistors and capacitors (m,), S; 0 of elements whose currents are unknowns, and of current sources."""
         kind, _, _, value, _ = self.linear.arrays
         found = np.where(kind == CAPACITOR, s * value, 0.0)
-        ohmic = (kind == RESISTOR) & (self.unknowns.own < 0)
+        ohmic = (kind == RESISTOR) & (self.own < 0)
         found[ohmic] = 1.0 / value[ohmic]
         return found
 
@@ -79,55 +101,265 @@ class SmallSignalEquations(NamedTuple):
 def small_signal_equations(
     linear: Linearized, couplings: Mapping[tuple[str, str], float], factored: bool = False
 ) -> SmallSignalEquations:
-    """The matrices of a linearized circuit with couplings of inductors, ``factored`` as `Windings` wherever there are.
+    """The equations of a linearized circuit with couplings of inductors.
+
+    Parameters
+    ----------
+    linear : Linearized
+    couplings : mapping of (str, str) to float
+        Coupling factors.
+    factored : bool
+        Whether A₁ is P diag(storages) Pᵀ to the last digit for all couplings, else for ideal ones.
 
     Raises
     ------
     UsageError
         Couplings of other elements, out of range, or that store negative energy.
     """
-    from scipy.sparse import csc_matrix, diags
+    from scipy.sparse import csr_matrix, diags, vstack
 
-    arrays, windings = linear.arrays, windings_of(linear.expansion.circuit, couplings)
-    tied = arrays.kind.copy()
-    tied[tied == CAPACITOR] = RESISTOR  # a capacitor ties its nodes together at every frequency
-    eq = equations(_direct_current(arrays), linear.laws, references(arrays._replace(kind=tied), linear.laws))
-    elements = np.flatnonzero((arrays.kind == CAPACITOR) | (arrays.kind == INDUCTOR))
-    coil = arrays.kind[elements] == INDUCTOR
-    storages = np.where(coil, -arrays.value[elements], arrays.value[elements])
-    plates, where, coils = elements[~coil], np.flatnonzero(~coil), np.flatnonzero(coil)
-    rows = [arrays.first[plates] - 1, arrays.second[plates] - 1, eq.own[elements[coil]]]
-    columns, entries = [where, where, coils], [np.ones(where.size), -np.ones(where.size), np.ones(coils.size)]
-    if windings is not None:
-        place = np.searchsorted(elements, windings.coils)
-        storages[place] = -windings.inductance
-        core, other = np.nonzero(np.triu(windings.turns, 1))
-        rows.append(eq.own[windings.coils[other]])
-        columns.append(place[core])
-        entries.append(windings.turns[core, other])
-    row, column, entry = (np.concatenate(parts) for parts in (rows, columns, entries))
-    inside = (row > GROUND - 1) & ~np.isin(row, eq.pinned - 1)
-    memory = csc_matrix((entry[inside], (row[inside], column[inside])), shape=(eq.size, elements.size))
-    constant = csc_matrix((eq.value, (eq.row, eq.column)), shape=(eq.size, eq.size))
-    storage = (memory @ diags(storages) @ memory.T).tocsc()
+    arrays, circuit = linear.arrays, linear.expansion.circuit
+    kind, first, second, value, n = arrays
+    windings = windings_of(circuit, couplings)
     ideal = windings is not None and windings.independent < windings.coils.size
+    # A capacitor ties its nodes together at every frequency.
+    tied = arrays._replace(kind=np.where(kind == CAPACITOR, RESISTOR, kind))
+    unknowns = equations(arrays, linear.laws, references(tied, linear.laws))
+    own = np.where(unknowns.own >= 0, unknowns.own + 1, -1)
+    every, held, size = np.arange(kind.size), np.flatnonzero(own >= 0), unknowns.size + 1
+    signs = np.repeat([1.0, -1.0], kind.size)
+    drop = csr_matrix((signs, (np.append(every, every), np.append(first, second))), shape=(kind.size, size))
+    drop.eliminate_zeros()
+    current = csr_matrix((np.ones(held.size), (held, own[held])), shape=(kind.size, size))
+    one, ohms = Pairs.of(np.ones(kind.size)), Pairs.of(value)
+    nodal = np.flatnonzero((kind == RESISTOR) & (own < 0))
+    across = held[(kind[held] == VOLTAGE) | (kind[held] == INDUCTOR) | (kind[held] == RESISTOR)]
+    small = across[kind[across] == RESISTOR]
+    constant = [
+        (drop[nodal], drop[nodal], one.at(nodal).over(ohms.at(nodal))),
+        (drop[held], current[held], one.at(held)),
+        (current[across], drop[across], one.at(across)),
+        (current[small], current[small], Pairs.of(-value[small])),
+    ]
+    sources = diags(np.where(kind == CURRENT, -1.0, 0.0)) @ drop + diags(np.where(kind == VOLTAGE, 1.0, 0.0)) @ current
+    for k, law in linear.laws.items():
+        row, gain = current[[k]], 1.0 if np.isnan(value[k]) else float(value[k])
+        if law.quantity is not Quantity.NEITHER:
+            constant.append((row, (drop if law.quantity is Quantity.VOLTAGE else current)[[k]], one.at([k])))
+        ends = [csr_matrix(([1.0, -1.0], ([0, 0], nodes)), shape=(1, size)) for _, *nodes in law.voltages]
+        controls = [(c, vector, one.at([k])) for (c, *_), vector in zip(law.voltages, ends)]
+        for c, e in law.currents:
+            if own[e] >= 0 or kind[e] == RESISTOR:
+                controls.append((c, *((current[[e]], one.at([e])) if own[e] >= 0 else (drop[[e]], ohms.at([e])))))
+            else:
+                sources = sources + csr_matrix(([gain * c], ([e], [own[k]])), shape=sources.shape)
+        for c, control, under in controls:
+            constant.append((row, control, Pairs.of(np.array([-gain])).times(Pairs.of(np.array([c]))).over(under)))
+    plates, coils = np.flatnonzero(kind == CAPACITOR), np.flatnonzero(kind == INDUCTOR)
+    if windings is not None:
+        coils = np.append(coils[~np.isin(coils, windings.coils)], windings.coils)
+    memory, storages = vstack([drop[plates], current[coils]], "csr"), np.append(value[plates], -value[coils])
+    storage = [(memory, memory, Pairs.of(storages))]
+    if windings is not None:
+        alone = storages.size - windings.coils.size
+        turned = vstack([memory[:alone], csr_matrix(windings.turns) @ current[windings.coils]], "csr")
+        inner = np.append(storages[:alone], -windings.inductance)
+        if ideal or factored:
+            memory, storages = turned, inner
+            storage = [(memory, memory, Pairs.of(storages))]
+        else:
+            one, other = (np.array([circuit.element_index(pair[k]) for pair in couplings]) for k in (0, 1))
+            factors = Pairs.of(-np.array(list(couplings.values())))
+            mutual = ohms.at(one).times(ohms.at(other)).root().times(factors)
+            storage += [(current[one], current[other], mutual), (current[other], current[one], mutual)]
     return SmallSignalEquations(
         linear,
-        eq,
-        constant,
-        storage,
+        own,
+        unknowns.pinned,
+        drop[:, :n],
+        Products.of(constant),
+        Products.of(storage),
+        sources.tocsr(),
         memory,
         storages,
-        elements,
+        np.append(plates, coils),
         ideal,
-        couplings,
-        windings if ideal or factored else None,
     )
 
 
-def _direct_current(arrays: CircuitArrays) -> CircuitArrays:
-    """The elements with capacitors as current sources of 0 A."""
-    kind, value = arrays.kind.copy(), arrays.value.copy()
-    place = kind == CAPACITOR
-    kind[place], value[place] = CURRENT, 0.0
-    return arrays._replace(kind=kind, value=value)
+class Terms:
+    """A matrix whose terms are not summed up.
+
+    Parameters
+    ----------
+    shape : (int, int)
+    row, column : (t,) int arrays
+    value : Pairs
+    """
+
+    def __init__(self, shape: tuple[int, int], row: np.ndarray, column: np.ndarray, value: Pairs) -> None:
+        order = np.argsort(row, kind="stable")
+        self.shape, self.row, self.column, self.value = shape, row[order], column[order], value.at(order)
+        self._halves = _halves(self.row)
+
+    @classmethod
+    def of(cls, matrix: csr_matrix) -> Terms:
+        """The entries of a sparse matrix."""
+        entries = matrix.tocoo()
+        return cls(matrix.shape, entries.row, entries.col, Pairs.of(entries.data))
+
+    @classmethod
+    def products(cls, products: Products, basis: csr_matrix) -> Terms:
+        """Those of products, with the vectors in a basis (unknowns, size)."""
+        left, right = products.left @ basis, products.right @ basis
+        inner = np.diff(right.indptr)
+        many = np.diff(left.indptr) * inner
+        which = np.repeat(np.arange(many.size), many)
+        place = np.arange(which.size) - np.repeat(np.cumsum(many) - many, many)
+        one, other = left.indptr[which] + place // inner[which], right.indptr[which] + place % inner[which]
+        sign = Pairs.of(left.data[one]).times(Pairs.of(right.data[other]))
+        value = products.value.at(which).times(sign)
+        there = value.high != 0.0
+        size = basis.shape[1]
+        return cls((size, size), left.indices[one][there], right.indices[other][there], value.at(there))
+
+    def sums(self, terms: Pairs) -> Pairs:
+        """Sums of terms (t,) by rows, in pairs of doubles: neighbours in pairs, until each row has one."""
+        halves, row = self._halves
+        for even, odd in halves:
+            padded = Pairs(*(np.append(part, 0.0) for part in terms))
+            terms = padded.at(even).plus(padded.at(odd))
+        total = Pairs(*(np.zeros(self.shape[0], part.dtype) for part in terms))
+        total.high[row], total.low[row] = terms
+        return total
+
+    def times(self, x: Pairs) -> Pairs:
+        """The product with a vector, real or complex."""
+        return self.sums(self.value.times(x.at(self.column)))
+
+    def magnitudes(self, x: np.ndarray) -> np.ndarray:
+        """Sums of the magnitudes of the terms of a product."""
+        return np.bincount(self.row, np.abs(self.value.high * x[self.column]), self.shape[0])
+
+    def summed(self) -> csc_matrix | np.ndarray:
+        """The matrix in doubles; an array of up to `FEW` unknowns."""
+        from scipy.sparse import csc_matrix
+
+        found = csc_matrix((self.value.high, (self.row, self.column)), shape=self.shape)
+        return found.toarray() if self.shape[0] <= FEW else found
+
+    def dense(self) -> Pairs:
+        """The matrix in pairs of doubles."""
+        place = self.row * self.shape[1] + self.column
+        whole = Terms((self.shape[0] * self.shape[1], 1), place, np.zeros_like(place), self.value)
+        return Pairs(*(part.reshape(self.shape) for part in whole.sums(whole.value)))
+
+
+def _halves(row: np.ndarray) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """Neighbours to add in each pass over terms in ascending rows, and the rows that are left."""
+    found = list[tuple[np.ndarray, np.ndarray]]()
+    while row.size and (row[1:] == row[:-1]).any():
+        place = np.arange(row.size)
+        begin = np.maximum.accumulate(np.where(np.r_[True, row[1:] != row[:-1]], place, 0))
+        even = np.flatnonzero((place - begin) % 2 == 0)
+        paired = np.append(row, -1)[even + 1] == row[even]
+        found.append((even, np.where(paired, even + 1, row.size)))
+        row = row[even]
+    return found, row
+
+
+class Formulation:
+    """The equations of a circuit in one basis.
+
+    Parameters
+    ----------
+    system : SmallSignalEquations
+    paths : (n_nodes, k) csr_matrix
+        Potentials are ``paths`` times the first k unknowns; zero rows of ground and of reference nodes.
+    """
+
+    def __init__(self, system: SmallSignalEquations, paths: csr_matrix) -> None:
+        from scipy.sparse import block_diag, identity
+
+        n = paths.shape[0]
+        basis = block_diag([paths, identity(system.sources.shape[1] - n)], "csr")
+        self.system, self.paths, self.voltages, self.size = system, paths, paths.shape[1], basis.shape[1]
+        self.own = np.where(system.own >= 0, system.own - n + self.voltages, -1)
+        self.fixed, self.stored = (Terms.products(own, basis) for own in (system.constant, system.storage))
+        self._fixed, self._stored = self.fixed.summed(), self.stored.summed()
+        self.drop, self.memory = system.incidence @ paths, system.memory @ basis
+        self.drop.eliminate_zeros()
+        self._sources, self._potentials, self._drops = map(Terms.of, ((system.sources @ basis).T, paths, self.drop))
+
+    def matrix(self, s: complex) -> csc_matrix | np.ndarray:
+        """A₀ + s A₁ in complex doubles."""
+        return self._fixed + s * self._stored
+
+    def right_side(self, amplitudes: np.ndarray) -> Pairs:
+        """b (size,) for complex amplitudes (m,) of the sources, V or A."""
+        return self._sources.times(Pairs.of(amplitudes))
+
+    def potentials(self, x: Pairs) -> Pairs:
+        """Of the nodes (n_nodes,), V, for unknowns (size,)."""
+        return self._potentials.times(x)
+
+    def drops(self, x: Pairs) -> np.ndarray:
+        """Branch voltages (m,), V."""
+        return self._drops.times(x).high
+
+    @cached_property
+    def reach(self) -> tuple[csr_matrix, csr_matrix]:
+        """Which unknowns the potentials, and the branch voltages, are sums of."""
+        return abs(self.paths), abs(self.drop)
+
+    def currents(self, drops: np.ndarray, x: np.ndarray, s: complex, amplitudes: np.ndarray) -> np.ndarray:
+        """Branch currents (m,) of the elementary elements, A, for branch voltages (m,) and unknowns (size,)."""
+        kind = self.system.linear.arrays.kind
+        found = self.system.admittances(s) * drops + np.where(kind == CURRENT, amplitudes, 0.0)
+        held = self.own >= 0
+        found[held] = x[self.own[held]]
+        return np.asarray(found)
+
+
+def nodal(system: SmallSignalEquations) -> Formulation:
+    """The equations in node potentials."""
+    from scipy.sparse import csr_matrix
+
+    n, pinned = system.linear.arrays.n_nodes, system.pinned
+    free = np.setdiff1d(np.arange(n), np.append(pinned, GROUND))
+    paths = csr_matrix((np.ones(free.size), (free, np.arange(free.size))), shape=(n, free.size))
+    return Formulation(system, paths)
+
+
+def of_tree(system: SmallSignalEquations, s: complex, most: int) -> Formulation | None:
+    """The equations in voltages of the tree of largest admittances at s; None with paths of more than ``most`` branches
+    in all."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import breadth_first_order
+
+    kind, first, second, value, n = system.linear.arrays
+    size = np.abs(system.admittances(s))
+    held = np.flatnonzero(system.own >= 0)
+    size[held] = np.inf  # sources and shorts
+    for k in held[(kind[held] == RESISTOR) | (kind[held] == INDUCTOR)].tolist():
+        impedance = abs(value[k] if kind[k] == RESISTOR else s * value[k])
+        size[k] = np.inf if impedance == 0.0 else 1.0 / impedance
+    # Reference nodes are at ground's potential.
+    first, second = (np.where(np.isin(end, system.pinned), GROUND, end) for end in (first, second))
+    kept = spanning_forest(n - 1, first, second, np.argsort(-size, kind="stable"))
+    tree = csr_matrix((np.ones(kept.size), (first[kept], second[kept])), shape=(n, n))
+    nodes, above = breadth_first_order(tree, GROUND, directed=False)
+    path: dict[int, list[int]] = {GROUND: []}
+    total, branches = 0, nodes.size - 1
+    for branch, node in enumerate(nodes[1:].tolist()):
+        path[node] = [*path[int(above[node])], branch]
+        total += len(path[node])
+        if total > most:
+            return None
+    rows = np.repeat(np.arange(n), [len(path.get(node, ())) for node in range(n)])
+    columns = np.array([k for node in range(n) for k in path.get(node, ())], dtype=np.int64)
+    paths = csr_matrix((np.ones(rows.size), (rows, columns)), shape=(n, branches))
+    return Formulation(system, paths)
+
+
+__all__ = ["Formulation", "SmallSignalEquations", "nodal", "of_tree", "small_signal_equations"]

@@ -19,8 +19,13 @@ from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.program.precise import Pairs
 from circuitsim.small_signal.deck import amplitudes, asked
-from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
-from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
+from circuitsim.small_signal.equations import (
+    Formulation,
+    SmallSignalEquations,
+    nodal,
+    of_tree,
+    small_signal_equations,
+)
 from circuitsim.small_signal.linearized import linearized
 from circuitsim.small_signal.solution import DENSE, Solution
 from circuitsim.units import format_quantity
@@ -249,7 +254,7 @@ def _certified(whole: Formulation, b: Pairs, amplitudes: np.ndarray, hertz: floa
         if made is None:
             continue
         try:
-            solution = Solution(made.coefficients(hertz), dense=by_tree)
+            solution = Solution(made, hertz, dense=by_tree)
             own = made.right_side(amplitudes) if by_tree else b
             return _answer(made, solution, own, amplitudes, hertz, tolerance, strict)
         except ArithmeticError:
@@ -320,19 +325,18 @@ def _residual(made: Formulation, solution: Solution, x: Pairs, b: Pairs) -> floa
 
     Voltages and currents count with at least `SHARE` of the largest of their kind.
     """
-    sizes, n = np.abs(x.high), made.size
+    sizes = np.abs(x.high)
     for part in (sizes[: made.voltages], sizes[made.voltages :]):
         np.maximum(part, SHARE * part.max(initial=0.0), out=part)
-    matrix, right = solution.coefficients.matrix, b.high[:n] + 1j * b.high[n:]
-    scale = abs(matrix) @ sizes + np.abs(right)
-    residual = np.abs(right - matrix @ x.high)
+    scale = abs(solution.matrix) @ sizes + np.abs(b.high)
+    residual = np.abs(b.high - solution.matrix @ x.high)
     return float(np.divide(residual, scale, out=np.zeros(scale.size), where=scale > 0.0).max(initial=0.0))
 
 
 def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, tolerance: float) -> None:
     """Nothing may flow into a part that only current sources tie to ground: its reference node has no equation."""
     arrays = system.linear.arrays
-    for node in system.unknowns.pinned.tolist():
+    for node in system.pinned.tolist():
         flow = np.concatenate([inner[arrays.first == node], -inner[arrays.second == node]])
         if abs(flow.sum()) > tolerance * np.abs(flow).sum():
             name = system.linear.expansion.circuit.node_names[node]

@@ -26,8 +26,13 @@ from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.program.flow import spanning_forest
 from circuitsim.program.precise import Pairs
-from circuitsim.small_signal.equations import SmallSignalEquations, small_signal_equations
-from circuitsim.small_signal.formulation import Formulation, nodal, of_tree
+from circuitsim.small_signal.equations import (
+    Formulation,
+    SmallSignalEquations,
+    nodal,
+    of_tree,
+    small_signal_equations,
+)
 from circuitsim.small_signal.frequency import MOST_TERMS, SAFETY
 from circuitsim.small_signal.linearized import linearized
 from circuitsim.small_signal.solution import Solution
@@ -333,7 +338,7 @@ def _solution(system: SmallSignalEquations, shift: complex) -> tuple[Formulation
         made = of_tree(system, shift, MOST_TERMS) if by_tree else nodal(system)
         if made is not None:
             try:
-                return made, Solution(made.coefficients(shift.imag / (2.0 * np.pi), shift.real), dense=by_tree)
+                return made, Solution(made, shift.imag / (2.0 * np.pi), shift.real, by_tree)
             except ArithmeticError:
                 continue
     raise ConvergenceError(SINGULAR)
@@ -341,14 +346,13 @@ def _solution(system: SmallSignalEquations, shift: complex) -> tuple[Formulation
 
 def _inner(system: SmallSignalEquations, shift: complex, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pᵀ (A₀ + σ A₁)⁻¹ P for the columns ``live`` of P, real for a real shift, and bounds of its errors."""
-    n, (made, solution) = system.linear.arrays.n_nodes, _solution(system, shift)
-    memory = system.memory[:, live].toarray()
-    own = np.vstack([made.paths[1:].T @ memory[: n - 1], memory[n - 1 :]])
+    made, solution = _solution(system, shift)
+    memory = made.memory[live].toarray()
     found, off = np.zeros((2, live.size, live.size), dtype=complex)
-    for k, column in enumerate(own.T):
-        x, left = solution.of(Pairs.of(np.append(column, np.zeros(column.size))))
-        found[:, k] = own.T @ x.high + own.T @ x.low
-        off[:, k] = SAFETY * np.max([np.abs(own.T @ part.high) for part in left], axis=0)
+    for k, row in enumerate(memory):
+        x, left = solution.of(Pairs.of(row.astype(complex)))
+        found[:, k] = memory @ x.high + memory @ x.low
+        off[:, k] = SAFETY * np.max([np.abs(memory @ part.high) for part in left], axis=0)
     return (found if shift.imag else found.real), off.real
 
 

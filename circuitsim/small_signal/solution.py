@@ -16,11 +16,13 @@ import numpy as np
 
 from circuitsim.controlled.linear import Scaled, scales
 from circuitsim.program.precise import PairFactor, Pairs
-from circuitsim.small_signal.formulation import Coefficients
+from circuitsim.small_signal.equations import Formulation
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
+TURN = Pairs(np.array(6.283185307179586), np.array(2.4492935982947064e-16))
+"""2π to 32 digits: the double nearest to it, and the double nearest to what it misses."""
 CONTRACTION = 1e-2
 """Largest share of a known vector that a first correction may miss: each further one gains two digits or more."""
 CORRECTIONS = 20
@@ -34,11 +36,13 @@ GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 
 class Solution:
-    """The solution of (A₀ + s A₁) x = b for any b.
+    """The solution of (A₀ + s A₁) x = b for any b, at s = growth + 2πj hertz.
 
     Parameters
     ----------
-    coefficients : Coefficients
+    made : Formulation
+    hertz, growth : float
+        Hz, 1/s.
     dense : bool
         Whether factors in pairs of doubles are an alternative.
 
@@ -48,73 +52,102 @@ class Solution:
         The matrix is singular, as far as the arithmetic that fits its size can tell.
     """
 
-    def __init__(self, coefficients: Coefficients, dense: bool = True) -> None:
-        self.coefficients, self.size = coefficients, coefficients.matrix.shape[0]
+    def __init__(self, made: Formulation, hertz: float, growth: float = 0.0, dense: bool = True) -> None:
+        self.made, self.size, self.growth = made, made.size, growth
+        self._turn = TURN.times(Pairs.of(np.array(hertz)))
+        self.matrix = made.matrix(complex(growth, float(self._turn.high)))
+        self._rough: Callable[[Pairs], Pairs] | None
         with np.errstate(all="ignore"):
-            self._factor: _Doubles | _PairFactor | None
-            self._factor, left, self.scale = _factored(coefficients.matrix)
-            if self._factor is None or not self.missed() <= CONTRACTION:
+            self._rough, left, self.scale = _factored(self.matrix)
+            if self._rough is None or not self.missed() <= CONTRACTION:
                 if not dense or self.size > DENSE:
                     raise ArithmeticError("singular")
-                self._factor = _PairFactor(coefficients, np.tile(left, 2), np.tile(self.scale, 2))
+                self._rough = self._in_pairs(left)
                 if not self.missed() <= CONTRACTION:
                     raise ArithmeticError("singular")
 
-    def _rough(self, right: Pairs) -> Pairs:
-        """An approximate solution."""
-        assert self._factor is not None
-        return self._factor.solve(right)
+    def _approximate(self, right: Pairs) -> Pairs:
+        assert self._rough is not None
+        return self._rough(right)
 
     def _residual(self, x: Pairs, right: Pairs) -> Pairs:
         """What the equations miss."""
-        left = self.coefficients.left_over(x, right)
+        stored = self.made.stored.times(x)
+        turned = Pairs(1j * stored.high, 1j * stored.low).times(self._turn)
+        left = right.minus(self.made.fixed.times(x)).minus(turned)
+        if self.growth:
+            left = left.minus(stored.times(Pairs.of(np.array(self.growth))))
         if not np.isfinite(left.high).all():
             raise ArithmeticError("singular")
         return left
 
     def missed(self) -> float:
         """The largest share of any unknown that a first solution misses of a known vector, times their number."""
-        known = np.tile(self.scale, 2) * np.cos(2.0 * np.pi * GOLDEN * np.arange(1, 2 * self.size + 1))
+        known = self.scale * _scattered(self.size, np.cos, 1)
         try:
-            found = self._rough(self._residual(Pairs.of(known), Pairs.of(np.zeros(known.size))))
+            found = self._approximate(self._residual(Pairs.of(known), Pairs.of(np.zeros(known.size, complex))))
         except ArithmeticError:
             return np.inf
         left = Pairs.of(known).plus(found).high
-        return float(np.abs(left / known).max(initial=0.0)) * self.size
+        return float(np.abs(left.view(float) / known.view(float)).max(initial=0.0)) * self.size
 
     def of(self, b: Pairs) -> tuple[Pairs, list[Pairs]]:
-        """The solution (size,) for b (2 size,), and what it may be off by.
+        """The solution (size,) for b (size,), and what it may be off by.
 
-        These are corrections for what the equations still miss, and for rounding of that, as complex numbers.
+        These are corrections for what the equations still miss, and for rounding of that.
 
         Raises
         ------
         ArithmeticError
             Numbers beyond the range of doubles.
         """
-        scale = np.tile(self.scale, 2)
         with np.errstate(all="ignore"):
-            x, before = self._rough(b), np.inf
+            x, before = self._approximate(b), np.inf
             for _ in range(CORRECTIONS):
-                left = self._rough(self._residual(x, b))
-                size = float(np.abs(left.high / scale).max(initial=0.0))
+                left = self._approximate(self._residual(x, b))
+                size = float(np.abs(left.high / self.scale).max(initial=0.0))
                 if not size < 0.5 * before:
                     break
                 x, before = x.plus(left), size
-            own = self.coefficients
-            terms = np.abs(own.value.high * x.high[own.column])
-            rounding = ROUNDING * (np.bincount(own.row, terms, b.high.size) + np.abs(b.high))
-            turn = 2.0 * np.pi * GOLDEN * np.arange(b.high.size)
-            off = [left, *(self._rough(Pairs.of(rounding * scattered)) for scattered in (np.cos(turn), np.sin(turn)))]
-        return self._joined(x), [self._joined(part) for part in off]
+            s = complex(self.growth, float(self._turn.high))
+            terms = self.made.fixed.magnitudes(x.high) + abs(s) * self.made.stored.magnitudes(x.high)
+            rounding = ROUNDING * (terms + np.abs(b.high))
+            probes = (Pairs.of(rounding * _scattered(self.size, wave, 0)) for wave in (np.cos, np.sin))
+            return x, [left, *map(self._approximate, probes)]
 
-    def _joined(self, x: Pairs) -> Pairs:
-        n = self.size
-        return Pairs(x.high[:n] + 1j * x.high[n:], x.low[:n] + 1j * x.low[n:])
+    def _in_pairs(self, left: np.ndarray) -> Callable[[Pairs], Pairs]:
+        """Solutions from dense factors in pairs of doubles, of real and imaginary parts.
+
+        Raises
+        ------
+        ArithmeticError
+            A pivot is zero.
+        """
+        fixed, stored = self.made.fixed.dense(), self.made.stored.dense()
+        turned, real = stored.times(self._turn), fixed.plus(stored.times(Pairs.of(np.array(self.growth))))
+        rows, columns = np.tile(left, 2), np.tile(self.scale, 2)
+        factor = PairFactor(
+            Pairs(*(rows[:, None] * np.block([[a, -c], [c, a]]) * columns for a, c in zip(real, turned)))
+        )
+
+        def solved(right: Pairs) -> Pairs:
+            found = factor.solve(Pairs(*(rows * np.append(part.real, part.imag) for part in right)))
+            parts = (np.split(columns * part, 2) for part in found)
+            return Pairs(*(real + 1j * imaginary for real, imaginary in parts))
+
+        return solved
 
 
-def _factored(matrix: csc_matrix | np.ndarray) -> tuple[_Doubles | None, np.ndarray, np.ndarray]:
-    """Factors in doubles, None where a pivot is zero or beyond the range of doubles, and scales of rows and columns."""
+def _scattered(size: int, wave: Callable[[np.ndarray], np.ndarray], first: int) -> np.ndarray:
+    """Complex numbers whose parts are scattered between −1 and 1."""
+    real, imaginary = np.split(wave(2.0 * np.pi * GOLDEN * np.arange(first, 2 * size + first)), 2)
+    return real + 1j * imaginary
+
+
+def _factored(
+    matrix: csc_matrix | np.ndarray,
+) -> tuple[Callable[[Pairs], Pairs] | None, np.ndarray, np.ndarray]:
+    """Solutions in doubles, None where a pivot is zero or out of range, and the scales of rows and columns."""
     from scipy.linalg import lapack
     from scipy.sparse import diags
     from scipy.sparse.csgraph import structural_rank
@@ -123,7 +156,8 @@ def _factored(matrix: csc_matrix | np.ndarray) -> tuple[_Doubles | None, np.ndar
     if isinstance(matrix, np.ndarray):
         scaled, left, right = Scaled.of(matrix)
         lu, pivot, info = lapack.zgetrf(scaled) if np.isfinite(scaled).all() else (None, None, 1)
-        return (_Doubles(lambda b: lapack.zgetrs(lu, pivot, b)[0], left, right) if info == 0 else None), left, right
+        solve = (lambda b: lapack.zgetrs(lu, pivot, b)[0]) if info == 0 else None
+        return _scaled(solve, left, right), left, right
     left, right = scales(matrix.tocsr())
     scaled = (diags(left) @ matrix @ diags(right)).tocsc()
     scaled.eliminate_zeros()
@@ -132,52 +166,16 @@ def _factored(matrix: csc_matrix | np.ndarray) -> tuple[_Doubles | None, np.ndar
     with warnings.catch_warnings():
         warnings.simplefilter("error", MatrixRankWarning)
         try:
-            return _Doubles(splu(scaled).solve, left, right), left, right
+            return _scaled(splu(scaled).solve, left, right), left, right
         except (RuntimeError, MatrixRankWarning):
             return None, left, right
 
 
-class _Doubles:
-    """Factors in doubles."""
-
-    def __init__(self, solve: Callable[[np.ndarray], np.ndarray], left: np.ndarray, right: np.ndarray) -> None:
-        self._solve, self.left, self.right = solve, left, right
-
-    def solve(self, right: Pairs) -> Pairs:
-        """A solution in doubles."""
-        n = self.left.size
-        found = self.right * self._solve(self.left * (right.high[:n] + 1j * right.high[n:]))
-        return Pairs.of(np.concatenate([found.real, found.imag]))
-
-
-class _PairFactor:
-    """Dense factors in pairs of doubles.
-
-    Raises
-    ------
-    ArithmeticError
-        A pivot is zero.
-    """
-
-    def __init__(self, coefficients: Coefficients, left: np.ndarray, right: np.ndarray) -> None:
-        (_, row, column, values, _), self.left, self.right = coefficients, left, right
-        matrix = Pairs(np.zeros((left.size, left.size)), np.zeros((left.size, left.size)))
-        key = row * left.size + column
-        order = np.argsort(key, kind="stable")
-        first = np.r_[True, np.diff(key[order]) != 0]
-        rank = np.arange(order.size) - np.maximum.accumulate(np.where(first, np.arange(order.size), 0))
-        for turn in range(int(rank.max(initial=-1)) + 1):
-            own = order[rank == turn]
-            place = (row[own], column[own])
-            scale = left[place[0]] * right[place[1]]
-            total = matrix.at(place).plus(Pairs(scale * values.high[own], scale * values.low[own]))
-            matrix.high[place], matrix.low[place] = total
-        self.factor = PairFactor(matrix)
-
-    def solve(self, right: Pairs) -> Pairs:
-        """A solution in pairs of doubles."""
-        found = self.factor.solve(Pairs(self.left * right.high, self.left * right.low))
-        return Pairs(self.right * found.high, self.right * found.low)
+def _scaled(
+    solve: Callable[[np.ndarray], np.ndarray] | None, left: np.ndarray, right: np.ndarray
+) -> Callable[[Pairs], Pairs] | None:
+    """Solutions of a matrix from those of the one with scaled rows and columns."""
+    return None if solve is None else lambda b: Pairs.of(right * solve(left * b.high))
 
 
 __all__ = ["DENSE", "Solution"]
