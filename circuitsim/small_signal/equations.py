@@ -168,10 +168,10 @@ def small_signal_equations(
             memory, storages = turned, inner
             storage = [(memory, memory, Pairs.of(storages))]
         else:
-            one, other = (np.array([circuit.element_index(pair[k]) for pair in couplings]) for k in (0, 1))
-            factors = Pairs.of(-np.array(list(couplings.values())))
-            mutual = ohms.at(one).times(ohms.at(other)).root().times(factors)
-            storage += [(current[one], current[other], mutual), (current[other], current[one], mutual)]
+            a, b = (np.array([circuit.element_index(pair[k]) for pair in couplings]) for k in (0, 1))
+            henries = Pairs.of(value)
+            mutual = henries.at(a).times(henries.at(b)).root().times(Pairs.of(-np.array(list(couplings.values()))))
+            storage += [(current[a], current[b], mutual), (current[b], current[a], mutual)]
     return SmallSignalEquations(
         linear,
         own,
