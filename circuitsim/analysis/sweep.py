@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Combinations
-from circuitsim.analysis.sweep_points import Block, Job, Rows, Solved, blocks, decoded, encoded, solve_block
+from circuitsim.analysis.sweep_points import Job, Rows, Solved, blocks, decoded, encoded, solve_block
 from circuitsim.analysis.sweep_result import Failure, Sweep
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
@@ -146,27 +147,28 @@ def _solved(
 ) -> Solved:
     """All rows (n_axes, n_rows), here or elsewhere."""
     # Here: a single operating point needs no modules of processes.
-    from circuitsim.executors import executor_of, in_order
-    from circuitsim.journal import Journal
+    from circuitsim.points import Journal, computed
 
     points = varied.shape[1]
     journal = None if checkpoint is None else Journal(Path(checkpoint), (job, varied), encoded, decoded)
     tables: list[np.ndarray] = []
     failures: list[Failure] = []
     warnings: dict[str, Problem] = {}
-    rows = Rows(job)
+    (workers, executor), rows = where, Rows(job)
 
-    def here(block: Block) -> Solved:
+    def solve_here(block: tuple[int, np.ndarray]) -> Solved:
         return rows.solve(block, None if progress is None else lambda done: progress(done, points))
 
-    with executor_of(*where) as (pool, count):
-        for solved in in_order(pool, count, here if pool is None else solve_block, blocks(job, varied), journal):
-            tables.append(solved.table)
-            failures += solved.failures
-            for warning in solved.warnings:
-                warnings.setdefault(str(warning), warning)
-            if progress is not None and pool is not None:
-                progress(sum(table.shape[1] for table in tables), points)
+    here = workers == 1 and executor is None
+    for solved in computed(
+        solve_here if here else partial(solve_block, job), blocks(job, varied), workers, executor, journal
+    ):
+        tables.append(solved.table)
+        failures += solved.failures
+        for warning in solved.warnings:
+            warnings.setdefault(str(warning), warning)
+        if progress is not None and not here:
+            progress(sum(table.shape[1] for table in tables), points)
     return Solved(np.concatenate(tables, axis=1), failures, [*warnings.values()])
 
 

@@ -5,8 +5,9 @@ Where there may be several operating points a sweep follows one branch of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from circuitsim.analysis.sweep_axes import Axis, Sort, elaborated, values_at
 from circuitsim.analysis.sweep_result import Failure
 from circuitsim.analysis.switched import prepared_switched
 from circuitsim.circuit import Circuit
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
+from circuitsim.errors import ConvergenceError, Location, NoSteadyStateError, Problem
 from circuitsim.netlist.deck import Deck
 
 OWN = ("several", "jump")
@@ -102,14 +103,6 @@ class Job(NamedTuple):
         return bool(source.laws or (source.dynamics is not None and source.dynamics.switches))
 
 
-class Block(NamedTuple):
-    """Rows ``first`` … and their values (n_axes, n_rows)."""
-
-    job: Job
-    first: int
-    varied: np.ndarray
-
-
 class Solved(NamedTuple):
     """Columns (n_probes, n_rows) of a block, its failures, and its warnings, each text once."""
 
@@ -118,12 +111,13 @@ class Solved(NamedTuple):
     warnings: list[Problem]
 
 
-def blocks(job: Job, varied: np.ndarray) -> Iterator[Block]:
-    """A sweep's rows in blocks, which depend on their number alone; one block where a branch is followed."""
+def blocks(job: Job, varied: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The first row and the values (axes, rows) of blocks, which depend on the number of rows alone; one block where a
+    branch is followed."""
     points = varied.shape[1]
     size = points if job.follows_branch else max(LEAST, min(points // BLOCKS, LARGEST))
     for first in range(0, points, size):
-        yield Block(job, first, varied[:, first : first + size])
+        yield first, varied[:, first : first + size]
 
 
 class Rows:
@@ -135,26 +129,27 @@ class Rows:
         self._formulas = any(isinstance(probe, Formula) for probe in job.probes)
         self._at: _Prepared | None = None
 
-    def solve(self, block: Block, progress: Callable[[int], None] | None = None) -> Solved:
+    def solve(self, block: tuple[int, np.ndarray], progress: Callable[[int], None] | None = None) -> Solved:
         """Solve the rows of a block, each from the row before; ``progress`` is called with the rows done."""
+        first, varied = block
         axes, probes = self._job.axes, self._job.probes
-        table = np.full((len(probes), block.varied.shape[1]), np.nan)
+        table = np.full((len(probes), varied.shape[1]), np.nan)
         failures: list[Failure] = []
         warnings: dict[str, Problem] = {}
         branch = Branch()
-        for row, setting in enumerate(block.varied.T.tolist()):
+        for row, setting in enumerate(varied.T.tolist()):
             at = self._prepared(tuple(setting[k] for k in self._fixed))
             values = values_at(axes, setting, at.following)
             try:
                 point = at.ready.solve(values, branch.last)
             except (NoSteadyStateError, ConvergenceError) as error:
-                failures.append(Failure(block.first + row, error))
+                failures.append(Failure(first + row, error))
             else:
                 table[:, row] = at.reader.read(point)
                 for warning in branch.take(values, point):
                     warnings.setdefault(str(warning), warning)
             if progress is not None:
-                progress(block.first + row + 1)
+                progress(first + row + 1)
         return Solved(table, failures, [*warnings.values(), *branch.warnings()])
 
     def _prepared(self, setting: tuple[float, ...]) -> _Prepared:
@@ -180,20 +175,34 @@ class _Prepared(NamedTuple):
     reader: Reader
 
 
-def solve_block(block: Block) -> Solved:
+def solve_block(job: Job, block: tuple[int, np.ndarray]) -> Solved:
     """Solve every row of a block, in any process."""
-    return Rows(block.job).solve(block)
+    return Rows(job).solve(block)
 
 
 def encoded(solved: Solved) -> dict[str, np.ndarray] | None:
     """A block as arrays; None with failures, whose errors are found again by solving the block again."""
-    from circuitsim.journal import text_of
-
     return None if solved.failures else {"table": solved.table, "warnings": text_of(solved.warnings)}
 
 
 def decoded(arrays: dict[str, np.ndarray]) -> Solved:
     """The block of `encoded`."""
-    from circuitsim.journal import problems_of
-
     return Solved(arrays["table"], [], problems_of(arrays["warnings"]))
+
+
+def text_of(problems: Iterable[Problem]) -> np.ndarray:
+    """Problems as an array of bytes."""
+    rows = [
+        [p.kind, p.message, p.hint, p.names, p.location and [getattr(p.location, n) for n in Location.__slots__]]
+        for p in problems
+    ]
+    return np.frombuffer(json.dumps(rows).encode(), dtype=np.uint8)
+
+
+def problems_of(text: np.ndarray) -> list[Problem]:
+    """The problems of `text_of`."""
+    rows: Sequence[Any] = json.loads(text.tobytes())
+    return [
+        Problem(kind, message, place and Location(**dict(zip(Location.__slots__, place))), hint, names)
+        for kind, message, hint, names, place in rows
+    ]

@@ -43,8 +43,8 @@ class Finished(NamedTuple):
 def run_seeds(options: Any) -> int:
     """Train with every seed; 0 when done, 130 when interrupted and saved."""
     from circuitsim._files import atomic_write
-    from circuitsim.executors import executor_of, in_order
     from circuitsim.formats.columns import csv, table
+    from circuitsim.points import computed
     from circuitsim.training import RunDirectory
 
     seeds, workers, dask = options.seeds, options.workers, options.dask
@@ -60,8 +60,8 @@ def run_seeds(options: Any) -> int:
         if task.folder is not None:
             _check_recorded(RunDirectory(task.folder), task.options.recorded())
     found: list[Finished] = []
-    with workers_of(workers, dask) as (processes, given), executor_of(processes or 1, given) as (pool, count):
-        for finished in in_order(pool, count, train_seed, tasks):
+    with workers_of(workers, dask) as (processes, given):
+        for finished in computed(train_seed, tasks, processes or 1, given):
             found.append(finished)
             print(f"seed {finished.seed} done ({len(found)} of {seeds})", file=sys.stderr)
             if finished.interrupted:

@@ -52,7 +52,7 @@ def workers_of(workers: int | None, dask: str | None) -> Iterator[tuple[int | No
         return
     if workers is not None:
         raise UsageError("--workers starts processes here, --dask uses a cluster: give one of them")
-    from circuitsim.executors import cluster
+    from circuitsim.points import cluster
 
     with cluster(dask) as (executor, count):
         yield count, executor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,11 @@ from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
 from circuitsim.analysis.sweep_result import Failure, Sweep, runs
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
-from circuitsim.executors import executor_of, in_order
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.netlist.requests import measurements_of
-from circuitsim.time_domain.deck import DeckSetting, setting
+from circuitsim.points import computed
+from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.measure import check_measurements, measure_all
 from circuitsim.time_domain.result import TransientResult, events_table, waveform_table
 from circuitsim.time_domain.run import ACCURACY, Method, output_times, transient
@@ -79,13 +80,6 @@ class Job(NamedTuple):
     tolerance: float
     method: Method | str | None
     accuracy: float
-
-
-class Task(NamedTuple):
-    """A run: its values of the axes."""
-
-    job: Job
-    values: tuple[float, ...]
 
 
 class Run(NamedTuple):
@@ -178,15 +172,14 @@ def transient_sweep(
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
     done: list[Run] = []
-    with executor_of(workers, executor) as (pool, count):
-        try:
-            for run in in_order(pool, count, solve_task, (Task(job, tuple(values)) for values in varied.T.tolist())):
-                done.append(run)
-                if progress is not None and progress(len(done), many):
-                    break
-        except KeyboardInterrupt:  # of a worker process, which Ctrl-C reaches too
-            if not done or progress is None or not progress(len(done), many):
-                raise
+    try:
+        for run in computed(partial(run_at, job), varied.T.tolist(), workers, executor):
+            done.append(run)
+            if progress is not None and progress(len(done), many):
+                break
+    except KeyboardInterrupt:  # of a worker process, which Ctrl-C reaches too
+        if not done or progress is None or not progress(len(done), many):
+            raise
     shape = grid.shape if grid else ()
     if len(done) < many:
         varied, shape = varied[:, : len(done)], (len(done),)
@@ -205,10 +198,11 @@ def _check(deck: Deck, axis: Axis) -> None:
             raise UsageError(f"{axis.name} is {kind}: write one of its numbers as a parameter, {{x}}, and vary x")
 
 
-def solve_task(task: Task) -> Run:
-    """The waveforms of one run, in any process."""
-    job = task.job
-    own, names = _setting(task)
+def run_at(job: Job, values: Sequence[float]) -> Run:
+    """The waveforms of the run at these values of the axes, in any process."""
+    circuit, following = moving_at(job.deck, job.axes, values)
+    names = {name.lower(): value for name, value in following.names().items()}
+    own = setting(job.deck, job.step, job.stop, job.initial, (circuit, following))
     found: object
     error: CircuitError | None = None
     try:
@@ -224,14 +218,6 @@ def solve_task(task: Task) -> Run:
     else:
         measured = measure_all(found, job.wanted, names)
     return Run(np.array(columns), measured, events_table(found), error)
-
-
-def _setting(task: Task) -> tuple[DeckSetting, Mapping[str, float]]:
-    """What the deck says about a run, and the names that expressions read there."""
-    job = task.job
-    circuit, following = moving_at(job.deck, job.axes, task.values)
-    names = {name.lower(): value for name, value in following.names().items()}
-    return setting(job.deck, job.step, job.stop, job.initial, (circuit, following)), names
 
 
 def _waves(job: Job, runs: Sequence[Run], varied: np.ndarray, times: np.ndarray, shape: tuple[int, ...]) -> Sweep:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -26,10 +28,9 @@ from circuitsim.engine.small.active_set import MAX_ITERATIONS
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.errors import ConvergenceError, NoSteadyStateError, TopologyError, UsageError
-from circuitsim.executors import executor_of, in_order
-from circuitsim.journal import Journal, digest
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
+from circuitsim.points import Journal, computed, digest
 from circuitsim.tolerance.result import MonteCarlo, Summary
 from circuitsim.tolerance.specification import Specification, parse_specification
 from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
@@ -264,26 +265,11 @@ class Marked(NamedTuple):
             return found
 
 
-TASKS = 256
-"""Least number of tasks, if there are as many blocks."""
-
-LARGEST = 64
-"""Most blocks of a task."""
+TASKS, LARGEST = 256, 64
+"""Least number of tasks, if there are as many blocks; most blocks of a task."""
 
 MOST = 10**9
 """Most samples."""
-
-
-class _Task(NamedTuple):
-    """Blocks ``first`` … ``last`` − 1 of a run."""
-
-    job: Marked
-    spread: Spread
-    seed: int
-    latin: bool
-    samples: int
-    first: int
-    last: int
 
 
 class _Block(NamedTuple):
@@ -383,13 +369,17 @@ def montecarlo(
     summary = Summary(len(probes), len(spread.variables), wanted, of_specification)
     run = (job.digest, spread, seed, latin, samples)
     journal = None if checkpoint is None else Journal(Path(checkpoint), run, _encoded, _decoded)
-    with executor_of(workers, executor) as (pool, count):
-        for block in _blocks(_tasks(job, spread, seed, latin, samples), pool, count, journal):
-            summary.add(block.values, block.moments, block.failures, block.worst)
-            if rows is not None:
-                rows(names, block.values)
-            if progress is not None:
-                progress(summary.samples, samples)
+    blocks = -(-samples // BLOCK)
+    size = max(1, min(blocks // TASKS, LARGEST))
+    tasks = [range(first, min(first + size, blocks)) for first in range(0, blocks, size)]
+    draw: Callable[[range], list[_Block]] = partial(draw_blocks, job, spread, seed, latin, samples)
+    found = computed(draw, tasks, workers, executor, journal)
+    for block in chain.from_iterable(found):
+        summary.add(block.values, block.moments, block.failures, block.worst)
+        if rows is not None:
+            rows(names, block.values)
+        if progress is not None:
+            progress(summary.samples, samples)
     if not summary.moments.count:
         raise NoSteadyStateError("no sample has a steady state", [], [])
     return MonteCarlo(nominal, probes, spread, stated, summary, seed, latin, confidence)
@@ -409,20 +399,6 @@ def _canonical(quantity: str, circuit: Circuit) -> str:
     if len(found) != 1:
         raise UsageError(f"--spec {quantity!r}: a specification limits one quantity")
     return str(found[0])
-
-
-def _tasks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int) -> Iterator[_Task]:
-    blocks = -(-samples // BLOCK)
-    size = max(1, min(blocks // TASKS, LARGEST))
-    for first in range(0, blocks, size):
-        yield _Task(job, spread, seed, latin, samples, first, min(first + size, blocks))
-
-
-def _blocks(
-    tasks: Iterator[_Task], pool: Executor | None, count: int, journal: Journal[list[_Block]] | None
-) -> Iterator[_Block]:
-    for blocks in in_order(pool, count, run_task, tasks, journal):
-        yield from blocks
 
 
 def _encoded(blocks: list[_Block]) -> dict[str, np.ndarray]:
@@ -445,13 +421,12 @@ def _decoded(arrays: dict[str, np.ndarray]) -> list[_Block]:
     return blocks
 
 
-def run_task(task: _Task) -> list[_Block]:
-    """The blocks of a task."""
-    worker, found = task.job.worker(), []
-    for block in range(task.first, task.last):
-        count = min(BLOCK, task.samples - block * BLOCK)
-        x = deviations(task.spread, task.seed, block, count, task.latin)
-        solved = worker.solve(task.spread.values(x))
+def draw_blocks(job: Marked, spread: Spread, seed: int, latin: bool, samples: int, blocks: range) -> list[_Block]:
+    """Some blocks of a run, in any process."""
+    worker, found = job.worker(), []
+    for block in blocks:
+        x = deviations(spread, seed, block, min(BLOCK, samples - block * BLOCK), latin)
+        solved = worker.solve(spread.values(x))
         there = ~np.isnan(solved.values).any(axis=1)
         y = solved.values[there]
         found.append(_Block(y, block_moments(y, x[there]), solved.failures, solved.worst))

@@ -18,7 +18,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,12 +30,12 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError
-from circuitsim.executors import executor_of, in_order
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
+from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
 from circuitsim.tolerance.specification import Specification, parse_specification
 from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
@@ -529,15 +529,12 @@ def worst_case(
     names: list[str] = [*(str(p) for p in parse_probes(plain, circuit)), *([DISSIPATION] if words else [])]
     if not names:
         raise UsageError("nothing is observed: name at least one quantity, for instance v(out)")
-    tasks = [
-        _Task(circuit, spread, tuple(names[k : k + TOGETHER]), gap, budget) for k in range(0, len(names), TOGETHER)
-    ]
+    tasks = [tuple(names[k : k + TOGETHER]) for k in range(0, len(names), TOGETHER)]
     ranges: list[Range] = []
-    with executor_of(workers, executor) as (pool, count):
-        for found in in_order(pool, count, run_task, tasks):
-            ranges += found
-            if progress is not None:
-                progress(len(ranges), len(names))
+    for found in computed(partial(extremes, circuit, spread, gap, budget), tasks, workers, executor):
+        ranges += found
+        if progress is not None:
+            progress(len(ranges), len(names))
     return WorstCase(circuit.title, ranges, wanted, stated)
 
 
@@ -545,19 +542,8 @@ TOLERANCED = (RESISTOR, VOLTAGE, CURRENT)
 """Codes of the elements whose values may deviate."""
 
 
-class _Task(NamedTuple):
-    """Some quantities of a circuit."""
-
-    circuit: Circuit
-    spread: Spread
-    names: tuple[str, ...]
-    gap: float | None
-    budget: int
-
-
-def run_task(task: _Task) -> list[Range]:
+def extremes(circuit: Circuit, spread: Spread, gap: float | None, budget: int, names: Sequence[str]) -> list[Range]:
     """The extremes of some quantities, in their order."""
-    circuit, spread, names, gap, budget = task
     rising = _rising(spread)
     only = rising is not None and all(circuit[n].kind == "resistor" for n in spread.names)
     found: dict[str, Range] = {}

@@ -6,6 +6,7 @@ import json
 import math
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,15 +185,15 @@ def test_interrupted_it_shows_the_runs_done(
     """A run that failed before the signal is an error still."""
     path = tmp_path / "deck.cir"
     path.write_text(deck)
-    real, runs = stepped.solve_task, []
+    real, runs = stepped.run_at, []
 
-    def second_is_interrupted(task: stepped.Task) -> stepped.Run:
+    def second_is_interrupted(*task: Any) -> stepped.Run:
         runs.append(task)
         if len(runs) == 2:
             signal.raise_signal(signal.SIGINT)
-        return real(task)
+        return real(*task)
 
-    monkeypatch.setattr(stepped, "solve_task", second_is_interrupted)
+    monkeypatch.setattr(stepped, "run_at", second_is_interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell started it so
     column = "v(out)" if deck is RECTIFIER else "v(c)"
     ended, out, err = run(capsys, "tran", str(path), "--vary", values, "--columns", column)

@@ -245,7 +245,7 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
     UsageError
         An extent that trains nothing.
     """
-    from circuitsim.executors import executor_of, in_order
+    from circuitsim.points import computed
     from circuitsim.training.interrupt import interrupt_flag
 
     for name in ("seeds", "epochs", "samples"):
@@ -259,12 +259,8 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
     apart = args.dask is not None or args.workers not in (None, 1)
     orders = [_Order(task, plain, end, None if apart else set()) for task in tasks]
     found: list[Run | None] = []
-    with (
-        interrupt_flag() as stopped,
-        workers_of(args.workers, args.dask) as (workers, given),
-        executor_of(workers or 1, given) as (pool, count),
-    ):
-        for result in in_order(pool, count, _train, orders):
+    with interrupt_flag() as stopped, workers_of(args.workers, args.dask) as (workers, given):
+        for result in computed(_train, orders, workers or 1, given):
             found.append(result)
             if apart:
                 print(f"{len(found)} of {len(orders)} runs done", file=sys.stderr)

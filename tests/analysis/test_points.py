@@ -17,11 +17,11 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis import sweep_points
+from circuitsim.analysis.sweep_points import problems_of, text_of
 from circuitsim.cli import main
 from circuitsim.errors import Location, Problem, UsageError, WorkerError
-from circuitsim.executors import cluster, executor_of, in_order
-from circuitsim.journal import Journal, problems_of, text_of
 from circuitsim.netlist import load, loads
+from circuitsim.points import Journal, cluster, computed
 
 CLIPPER = """clipper
 .param k=1
@@ -103,14 +103,13 @@ def die_at(number: int) -> int:
 
 def test_a_killed_process_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     journal: Journal[int] = Journal(tmp_path / "kept", "squares", lambda n: {"n": np.array(n)}, lambda a: int(a["n"]))
-    with executor_of(1) as (pool, count):
-        assert list(in_order(pool, count, die_at, range(3), journal)) == [0, 1, 4]
+    assert list(computed(die_at, range(3), journal=journal)) == [0, 1, 4]
     found: list[int] = []
-    with pytest.raises(WorkerError, match="the same command goes on"), executor_of(2) as (pool, count):
-        found.extend(in_order(pool, count, die_at, range(9), journal))
+    with pytest.raises(WorkerError, match="the same command goes on"):
+        found.extend(computed(die_at, range(9), 2, journal=journal))
     assert found[:3] == [0, 1, 4]
-    with pytest.raises(WorkerError, match="start again"), executor_of(2) as (pool, count):
-        list(in_order(pool, count, die_at, range(9)))
+    with pytest.raises(WorkerError, match="start again"):
+        list(computed(die_at, range(9), 2))
 
 
 def test_a_sweep_goes_on_after_its_finished_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
