@@ -29,6 +29,7 @@ MOVED = {
     "circuitsim.elements.voltage_by_current": "use `Circuit.ccvs`",
     "circuitsim.elements.voltage_by_voltage": "use `Circuit.vcvs`",
     "circuitsim.ir_drop": "kept; also `circuitsim solve --drops`",
+    "circuitsim.learning.Estimator": "use `circuitsim.learning.Rule`",
     "circuitsim.load": "kept: it gives the deck, which is a circuit and has the analyses of its file",
     "circuitsim.prepared": "kept",
     "circuitsim.netlist.read_deck_text": "use `circuitsim.loads`",

@@ -27,6 +27,10 @@ class UsageError(CircuitError):
     """A wrong argument, option or file name."""
 
 
+class RuleError(UsageError):
+    """A learning rule that a block or a loss does not fit."""
+
+
 class NoEnergyError(UsageError):
     """A method that rests on an energy function, asked of a circuit that has none."""
 

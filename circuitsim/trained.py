@@ -143,7 +143,7 @@ class _TrainedCircuit(TrainedModel):
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         from circuitsim.learning import ImplicitDifferentiation, Learner
 
-        return Learner(self.block, ImplicitDifferentiation(), self.loss).predict(self.gain * x)
+        return Learner(self.block, ImplicitDifferentiation(), self.loss).output(self.gain * x)
 
     def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
         from circuitsim.learning.losses import error
@@ -192,21 +192,20 @@ class _TrainedHopfield(_TrainedImages):
     """A deep Hopfield network."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.hopfield.network import DeepHopfieldNetwork
+        from circuitsim.blocks.hopfield import DeepHopfieldBlock
 
-        network = DeepHopfieldNetwork.load(_file(path, "model.npz"))
-        block = network.block
-        super().__init__(path, options, network, block.options["inputs"], block.options["layers"][-1])
+        block = DeepHopfieldBlock.load(_file(path, "model.npz"))
+        super().__init__(path, options, block, block.options["inputs"], block.options["layers"][-1])
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.network.block.relax(_fractions(x)).output, dtype=np.float64)
+        return np.asarray(self.network.relax(_fractions(x)).output, dtype=np.float64)
 
 
 class _TrainedChain(_TrainedImages):
     """A chain of stages and blocks."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.ffebm.chain import Chain
+        from circuitsim.learning.chain import Chain
 
         chain = Chain.load(_file(path, "model.npz"))
         # The number of outputs is that of the last bias: chains describe themselves element by element.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._arrays import Array, device, for_products, namespace, to_numpy
+from circuitsim._arrays import Array, device, namespace, to_numpy
 from circuitsim.blocks.alternating import Layer, LayeredEnergy, Relaxed
 from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
@@ -39,13 +39,7 @@ ROUNDING = 1e-3
 
 def takes_curvature_away(nudge: Nudge | None) -> bool:
     """Whether the energy may be less convex with the nudge than without."""
-    return nudge is not None and (nudge.follow is not None or least_stiffness(nudge) < 0.0)
-
-
-def least_stiffness(nudge: Nudge) -> float:
-    """The least of a nudge's stiffnesses, of any array library."""
-    value: Any = nudge.stiffness
-    return float(value if isinstance(value, int | float) else to_numpy(value).min())
+    return nudge is not None and (nudge.follow is not None or nudge.stiffness < 0.0)
 
 
 def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: Nudge) -> np.ndarray:
@@ -60,36 +54,12 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
     (batch,) ndarray of bool
         False also where a state is not finite.
     """
-    softened = _softened(nudge)
-    if softened is None:
-        return _convex_between(energy, begin, end, nudge)
-    samples, stiffness = softened
-    convex = np.ones(end.layers[0].shape[0], dtype=bool)
-    for layer in end.layers:
-        convex &= np.isfinite(to_numpy(rows(namespace(layer), layer))).all(axis=1)
-    part = nudge._replace(stiffness=stiffness)
-    convex[samples] = _convex_between(energy, _some(begin, samples), _some(end, samples), part)
-    return convex
-
-
-def _softened(nudge: Nudge) -> tuple[np.ndarray, Any] | None:
-    """Samples of negative stiffness and what it is, where they are only a part of the batch."""
-    stiffness: Any = nudge.stiffness
-    if nudge.follow is not None or isinstance(stiffness, int | float) or stiffness.ndim < 2 or len(stiffness) < 2:
-        return None
-    negative = (to_numpy(stiffness) < 0.0).reshape(len(stiffness), -1).any(axis=1)
-    samples = np.flatnonzero(negative)
-    return None if negative.all() else (samples, stiffness[samples])
-
-
-def _convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: Nudge) -> np.ndarray:
-    """`convex_between` on all samples."""
     half = tuple(0.5 * (a + b) for a, b in zip(begin.layers, end.layers, strict=True))
     states = [end._replace(layers=layers) for layers in (begin.layers, half, end.layers)]
     if nudge.follow is None:
         # Its curvature is the same everywhere. Half way all units are free that are so at one of the states, or move
         # from bound to bound.
-        states, taken = states[1:2], -least_stiffness(nudge)
+        states, taken = states[1:2], -nudge.stiffness
     else:
         taken = -SAFETY * min(float(_least_of_nudge(state, nudge).min()) for state in states)
     slope = energy.layers[-1].slope
@@ -110,13 +80,6 @@ def _least_of_all(energy: LayeredEnergy, relaxed: Relaxed) -> float:
     first = relaxed._replace(layers=tuple(layer[:1] for layer in relaxed.layers))
     found = float(least_curvature(replace(energy, layers=free), first, None)[0])
     return found if np.isfinite(found) else -np.inf
-
-
-def _some(relaxed: Relaxed, samples: np.ndarray) -> Relaxed:
-    """Some samples of a batch."""
-    switches = tuple(None if switch is None else switch[samples] for switch in relaxed.switches)
-    layers = tuple(for_products(layer[samples]) for layer in relaxed.layers)
-    return relaxed._replace(layers=layers, switches=switches)
 
 
 def _least_of_nudge(relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
@@ -505,6 +468,16 @@ class LayeredBlock:
             rule.tolerance,
         )
         return LayeredState(relaxed, layered_energy, constants, nudge, rule.tolerance, begin)
+
+    def begun(self, layers: Sequence[Array]) -> LayeredState:
+        """A state of these layers, for a free phase to start at."""
+        return LayeredState(
+            Relaxed(tuple(layers), (None,) * len(self._specs), 0), self._layered_energy(), (), None, None
+        )
+
+    def resting(self, batch: int) -> LayeredState:
+        """A batch of states with all units at zero, or at the bound nearest to it."""
+        return self.begun(self._layered_energy().start(self.parameters["bias1"], batch).layers)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""

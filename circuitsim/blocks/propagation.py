@@ -2,8 +2,8 @@
 
     centred  (∂E^β − ∂E^−β)/(2β)      positive  (∂E^β − ∂E⁰)/β      negative  (∂E⁰ − ∂E^−β)/β
 
-The only place of this rule: `learning`, chains and deep Hopfield networks differ in how they nudge. The compiled steps
-of deep resistive networks make the same difference in their own memory; tests hold them to it.
+The only place of this rule; `circuitsim.learning.nudges` says how outputs are nudged. The compiled steps of deep
+resistive networks make the same difference in their own memory; tests hold them to it.
 """
 
 from __future__ import annotations
@@ -58,6 +58,21 @@ def check_strength(beta: float) -> None:
 def strengths(variant: str, beta: float) -> tuple[float, ...]:
     """Strengths of the nudged phases of a variant; −β before β."""
     return {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[variant]
+
+
+def unit(block: Any) -> float:
+    """What a nudge of strength 1 is for a block: the conductance, S, that holds an output, so that β is in volts.
+
+    1 for Hopfield networks, whose units have no unit.
+    """
+    if hasattr(block, "stiffness"):
+        return float(block.stiffness())
+    limit = float(block.stiffness_limit()) if hasattr(block, "stiffness_limit") else 1.0
+    if 0 < limit < math.inf:
+        return limit
+    # Outputs that float while all diodes block: the scale of what is there.
+    conductance = block.parameters.get("conductance")
+    return 1.0 if conductance is None else float(conductance.mean())
 
 
 class DivergedError(ConvergenceError):
@@ -116,14 +131,12 @@ class Contrast(NamedTuple):
         good = [_finite(state) for state in (self.plus, self.minus)]
         return good[0] & good[1]
 
-    def counted(self, allow_nonconvex: bool, certified: Array | None = None) -> Array:
+    def counted(self, allow_nonconvex: bool) -> Array:
         """Samples that enter gradients: certified ones; where states without proof are allowed, all finite ones.
 
         Parameters
         ----------
         allow_nonconvex : bool
-        certified : (batch,) bool array, optional
-            In place of `Contrast.certified`.
 
         Returns
         -------
@@ -135,7 +148,7 @@ class Contrast(NamedTuple):
             Such states are allowed, and none is finite.
         """
         if not allow_nonconvex:
-            return self.certified if certified is None else certified
+            return self.certified
         found = self.finite
         if not bool(found.any()):
             raise DivergedError(self.width)

@@ -203,7 +203,7 @@ class ResistiveBlock(LayeredBlock):
         ConvergenceError
             The nudge takes away more conductance than an output has.
         """
-        if nudge is not None and isinstance(nudge.stiffness, int | float) and nudge.stiffness < 0:
+        if nudge is not None and nudge.stiffness < 0:
             slope = self._layered_energy().layers[-1].slope
             if not bool(namespace(slope).all(slope + nudge.stiffness > 0)):
                 raise ConvergenceError(f"a nudge of {nudge.stiffness} S takes away more conductance than an output has")

@@ -6,10 +6,11 @@ from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.ffebm.chain import Chain, build, build_chain, describe, describe_chain
-from circuitsim.ffebm.chaining import Chaining
-from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
-from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+from circuitsim.learning.chain import Chain, build_chain
+from circuitsim.learning.description import build, describe, describe_chain
+from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
+from circuitsim.learning.rules import Chaining
+from circuitsim.learning.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
 
 __all__ = [
     "Activation",

@@ -9,8 +9,9 @@ import numpy as np
 
 from circuitsim._arrays import to_numpy
 from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
-from circuitsim.ffebm.chain import Chain, build, chain_arrays, describe_chain, restored_chain
-from circuitsim.ffebm.chaining import Chaining
+from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
+from circuitsim.learning.description import build, describe_chain
+from circuitsim.learning.rules import Chaining
 from circuitsim.training import Adam, Callback, Cosine
 from circuitsim.training.estimator import Fit, TrainedClassifier, softmax
 
@@ -92,7 +93,7 @@ class ChainClassifier(TrainedClassifier):
         if not fit.continues:
             self.chain_ = Chain(
                 self._elements(fit.x.shape[1], fit.outputs),
-                chaining=Chaining(self.method, self.beta),
+                rule=Chaining(self.method, self.beta),
                 seed=seed,
                 dtype=fit.x.dtype,
             )

@@ -9,10 +9,12 @@ import numpy as np
 
 from circuitsim._arrays import to_numpy
 from circuitsim.blocks.layered import LayeredBlock
+from circuitsim.blocks.propagation import unit
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import UsageError
-from circuitsim.ffebm.chain import Chain
-from circuitsim.ffebm.chaining import Step, forward, is_block, through_block, unit
+from circuitsim.learning.chain import Chain
+from circuitsim.learning.chaining import Step, forward, is_block, through_block
+from circuitsim.learning.rules import Chaining
 
 
 class GradientCurves(NamedTuple):
@@ -51,14 +53,14 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
 
 def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     """Cosine between the gradients of EP and of implicit differentiation, for every parameter of the chain."""
-    former = chain.chaining
+    former = chain.rule
     try:
         gradients = []
-        for method in ("ep", "bp"):
-            chain.chaining = replace(former, method=method)
+        for rule in (former, Chaining("bp")):
+            chain.rule = rule
             gradients.append(chain.gradient((x, targets), np.random.default_rng(0))[0])
     finally:
-        chain.chaining = former
+        chain.rule = former
     ep, reference = gradients
     if ep is None or reference is None:
         raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
@@ -70,15 +72,15 @@ def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int
     output = steps[-1].memory.output if is_block(steps[-1].element) else None
     if output is None:
         output, _ = steps[-1].element.forward(steps[-1].x, True)
-    _, error = chain.loss.evaluate(output, targets)
-    errors = {}
+    error = chain.loss.gradient(output, targets)
+    rule, errors = Chaining(beta=chain.rule.beta), {}  # type: ignore[attr-defined]
     for number in reversed(range(len(steps))):
         step = steps[number]
         error = error.reshape(step.shape)
         if is_block(step.element):
             errors[number] = error
-            rule = replace(chain.chaining, method="ep", form="explicit")
-            error = through_block(step, error, rule, len(error)).errors[0][1]
+            estimate, factor = through_block(step, error, rule)
+            error = (estimate.inputs * factor[:, None]).astype(error.dtype)
         else:
             _, error = step.element.vjp(step.memory, error, True)
     return errors
@@ -90,7 +92,7 @@ def _block_curves(
     block, x, free, _ = step
     if not isinstance(block, LayeredBlock):
         raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
-    beta = chain.chaining.beta * unit(step.element)
+    beta = chain.rule.beta * unit(step.element)  # type: ignore[attr-defined]
     scale = np.abs(error).max(axis=1)
     scale[scale == 0] = 1.0
     share = np.full(len(error), 1.0 / len(error), error.dtype)

@@ -1,23 +1,26 @@
-"""Learning from the difference of two steady states: losses, nudges, gradient estimators, the learner.
+"""Learning by gradients: chains of digital stages and energy-based blocks, losses, nudges, learning rules.
 
-All of these are small frozen values for any `EnergyBlock`.
+Losses, nudges and rules are small frozen values for any `EnergyBlock`.
 """
 
 from typing import Any
 
+from circuitsim._moved import missing
 from circuitsim.learning.agnostic import AgnosticPropagation
+from circuitsim.learning.chain import Chain, Learner
 from circuitsim.learning.coupled import CoupledLearning
 from circuitsim.learning.equilibrium import EquilibriumPropagation
-from circuitsim.learning.estimate import Estimate, Estimator, GradientProblem
+from circuitsim.learning.estimate import Estimate, GradientProblem, Rule
 from circuitsim.learning.frequency import FrequencyPropagation
 from circuitsim.learning.implicit import ImplicitDifferentiation
-from circuitsim.learning.learner import Learner
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.nudges import NUDGES, ConstantCurrent, FollowingCurrent, Nudging, ResistorNudge
+from circuitsim.learning.truncated import TruncatedBackpropagation
 
 __all__ = [
     "NUDGES",
     "AgnosticPropagation",
+    "Chain",
     "CircuitClassifier",
     "CircuitRegressor",
     "ConstantCurrent",
@@ -25,7 +28,6 @@ __all__ = [
     "CrossEntropy",
     "EquilibriumPropagation",
     "Estimate",
-    "Estimator",
     "FollowingCurrent",
     "FrequencyPropagation",
     "GradientProblem",
@@ -34,14 +36,16 @@ __all__ = [
     "Loss",
     "Nudging",
     "ResistorNudge",
+    "Rule",
     "SquaredError",
+    "TruncatedBackpropagation",
 ]
 
 
 def __getattr__(name: str) -> Any:
     # scikit-learn is an optional extra: its estimators are imported at first use.
     if name not in ("CircuitClassifier", "CircuitRegressor"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise missing(__name__, name)
     from circuitsim.learning import scikit
 
     return getattr(scikit, name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuitsim.blocks.kinks import changed
 from circuitsim.blocks.protocol import Arrays
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError, RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem
 from circuitsim.learning.nudges import RESISTOR, Nudging
 
@@ -55,17 +55,17 @@ class AgnosticPropagation:
         ------
         ConvergenceError
             No steady parameters were found: ε is too large for the energy to stay convex in θ and v together.
-        UsageError
-            A block that cannot be relaxed at other parameters than its own.
+        RuleError
+            A block without an energy, or one that cannot be relaxed at other parameters within bounds.
         """
         block: Any = problem.block
         if not getattr(block, "has_energy", True):
-            raise UsageError(
+            raise RuleError(
                 "agnostic propagation needs one energy of parameters and voltages, which a circuit "
                 "with controlled sources has not: use equilibrium propagation or implicit differentiation"
             )
-        if not hasattr(block, "at"):
-            raise UsageError("agnostic propagation needs a block that relaxes at trial parameters: a circuit")
+        if not hasattr(block, "bounds"):
+            raise RuleError("agnostic propagation needs a block that relaxes at trial parameters: a circuit")
         here = {name: theta.copy() for name, theta in block.parameters.items()}
         state = problem.free
         for _ in range(self.iterations):
@@ -87,7 +87,8 @@ class AgnosticPropagation:
         gradient = {name: (theta - here[name]) / scale for name, theta in block.parameters.items()}
         residual = np.maximum(problem.free.residual, state.residual)
         certified = problem.free.certified & state.certified
-        return Estimate(gradient, None, residual, certified, kinks=changed([problem.free, state]))
+        states = (problem.free, state)
+        return Estimate(gradient, None, residual, certified, kinks=changed(states), states=states)
 
     def _pulled(self, block: Any, force: Arrays) -> Arrays:
         """Where the knobs let the parameters go under a force, within their bounds."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from circuitsim.blocks.propagation import Contrast
-from circuitsim.errors import UsageError
+from circuitsim.errors import RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 
 
@@ -37,13 +37,14 @@ class CoupledLearning:
 
         Raises
         ------
-        UsageError
+        RuleError
             A loss that is not the squared error, or a block whose outputs cannot be held.
         """
         block: Any = problem.block
-        if not problem.loss.quadratic or not hasattr(block, "clamp"):
-            raise UsageError("coupled learning holds the outputs of a circuit near target voltages: squared error only")
+        loss = problem.loss
+        if not (loss.quadratic and loss.gradient_lipschitz) or not hasattr(block, "clamp"):
+            raise RuleError("coupled learning holds the outputs of a circuit near target voltages: squared error only")
         free = problem.free
-        output = free.output - self.eta * problem.loss.gradient(free.output, problem.target)
+        output = free.output - self.eta * loss.gradient(free.output, problem.target)
         clamped = block.clamp(problem.x, output, free)
         return estimate_of(Contrast(block, problem.x, (free, clamped), clamped, free, self.eta), problem.weight)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
 
-from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength, contrast
+from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength, contrast, unit
 from circuitsim.blocks.protocol import State
-from circuitsim.errors import UsageError
+from circuitsim.errors import RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 from circuitsim.learning.nudges import CONSTANT, Nudging
 
@@ -24,7 +25,7 @@ class EquilibriumPropagation:
         positive  (∂E^β − ∂E⁰)/β      negative  (∂E⁰ − ∂E^−β)/β      centred  (∂E^β − ∂E^−β)/(2β)
 
     With F(β) = E + β · cost and G(β) = min F, each is exactly the gradient of L_β = (G(β) − G(0))/β, of L_−β, or of
-    their mean; G is concave, so L_β ≤ loss ≤ L_−β, and both are reported.
+    their mean; G is concave, so L_β ≤ loss ≤ L_−β, and both are reported (Scellier 2024, Theorem 3).
 
     Parameters
     ----------
@@ -37,6 +38,17 @@ class EquilibriumPropagation:
         How the outputs are pulled.
     kink_share : float
         With ``beta="auto"``: largest share of diodes and clamped units, over the batch, that may change.
+    form : {"explicit", "implicit"}
+        What goes on to the stages before a block of a chain: the difference of its two states (Nest & Ernoult 2024,
+        Algorithm 4), or each state in turn (Algorithm 2).
+    relative : bool
+        β counts in units of the block's own stiffness (`circuitsim.blocks.propagation.unit`), and may be negative.
+    scale_errors : bool
+        See `circuitsim.learning.estimate.Rule`.
+    allow_nonconvex : bool
+        Samples count too whose states are finite, but not certified.
+    bracket : bool
+        Whether L_β and L_−β are measured.
 
     Notes
     -----
@@ -48,29 +60,45 @@ class EquilibriumPropagation:
     variant: str = "centred"
     nudging: Nudging = CONSTANT
     kink_share: float = 0.001
+    form: str = "explicit"
+    relative: bool = False
+    scale_errors: bool = False
+    allow_nonconvex: bool = False
+    bracket: bool = True
 
     def __post_init__(self) -> None:
-        if self.beta != "auto":
+        if self.relative and not (isinstance(self.beta, Real) and 0.0 < abs(self.beta) < np.inf):
+            raise UsageError(
+                f"beta must be a finite number other than zero, not {self.beta!r}: chains have no automatic strength; "
+                "lower it where kink_share in the history is large"
+            )
+        if not self.relative and self.beta != "auto":
             check_strength(self.beta)
         if not 0.0 <= self.kink_share <= 1.0:
             raise UsageError(f"a share of diodes lies in [0, 1], not {self.kink_share}")
-        check_named(variant=(self.variant, VARIANTS))
+        check_named(variant=(self.variant, VARIANTS), form=(self.form, ("explicit", "implicit")))
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Sides of the bracket that are measured: fields of `Estimate`."""
+        found = {"centred": ("lower", "upper"), "positive": ("lower",), "negative": ("upper",)}
+        return found[self.variant] if self.bracket else ()
 
     def estimate(self, problem: GradientProblem) -> Estimate:
         """The estimate, from one nudged phase or two; with ``beta="auto"`` at most `REDUCTIONS` more.
 
         Raises
         ------
-        UsageError
+        RuleError
             ``beta="auto"`` for a block that does not tell which of its diodes conduct.
         """
         if self.beta != "auto":
-            return self._at(problem, float(self.beta))
+            return self._at(problem, float(self.beta) * (unit(problem.block) if self.relative else 1.0))
         beta = _first_beta(problem)
         for _ in range(REDUCTIONS):
             found = self._at(problem, beta)
             if found.kinks is None:
-                raise UsageError("the block's states do not tell which units are at bounds ('active'): give a beta")
+                raise RuleError("the block's states do not tell which units are at bounds ('active'): give a beta")
             if found.kinks.share <= self.kink_share:
                 break
             beta *= REDUCTION
@@ -78,21 +106,21 @@ class EquilibriumPropagation:
 
     def _at(self, problem: GradientProblem, beta: float) -> Estimate:
         """The estimate at a strength."""
-        block, x, target, loss, free, _ = problem
+        block, x, target, loss, free, weight = problem
 
         def relax(betas: tuple[float, ...]) -> list[State]:
             return [self.nudging.relax(block, x, free, loss, target, each) for each in betas]
 
         found = contrast(block, x, free, self.variant, beta, relax)
-        lower = None if self.variant == "negative" else self._bound(problem, found.plus, beta)
-        upper = None if self.variant == "positive" else self._bound(problem, found.minus, -beta)
-        return estimate_of(found, problem.weight)._replace(lower=lower, upper=upper)
+        bounds = {}
+        if getattr(block, "has_energy", True):
+            ends = {"lower": (found.plus, beta), "upper": (found.minus, -beta)}
+            bounds = {side: self._bound(problem, *ends[side]) for side in self.sides}
+        return estimate_of(found, weight, found.counted(self.allow_nonconvex), self.form == "implicit", **bounds)
 
-    def _bound(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray | None:
-        """(batch,) L_β = (G(β) − G(0))/β; None for a block whose sections have energies, but not the whole."""
+    def _bound(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray:
+        """(batch,) L_β = (G(β) − G(0))/β."""
         block, x, target, loss, free, _ = problem
-        if not getattr(block, "has_energy", True):
-            return None
         raised = block.energy(state, x) - block.energy(free, x)
         return raised / beta + self.nudging.cost(free, loss, target, state.output)
 
@@ -100,4 +128,4 @@ class EquilibriumPropagation:
 def _first_beta(problem: GradientProblem) -> float:
     """The strength at which the search for an automatic β begins."""
     limit = float(getattr(problem.block, "stiffness_limit", lambda: 1.0)())
-    return 0.1 * (limit if 0.0 < limit < np.inf else 1.0) / problem.loss.gradient_lipschitz
+    return 0.1 * (limit if 0.0 < limit < np.inf else 1.0) / (problem.loss.gradient_lipschitz or 1.0)

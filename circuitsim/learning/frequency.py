@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from circuitsim.blocks.circuit import CircuitState, combined
 from circuitsim.blocks.kinks import changed
 from circuitsim.blocks.propagation import Contrast
-from circuitsim.errors import UsageError
+from circuitsim.errors import RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 from circuitsim.learning.nudges import CONSTANT, Nudging
+
+if TYPE_CHECKING:
+    from circuitsim.blocks.circuit import CircuitState
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,19 @@ class FrequencyPropagation:
             raise UsageError(f"a period needs at least 3 times, not {self.times}")
 
     def estimate(self, problem: GradientProblem) -> Estimate:
-        """The estimate, from one period."""
+        """The estimate, from one period.
+
+        Raises
+        ------
+        RuleError
+            A block that is no circuit.
+        """
+        # Circuits are slow to import; chains without them need none.
+        from circuitsim.blocks.circuit import CircuitState, combined
+
         free = problem.free
         if not isinstance(free, CircuitState):
-            raise UsageError("frequency propagation needs a circuit: the branch voltages of a block over a period")
+            raise RuleError("frequency propagation needs a circuit: the branch voltages of a block over a period")
         sines = np.sin(2.0 * np.pi * np.arange(self.times) / self.times)
         states, here = [], free
         for sine in sines.tolist():

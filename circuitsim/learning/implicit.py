@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from circuitsim.blocks.kinks import Kinks
 from circuitsim.learning.estimate import Estimate, GradientProblem
@@ -18,8 +20,13 @@ class ImplicitDifferentiation:
 
     def estimate(self, problem: GradientProblem) -> Estimate:
         """The gradient, from one adjoint solve."""
-        block, x, target, loss, free, weight = problem
-        parameters, inputs = block.implicit(free, x, loss.gradient(free.output, target), weight)
-        at_kink = getattr(block, "kinks", None)
-        kinks = None if at_kink is None else Kinks(*at_kink(free))
-        return Estimate(parameters, inputs, free.residual, free.certified, kinks=kinks)
+        return differentiated(problem, problem.block.implicit)
+
+
+def differentiated(problem: GradientProblem, differentiate: Callable[..., Any]) -> Estimate:
+    """The estimate by a derivative of the free state (`EnergyBlock.implicit` or one with its arguments)."""
+    block, x, target, loss, free, weight = problem
+    parameters, inputs = differentiate(free, x, loss.gradient(free.output, target), weight)
+    at_kink = getattr(block, "kinks", None)
+    kinks = None if at_kink is None else Kinks(*at_kink(free))
+    return Estimate(dict(parameters), inputs, free.residual, free.certified, kinks=kinks)

@@ -7,8 +7,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from circuitsim._arrays import namespace
 from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError, RuleError
 from circuitsim.learning.losses import Loss
 
 
@@ -85,14 +86,14 @@ class ResistorNudge:
 
         Raises
         ------
-        UsageError
+        RuleError
             The loss is not quadratic.
         """
         if not loss.quadratic:
-            raise UsageError("a resistor nudges by the squared error only; use a current (--nudge current or constant)")
+            raise RuleError("a resistor nudges by the squared error only; use a current (--nudge current or constant)")
         # At output 0 the gradient of the loss is −y.
-        toward = beta * loss.gradient(np.zeros_like(free.output), target)
-        return block.relax(x, Nudge(toward, beta), free)
+        toward = beta * loss.gradient(namespace(free.output).zeros_like(free.output), target)
+        return block.relax(x, Nudge(toward, beta * loss.gradient_lipschitz), free)
 
     def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
         """The loss itself; the arguments are those of `Nudging.cost`."""
@@ -103,9 +104,9 @@ class ResistorNudge:
 class FollowingCurrent:
     """A current source −β ∂loss/∂o into each output, a function of the state: F = E + β loss, for any convex loss.
 
-    For the squared error the steady state is that of `ResistorNudge`, found at once. Otherwise F is lowered by
-    majorants: for β > 0 the loss's tangent and a conductance β · gradient_lipschitz across the outputs, for β < 0 the
-    tangent.
+    For the squared error the steady state is that of `ResistorNudge`, found at once. Blocks that sweep work the
+    current out at every sweep (Nest & Ernoult 2024, Algorithms 7 and 9). Of others F is lowered by majorants: for
+    β > 0 the loss's tangent and a conductance β · gradient_lipschitz across the outputs, for β < 0 the tangent.
 
     Parameters
     ----------
@@ -130,6 +131,12 @@ class FollowingCurrent:
         """
         if loss.quadratic:
             return ResistorNudge().relax(block, x, free, loss, target, beta)
+        if hasattr(block, "sweeps"):
+
+            def current(output: np.ndarray) -> np.ndarray:
+                return beta * loss.gradient(output, target)
+
+            return block.relax(x, Nudge(current(free.output), follow=current), free)
         stiffness = max(beta, 0.0) * loss.gradient_lipschitz
         state = free
         for _ in range(self.iterations):

@@ -11,9 +11,9 @@ from circuitsim._scikit import RegressorMixin, check_is_fitted, check_random_sta
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.circuit import Circuit
 from circuitsim.errors import TopologyError
+from circuitsim.learning.chain import Chain, Learner
 from circuitsim.learning.equilibrium import EquilibriumPropagation
-from circuitsim.learning.estimate import Estimator
-from circuitsim.learning.learner import Learner
+from circuitsim.learning.estimate import Rule
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, loads
@@ -115,7 +115,7 @@ class CircuitEstimator(TrainedEstimator):
         *,
         hidden: int = 8,
         gain: float = 4.0,
-        estimator: Estimator | None = None,
+        estimator: Rule | None = None,
         learning_rate_init: float | None = None,
         max_iter: int = 60,
         batch_size: int = 16,
@@ -172,7 +172,7 @@ class CircuitEstimator(TrainedEstimator):
         schedule = Cosine(max(1, self.max_iter), 0.02)
         self._passes(self.learner_, fit, x, int(seeds.integers(2**31)), Adam(rates), schedule)
 
-    def _learner(self, loss: Loss) -> Learner:
+    def _learner(self, loss: Loss) -> Chain:
         estimator = self.estimator or EquilibriumPropagation(default_beta(self.block_, loss))
         if not hasattr(estimator, "estimate"):
             raise ValueError(f"estimator must be a rule such as EquilibriumPropagation(), not {estimator!r}")
@@ -195,7 +195,7 @@ class CircuitEstimator(TrainedEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """(samples, outputs) output voltages, V."""
         check_is_fitted(self)
-        return self.learner_.predict(self._voltages(validate_data(self, X, reset=False, dtype=np.float64)))
+        return self.learner_.output(self._voltages(validate_data(self, X, reset=False, dtype=np.float64)))
 
     @property
     def trained_(self) -> Circuit:
@@ -237,7 +237,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         Rectifiers of the network that is made.
     gain : float
         Volts at the inputs for one standard deviation of a feature.
-    estimator : Estimator, optional
+    estimator : Rule, optional
         Of gradients; centred equilibrium propagation with constant currents if not given.
     learning_rate_init : float, optional
         Of Adam, S; 2 % of the median conductance if not given. It falls along a cosine.
@@ -270,7 +270,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         *,
         hidden: int = 8,
         gain: float = 4.0,
-        estimator: Estimator | None = None,
+        estimator: Rule | None = None,
         learning_rate_init: float | None = None,
         max_iter: int = 60,
         batch_size: int = 16,

@@ -46,7 +46,7 @@ def test_chain_and_estimator_agree() -> None:
     estimate = EquilibriumPropagation(BETA, "centred", ResistorNudge()).estimate(problem)
     assert found is not None
     for name, array in estimate.parameters.items():
-        np.testing.assert_allclose(found[f"0.{name}"], array, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(found[name], array, atol=1e-9, err_msg=name)
 
 
 def test_a_diverged_sample_leaves_the_gradient_to_the_others() -> None:

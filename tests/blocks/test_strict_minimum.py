@@ -149,22 +149,6 @@ def test_a_deep_resistive_network_too(share: float) -> None:
     assert small.certified.all()
 
 
-def test_phases_relaxed_together_are_judged_alone() -> None:
-    """−β and β as one batch, as deep Hopfield networks relax them: the same proofs as one phase at a time."""
-    found = []
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        block = DeepHopfieldBlock([12, 12, 4], clamped=False, inputs=6, spread=1.2, sweeps=Sweeps(400, 5), rng=seed)
-        x = rng.normal(size=(3, 6))
-        free, two = block.relax(x), block.relax(np.tile(x, (2, 1)))
-        linear, stiffness = rng.normal(size=(6, 4)), np.repeat([-0.6, 0.6], 3)[:, None]
-        both = block.relax(np.tile(x, (2, 1)), Nudge(linear, stiffness), two).strict
-        apart = [block.relax(x, Nudge(linear[s], stiffness[s]), free).strict for s in (slice(3), slice(3, 6))]
-        assert both.tolist() == np.concatenate(apart).tolist()
-        found.append(both[:3])
-    assert np.any(found) and not np.all(found)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_order_of_memory_changes_nothing_but_rounding(dtype: type) -> None:
     rng = np.random.default_rng(0)

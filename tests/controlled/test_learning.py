@@ -149,7 +149,7 @@ def test_equilibrium_propagation_goes_through_buffers_section_by_section() -> No
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
     parts = [block(SECTIONS[0]), Buffers(), block(SECTIONS[1])]
-    chain = Chain(parts, loss="mse", chaining=Chaining("ep", beta=1e-5), dtype=np.float64, seed=None)
+    chain = Chain(parts, loss="mse", rule=Chaining("ep", beta=1e-5), dtype=np.float64, seed=None)
     by_phases, _ = chain.gradient((x, y), rng)
     whole = block(WHOLE)
     free = whole.relax(x)

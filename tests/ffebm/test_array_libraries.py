@@ -59,7 +59,7 @@ def make(**options: object) -> Chain:
 def test_torch_tensors_give_the_same_gradients(rule: Chaining, loss: str) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(256, size=(6, 128), dtype=np.uint8), rng.integers(3, size=6)
-    ours, theirs = make(chaining=rule, loss=loss), make(chaining=rule, loss=loss).convert(torch.asarray)
+    ours, theirs = make(rule=rule, loss=loss), make(rule=rule, loss=loss).convert(torch.asarray)
     expected, numbers = ours.gradient((x, y), rng)
     found, others = theirs.gradient((torch.asarray(x), torch.asarray(y)), rng)
     assert expected is not None

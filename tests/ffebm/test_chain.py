@@ -11,10 +11,11 @@ from circuitsim.blocks.convolutional import ConvolutionalHopfieldBlock
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.ffebm.chain import Chain
-from circuitsim.ffebm.chaining import Chaining, forward
-from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
-from circuitsim.ffebm.stages import Activation, Linear, Readout
+from circuitsim.learning.chain import Chain
+from circuitsim.learning.chaining import forward
+from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
+from circuitsim.learning.rules import Chaining
+from circuitsim.learning.stages import Activation, Linear, Readout
 from circuitsim.training import Trainable
 
 EXACT = Sweeps(3000, 3000, 1e-14)
@@ -61,7 +62,7 @@ def batch_for(chain: Chain, samples: int = 5) -> Batch:
 
 def mean_loss(chain: Chain, batch: Batch) -> float:
     output, _ = forward(chain.elements, batch[0], True)
-    return float(chain.loss.evaluate(output, batch[1])[0].mean())
+    return float(chain.loss.value(output, batch[1]).mean())
 
 
 def checked_against_differences(chain: Chain, batch: Batch, places: int = 6, atol: float = 3e-8) -> None:
@@ -84,7 +85,7 @@ def checked_against_differences(chain: Chain, batch: Batch, places: int = 6, ato
 @pytest.mark.parametrize("make", [mixed, images])
 @pytest.mark.parametrize("method", ["ep", "implicit"])
 def test_gradient_is_that_of_the_loss(make: object, method: str) -> None:
-    chain = make(chaining=Chaining(method, beta=1e-4))  # type: ignore[operator]
+    chain = make(rule=Chaining(method, beta=1e-4))  # type: ignore[operator]
     assert isinstance(chain, Trainable)
     checked_against_differences(chain, batch_for(chain))
 
@@ -100,7 +101,7 @@ def test_algorithm_2_is_algorithm_4_at_every_beta(loss: str, last: str, beta: fl
             element.sweeps = Sweeps(6, 4)
     found = []
     for form in ("explicit", "implicit"):
-        chain.chaining = Chaining("ep", beta, form, last)
+        chain.rule = Chaining("ep", beta, form, last)
         found.append(chain.gradient(batch_for(chain), RNG)[0])
     for name, array in found[0].items():
         np.testing.assert_allclose(array, found[1][name], atol=1e-11, err_msg=name)
@@ -113,7 +114,7 @@ def test_one_layer_a_block_is_backpropagation(method: str) -> None:
     widths = [4, 6, 5]
     blocks = [e for a, b in pairwise(widths) for e in (Linear(a, b), DeepHopfieldBlock([b]))]
     plain = [e for a, b in pairwise(widths) for e in (Linear(a, b), Activation("ernoult"))]
-    chain = Chain([*blocks, Readout(5, 3)], dtype=np.float64, chaining=Chaining(method, beta=1e-3))
+    chain = Chain([*blocks, Readout(5, 3)], dtype=np.float64, rule=Chaining(method, beta=1e-3))
     network = Chain([*plain, Readout(5, 3)], dtype=np.float64)
     batch = batch_for(chain)
     for other, array in zip(
@@ -129,15 +130,15 @@ def test_one_layer_a_block_is_backpropagation(method: str) -> None:
 def test_elastic_end_has_the_stationary_limit() -> None:
     chain = mixed()
     batch = batch_for(chain)
-    chain.chaining = Chaining("ep", 1e-4, last="elastic")
+    chain.rule = Chaining("ep", 1e-4, last="elastic")
     checked_against_differences(chain, batch, atol=2e-7)
 
 
 def test_scaling_of_errors_changes_nothing_but_rounding() -> None:
     chain = mixed()
-    chain.chaining = Chaining("ep", 1e-3)
+    chain.rule = Chaining("ep", 1e-3)
     scaled, _ = chain.gradient(batch_for(chain), RNG)
-    chain.chaining = Chaining("ep", 1e-3, scale_errors=False)
+    chain.rule = Chaining("ep", 1e-3, scale_errors=False)
     plain, _ = chain.gradient(batch_for(chain), RNG)
     for name, array in scaled.items():
         np.testing.assert_allclose(array, plain[name], atol=1e-8, err_msg=name)
@@ -211,7 +212,7 @@ def test_what_makes_no_chain_is_refused() -> None:
         with pytest.raises(UsageError, match="finite number"):
             Chaining(beta=beta)
     with pytest.raises(UsageError, match="needs a block"):
-        Chain([Linear(4, 3)], chaining=Chaining(last="elastic")).gradient((np.ones((2, 4)), np.array([0, 1])), RNG)
+        Chain([Linear(4, 3)], rule=Chaining(last="elastic")).gradient((np.ones((2, 4)), np.array([0, 1])), RNG)
 
 
 class Tensor:
@@ -258,7 +259,7 @@ def test_a_fit_without_a_step_is_an_error() -> None:
     x, y = rng.random((60, 8)).astype(np.float32), rng.integers(0, 3, 60)
     chaining = Chaining(beta=0.5, last="elastic", scale_errors=False)
     block = DeepHopfieldBlock([8, 8], activation="ernoult", clamped=False)
-    chain = Chain([Linear(8, 8), block, Readout(8, 3)], seed=1, chaining=chaining)
+    chain = Chain([Linear(8, 8), block, Readout(8, 3)], seed=1, rule=chaining)
     chain.parameters["2.weights"][...] *= 9.0
     before = {name: array.copy() for name, array in chain.parameters.items()}
     with pytest.raises(ConvergenceError, match="nothing was learned: all 8 steps were skipped"):

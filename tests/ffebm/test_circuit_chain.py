@@ -7,7 +7,7 @@ import pytest
 
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout
-from circuitsim.ffebm.chaining import forward
+from circuitsim.learning.chaining import forward
 from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 
@@ -67,7 +67,7 @@ def batch() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("method", ["ep", "implicit"])
 @pytest.mark.parametrize("form", ["explicit", "implicit"])
 def test_gradient_of_a_two_block_circuit_chain_is_the_finite_difference(method: str, form: str) -> None:
-    made = chain(chaining=Chaining(method, beta=1e-4, form=form))
+    made = chain(rule=Chaining(method, beta=1e-4, form=form))
     x, y = batch()
     gradients, metrics = made.gradient((x, y), np.random.default_rng(0))
     assert gradients is not None
@@ -81,7 +81,7 @@ def test_gradient_of_a_two_block_circuit_chain_is_the_finite_difference(method: 
             step = 1e-6 * max(abs(old), 1e-3)
             for sign in (1, -1):
                 array[place] = old + sign * step
-                values.append(made.loss.evaluate(forward(made.elements, x, True)[0], y)[0].mean())
+                values.append(made.loss.value(forward(made.elements, x, True)[0], y).mean())
             array[place] = old
             expected = (values[0] - values[1]) / (2 * step)
             assert gradients[name][place] == pytest.approx(expected, rel=2e-5, abs=2e-5 * abs(gradients[name]).max())
@@ -89,8 +89,8 @@ def test_gradient_of_a_two_block_circuit_chain_is_the_finite_difference(method: 
 
 def test_contrast_at_finite_strength_is_exact_while_the_diodes_hold() -> None:
     made = chain()
-    exact, _ = chain(chaining=Chaining("implicit")).gradient(batch(), np.random.default_rng(0))
-    made.chaining = Chaining("ep", beta=1e-2)
+    exact, _ = chain(rule=Chaining("implicit")).gradient(batch(), np.random.default_rng(0))
+    made.rule = Chaining("ep", beta=1e-2)
     found, _ = made.gradient(batch(), np.random.default_rng(0))
     assert exact is not None
     assert found is not None

@@ -29,8 +29,8 @@ from circuitsim.ffebm import (
     describe,
     describe_chain,
 )
-from circuitsim.ffebm.chain import KINDS
 from circuitsim.ffebm.classifier import ChainClassifier
+from circuitsim.learning.description import KINDS
 from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
 from circuitsim.training import CheckpointError

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from circuitsim.errors import UsageError
-from circuitsim.ffebm.images import BatchNorm, Conv2d, MaxPool, SoftPool
-from circuitsim.ffebm.losses import LOSSES, loss_named
-from circuitsim.ffebm.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
+from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
+from circuitsim.learning.losses import LOSSES, loss_named
+from circuitsim.learning.stages import Activation, Flatten, Linear, Normalise, Readout, Stage
 
 IMAGE = (3, 5, 6, 2)
 STAGES = {
@@ -75,16 +75,16 @@ def test_loss(name: str, targets: str) -> None:
     rng = np.random.default_rng(1)
     predictions = rng.normal(size=(4, 3))
     wanted = rng.integers(3, size=4) if targets == "labels" else rng.uniform(size=(4, 3))
-    values, slopes = loss_named(name).evaluate(predictions, wanted)
-    assert values.shape == (4,)
-    expected = difference(lambda: float(loss_named(name).evaluate(predictions, wanted)[0].sum()), predictions)
-    np.testing.assert_allclose(slopes, expected, atol=1e-8)
+    loss = loss_named(name)
+    assert loss.value(predictions, wanted).shape == (4,)
+    expected = difference(lambda: float(loss.value(predictions, wanted).sum()), predictions)
+    np.testing.assert_allclose(loss.gradient(predictions, wanted), expected, atol=1e-8)
 
 
 def test_cross_entropy_of_large_logits_is_finite() -> None:
-    values, slopes = loss_named("cross-entropy").evaluate(np.array([[1e4, -1e4]]), np.array([1]))
-    np.testing.assert_allclose(values, [2e4])
-    np.testing.assert_allclose(slopes, [[1.0, -1.0]])
+    loss, output, label = loss_named("cross-entropy"), np.array([[1e4, -1e4]]), np.array([1])
+    np.testing.assert_allclose(loss.value(output, label), [2e4])
+    np.testing.assert_allclose(loss.gradient(output, label), [[1.0, -1.0]])
 
 
 def test_batch_norm_normalises_and_its_averages_follow_the_batches() -> None:
@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="no activation"):
         Activation("sine")
     with pytest.raises(UsageError, match="labels must be"):
-        loss_named("mse").evaluate(np.zeros((2, 3)), np.array([0, 3]))
+        loss_named("mse").value(np.zeros((2, 3)), np.array([0, 3]))
     with pytest.raises(UsageError, match="no loss"):
         loss_named("hinge")
     assert isinstance(Flatten(), Stage)

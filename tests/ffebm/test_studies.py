@@ -55,7 +55,7 @@ def test_curves_of_dense_blocks() -> None:
             Readout(3, 2),
         ],
         dtype=np.float64,
-        chaining=Chaining(beta=1e-4),
+        rule=Chaining(beta=1e-4),
         seed=3,
     )
     rng = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def test_blocks_of_one_layer_are_a_feedforward_network() -> None:
             [Linear(4, 6), blocks[0], Linear(6, 5), blocks[1], Readout(5, 3)],
             dtype=np.float64,
             seed=2,
-            chaining=Chaining(beta=1e-6, form=form),
+            rule=Chaining(beta=1e-6, form=form),
         )
 
     p = {name: np.asarray(array) for name, array in chain("explicit").parameters.items()}

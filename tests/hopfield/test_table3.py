@@ -33,7 +33,7 @@ def test_networks_converge_as_in_their_own_relaxation():
     pixels, labels = rng.integers(0, 256, (6, 20)).astype(np.uint8), rng.integers(0, 3, 6)
     learning = HopfieldLearning(0.2)
     net = network((20, 15, 12, 3), Sweeps(5, 5, None, False), learning, 4, rng=1, dtype=np.float64, spread=1.5)
-    free, nudged = phases(net.block, pixels / 255, net.targets(labels), 0.2, 1e-3, 300)
+    free, nudged = phases(net.block, pixels / 255, np.eye(3)[labels], 0.2, 1e-3, 300)
     net.block.sweeps = Sweeps(300, 1, None, False)
     final = net.relax(pixels).layers
     for sample, needed in enumerate(free.tolist()):

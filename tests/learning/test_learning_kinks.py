@@ -146,7 +146,7 @@ def test_chains_count_them() -> None:
     shares = []
     for beta in (1e-7, 0.5):
         block = DeepHopfieldBlock([12, 6], clamped=False, sweeps=Sweeps(200, 100))
-        chain = Chain([Linear(4, 12), block, Readout(6, 3)], chaining=Chaining(beta=beta), seed=3, dtype=np.float64)
+        chain = Chain([Linear(4, 12), block, Readout(6, 3)], rule=Chaining(beta=beta), seed=3, dtype=np.float64)
         _, metrics = chain.gradient((x, y), rng)
         shares.append(metrics["kink_share"])
     assert shares[0] == 0.0 and 0.0 < shares[1] < 1.0

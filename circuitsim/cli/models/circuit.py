@@ -17,7 +17,7 @@ from circuitsim.training.history import History
 if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.datasets.samples import Samples
-    from circuitsim.learning import Estimator, Learner, Loss
+    from circuitsim.learning import Chain, Loss, Rule
     from circuitsim.netlist.roles import Roles
 
 METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
@@ -192,7 +192,7 @@ def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
     return setting.samples, None
 
 
-def _measured(learner: Learner, test: Samples) -> dict[str, float]:
+def _measured(learner: Chain, test: Samples) -> dict[str, float]:
     return {f"test_{name}": value for name, value in learner.evaluate(test.x, test.y).items()}
 
 
@@ -315,7 +315,7 @@ def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
     return CrossEntropy(output_spread(block, samples.x) if temperature is None else temperature)
 
 
-def estimator_of(options: Options, setting: Setting) -> tuple[Estimator, dict[str, Any]]:
+def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, Any]]:
     """The gradient estimator, and the values of the options that were left open."""
     from circuitsim.learning import (
         NUDGES,

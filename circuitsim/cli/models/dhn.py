@@ -74,12 +74,10 @@ def build(options: Any) -> Experiment:
     units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)
-    learning = HopfieldLearning(
-        options.beta, options.method, options.variant, not options.cold, options.allow_nonconvex
-    )
+    learning = HopfieldLearning(options.beta, options.method, options.variant, options.allow_nonconvex)
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
-    net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), SPREAD)
+    net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), SPREAD, not options.cold)
     how = f"{options.method}, {sweeps.free} free and {sweeps.nudged} nudged sweeps"
     return Experiment(
         net,
@@ -88,7 +86,7 @@ def build(options: Any) -> Experiment:
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
         evaluate=DhnEvaluation(net, images.test, images.test_labels),
         notes=notes,
-        files={"model.npz": net.save},
+        files={"model.npz": net.block.save},
         panels={
             "error": ["error", "test_error"],
             "loss": ["loss"],

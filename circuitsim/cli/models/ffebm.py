@@ -78,7 +78,7 @@ def build(options: Options) -> Experiment:
     import numpy as np
 
     from circuitsim.datasets.augment import FlipAndCrop
-    from circuitsim.ffebm.chain import build_chain
+    from circuitsim.ffebm import build_chain
     from circuitsim.training.curves import KINKS, UNCERTIFIED
 
     options, chosen = _complete(options)

@@ -57,8 +57,8 @@ class GradientStudy(NamedTuple):
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
     """The chain of the figures in double precision, its widths divided by `DIVISORS`."""
+    from circuitsim.ffebm import build_chain
     from circuitsim.ffebm.architectures import LayerSizes, published
-    from circuitsim.ffebm.chain import build_chain
 
     table, divisor = published()["layers"]["figure"], DIVISORS[size]
     # With fewer channels a kernel's sum has fewer terms; V grows so that the sums have equal size.

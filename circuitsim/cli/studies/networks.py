@@ -127,10 +127,10 @@ def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[st
     from circuitsim.hopfield import convergence
 
     net, test = experiment.trainable, experiment.evaluate
-    block = net.block if key["model"] == "dhn" else net.network()
+    block, beta = (net.block, net.rule.beta) if key["model"] == "dhn" else (net.network(), net.learning.beta)
     dtype = block.parameters["bias1"].dtype
     x, targets = (test.images[:IMAGES] / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[test.labels[:IMAGES]]
-    found = convergence.phases(block, x, targets, net.learning.beta, SHARE, LIMIT)
+    found = convergence.phases(block, x, targets, beta, SHARE, LIMIT)
     return {
         f"convergence_sweeps_{state}_{of}": float(measure(sweeps))
         for state, sweeps in zip(("free", "nudged"), found)

@@ -12,7 +12,7 @@ from circuitsim.blocks import convolution
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.convolutional import gaussian_orthogonal
 from circuitsim.errors import UsageError
-from circuitsim.ffebm.stages import Gradients, Stage
+from circuitsim.learning.stages import Gradients, Stage
 
 
 class Conv2d(Stage):
