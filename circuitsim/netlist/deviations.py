@@ -1,8 +1,8 @@
 """Random functions and tolerances of a deck: values that carry how they deviate.
 
 ``R1 a b {mc(1k, 5%)}`` reads as 1 kΩ, and beside it stands that it changes by 1 kΩ for a deviation of 1, which lies
-between ±0.05. A `RandomValue` is a float, its nominal value, that carries such coefficients through sums, products with
-numbers and quotients by numbers; anything else leaves it without them. A function on an element's card is drawn for
+between ±0.05. A number carries such coefficients (`functions.Linear`) through sums, products with numbers and
+quotients by numbers; anything else leaves it without them. A function on an element's card is drawn for
 each element, one in a parameter once. `circuitsim.tolerance` makes random variables of it.
 """
 
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from circuitsim.netlist.cards import Card
+from circuitsim.netlist.functions import Linear
 from circuitsim.units import short
 
 SIGMAS = 3.0
@@ -68,65 +69,6 @@ class Deviations(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Deviations, (self.variables, {k: dict(terms) for k, terms in self.effects.items()}, self.refused)
-
-
-class RandomValue(float):
-    """A number with its change for a deviation of 1 of each variable; ``terms`` is None where it is not affine."""
-
-    __slots__ = ("terms",)
-
-    terms: dict[int, float] | None
-
-    def __new__(cls, value: float, terms: dict[int, float] | None) -> RandomValue:
-        made = super().__new__(cls, value)
-        made.terms = terms
-        return made
-
-    def _with(self, other: Any, value: float, own: float, others: float) -> RandomValue:
-        """``value``, whose terms are ``own`` times these and ``others`` times those of ``other``."""
-        right = other.terms if isinstance(other, RandomValue) else {}
-        if self.terms is None or right is None:
-            return RandomValue(value, None)
-        keys = dict.fromkeys((*self.terms, *right))
-        return RandomValue(value, {k: own * self.terms.get(k, 0.0) + others * right.get(k, 0.0) for k in keys})
-
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, float(self) + float(other), 1.0, 1.0)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, float(self) - float(other), 1.0, -1.0)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, float(other) - float(self), -1.0, 1.0)
-
-    def __mul__(self, other: Any) -> Any:
-        value = float(self) * float(other)
-        if isinstance(other, RandomValue):
-            return RandomValue(value, None)
-        return self._with(0.0, value, float(other), 0.0)
-
-    def __truediv__(self, other: Any) -> Any:
-        value = float(self) / float(other)
-        if isinstance(other, RandomValue):
-            return RandomValue(value, None)
-        return self._with(0.0, value, 1.0 / float(other), 0.0)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return RandomValue(float(other) / float(self), None)
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return RandomValue(float(self) ** float(other), None)
-
-    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
-        return RandomValue(float(other) ** float(self), None)
-
-    def __neg__(self) -> Any:
-        return self._with(0.0, -float(self), -1.0, 0.0)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return RandomValue, (float(self), self.terms)
-
-    __radd__, __rmul__ = __add__, __mul__
 
 
 def _relative(nominal: float, tolerance: float) -> tuple[float, float, float]:
@@ -183,7 +125,7 @@ class Draws:
         self.variables: list[Variable] = []
         self.effects: dict[int, dict[int, float]] = {}
         self.refused: dict[str, None] = {}
-        self.waiting: list[RandomValue] = []
+        self.waiting: list[Linear] = []
         """Random results of expressions that no element's value has taken yet."""
         self.lots: dict[int, int] = {}
         self.shared: dict[tuple[str, float], int] = {}
@@ -205,8 +147,8 @@ class Draws:
         nominal, slope, amount = law[1](*map(float, arguments))
         line = card.where(at)[0]
         self.cards.setdefault((name, line), (card, at))
-        if any(isinstance(argument, RandomValue) for argument in arguments):
-            return RandomValue(nominal, None)
+        if any(isinstance(argument, Linear) for argument in arguments):
+            return Linear(nominal, None)
         if amount == 0.0 or slope == 0.0:
             return nominal
         number = len(self.variables)
@@ -214,15 +156,15 @@ class Draws:
             number = self.shared.setdefault((name, SHARED[name](arguments[0])), number)
         if number == len(self.variables):
             self.variables.append(Variable(f"{name}() in line {line}", abs(amount), law[0]))
-        return RandomValue(nominal, {number: slope})
+        return Linear(nominal, {number: slope})
 
-    def decided(self, condition: RandomValue, card: Card, at: int) -> None:
+    def decided(self, condition: Linear, card: Card, at: int) -> None:
         """A condition reads a random value."""
         self.refused[f"a condition in line {card.where(at)[0]} depends on a random value"] = None
 
     def taken(self, position: int, name: str, value: float, before: int) -> None:
         """An element has got its value, of which the results that waited since ``before`` are parts."""
-        if isinstance(value, RandomValue):
+        if isinstance(value, Linear):
             del self.waiting[before:]
             if value.terms is None:
                 self.refused[f"the value of {short(name)} is no sum of random values with constant factors"] = None
@@ -247,7 +189,7 @@ class Draws:
 
     def elsewhere(self, name: str, value: float) -> None:
         """A parameter that formulas of sources may read."""
-        if isinstance(value, RandomValue):
+        if isinstance(value, Linear):
             self.refused[f"parameter {short(name)} may act on something else than the value of R, L, C, V or I"] = None
 
     def found(self) -> Deviations:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from circuitsim.netlist import limits
-from circuitsim.netlist.deviations import FORMS, Draws, RandomValue
+from circuitsim.netlist.deviations import FORMS, Draws
 from circuitsim.netlist.expression import (
     CALL,
     JUMP,
@@ -32,7 +32,7 @@ from circuitsim.netlist.expression import (
     unknown_function,
     unknown_name,
 )
-from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Curved, Line, checked, slope_of
+from circuitsim.netlist.functions import CONSTANTS, FUNCTIONS, OPERATORS, Linear, checked, moves
 from circuitsim.units import exact, short
 
 
@@ -139,6 +139,8 @@ class Evaluator:
         Takes the random functions, which are refused without it.
     taken : list, optional
         Gets the decisions of conditions and of functions with corners or jumps.
+    lines : bool
+        Signals follow straight lines (`functions.Linear`), and so do results until a decision changes.
     """
 
     def __init__(
@@ -147,8 +149,9 @@ class Evaluator:
         signals: Callable[[Signal], float] | None = None,
         draws: Draws | None = None,
         taken: list[Any] | None = None,
+        lines: bool = False,
     ) -> None:
-        self.constants, self.signals, self.draws, self.taken = constants, signals, draws, taken
+        self.constants, self.signals, self.draws, self.taken, self.lines = constants, signals, draws, taken, lines
         self.work = 0
         self.depth = 0
 
@@ -169,7 +172,7 @@ class Evaluator:
 
     def noted(self, result: float) -> float:
         """A result, noted if it is random: whoever takes it says so (`Draws.taken`)."""
-        if self.draws is not None and isinstance(result, RandomValue):
+        if self.draws is not None and isinstance(result, Linear):
             self.draws.waiting.append(result)
         return result
 
@@ -364,11 +367,11 @@ class Evaluator:
         if instruction == NEGATE:
             return -value
         result = float(bool(value) is (instruction == TRUTH))
-        return RandomValue(result, None) if isinstance(value, RandomValue) else result
+        return Linear(result, None) if isinstance(value, Linear) and not self.lines else result
 
     def decision(self, value: float, at: int, code: Code) -> bool:
         """Whether a condition holds."""
-        if self.draws is not None and isinstance(value, RandomValue):
+        if self.draws is not None and isinstance(value, Linear):
             self.draws.decided(value, code.card, at)
         if self.taken is not None:
             self.taken.append(bool(value))
@@ -430,9 +433,14 @@ class Evaluator:
             value = checked(name, result, values)
             if self.taken is not None and (way := FUNCTIONS[name].way) is not None:
                 self.taken.append(way(*values))
-            if isinstance(result, RandomValue):
-                return result
-            return RandomValue(value, None) if any(isinstance(v, RandomValue) for v in values) else value
+            linear = isinstance(result, Linear)
+            if not linear and not any(isinstance(v, Linear) for v in values):
+                return value
+            if self.lines:
+                straight = FUNCTIONS[name].straight or not any(map(moves, values))
+            else:
+                straight = linear and name != "abs"
+            return (result if linear else value) if straight else Linear(value, None)
         except ZeroDivisionError:
             why = "division by zero"
         except OverflowError:
@@ -450,22 +458,3 @@ def decides(code: Code) -> bool:
     """Whether an expression has decisions at all."""
     words = ((argument[0] if instruction == CALL else instruction) for instruction, argument, _ in code.program)
     return any(word == JUMP_IF_ZERO or (word in FUNCTIONS and FUNCTIONS[word].way) for word in words)
-
-
-class LineEvaluator(Evaluator):
-    """Runs expressions on straight lines; their decisions are those at the time of the values.
-
-    Raises
-    ------
-    Curved
-        A result follows no straight line.
-    """
-
-    def apply(self, name: str, values: Sequence[float], function: Any = None) -> float:
-        """One operator or function."""
-        found = super().apply(name, tuple(map(float, values)))
-        if not any(map(slope_of, values)):
-            return found
-        if not FUNCTIONS[name].straight:
-            raise Curved
-        return Line(found, slope_of(FUNCTIONS[name].value(*values)))

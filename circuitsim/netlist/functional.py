@@ -16,9 +16,9 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.dynamics import Dynamics
 from circuitsim.circuit.elements import CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import NetlistError, Problem, TopologyError, UsageError
-from circuitsim.netlist.evaluate import Evaluator, LineEvaluator
+from circuitsim.netlist.evaluate import Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
-from circuitsim.netlist.functions import Curved, Line, slope_of
+from circuitsim.netlist.functions import Linear
 from circuitsim.netlist.problems import HINTS
 from circuitsim.netlist.protocols import Frame
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
@@ -236,22 +236,21 @@ class FollowingSources(Dynamics):
         moment = _Moment(self, {}, time, grid)
         return moment.placed(k), tuple(moment.taken)
 
-    def line_at(self, k: int, time: float, lines: Mapping[int, Callable[[float], Line]]) -> Line | None:
-        """The straight line that a source which a formula gives follows at a time, s, until its decisions change; None
-        where it follows a curve.
+    def line_at(
+        self, k: int, time: float, lines: Mapping[int, Callable[[float], tuple[float, float]]]
+    ) -> tuple[float, float] | None:
+        """The value and the slope of a source that a formula gives, at a time, s, while its decisions stay the same;
+        None where it follows a curve.
 
         Parameters
         ----------
         k, time
         lines : mapping of int to callable
-            Lines of the sources that have time functions, by position; the slopes of curves are nan.
+            Those of the sources that have time functions, by position; the slopes of curves are nan.
         """
-        try:
-            found = _LineMoment(self, time, lines).placed(k)
-        except Curved:
-            return None
-        slope = slope_of(found)
-        return None if math.isnan(slope) else Line(found, slope)
+        found = _LineMoment(self, time, lines).placed(k)
+        terms = found.terms if isinstance(found, Linear) else {}
+        return None if terms is None else (float(found), terms.get("time", 0.0))
 
     def _wave(self, k: int, wave: Waveform, time: float, grid: Grid) -> float:
         """The value of one time function."""
@@ -369,14 +368,17 @@ class _Moment:
 class _LineMoment(_Moment):
     """The straight lines of all sources at one time; see `FollowingSources.line_at`."""
 
-    def __init__(self, sources: FollowingSources, time: float, lines: Mapping[int, Callable[[float], Line]]) -> None:
-        super().__init__(sources, {}, Line(time, 1.0))
+    def __init__(
+        self, sources: FollowingSources, time: float, lines: Mapping[int, Callable[[float], tuple[float, float]]]
+    ) -> None:
+        super().__init__(sources, {}, Linear(time, {"time": 1.0}))
         self.lines = lines
 
     def moved(self, k: int, wave: Waveform) -> float:
         """The line of a source with a time function."""
-        return self.lines[k](float(self.time))
+        value, slope = self.lines[k](float(self.time))
+        return Linear(value, None if math.isnan(slope) else {"time": slope})
 
     def evaluator(self, read: Callable[[Signal], float]) -> Evaluator:
         """What runs a formula on lines."""
-        return LineEvaluator(self.sources.constants, read)
+        return Evaluator(self.sources.constants, read, lines=True)

@@ -1,6 +1,6 @@
 """The functions, operators and constants of expressions: one row a name, with its meaning for each sort of value.
 
-Numbers refuse NaN, infinity and underflow. A straight line over time is a number with its slope (`Line`). An affine
+Numbers refuse NaN, infinity and underflow; they may have derivatives (`Linear`). An affine
 value is a constant + Σ coefficient · control; max, min, abs, limit, table and uramp of some are sums of ramps
 max(0, u). Formulas of a source's own voltage are tapes of operations (`circuitsim.models.formula_tape`).
 """
@@ -98,58 +98,70 @@ def _segment(x: float, *points: float) -> int:
     return bisect_right(points[::2], x)
 
 
-class Curved(Exception):
-    """An expression follows no straight line."""
+class Linear(float):
+    """A number with its derivatives by some variables, which it follows straight; ``terms`` is None where it does
+    not. Variables are the random ones of a deck (`circuitsim.netlist.deviations`), or the time."""
 
+    __slots__ = ("terms",)
 
-class Line(float):
-    """A value with its derivative by time, nan on a curve."""
+    terms: dict[Any, float] | None
 
-    slope: float
+    def __new__(cls, value: float, terms: dict[Any, float] | None) -> Linear:
+        made = super().__new__(cls, value)
+        made.terms = terms
+        return made
 
-    def __new__(cls, value: float, slope: float) -> Line:
-        found = super().__new__(cls, value)
-        found.slope = slope
-        return found
+    def _with(self, other: Any, value: float, own: float, others: float) -> Linear:
+        """``value``, whose terms are ``own`` times these and ``others`` times those of ``other``."""
+        right = other.terms if isinstance(other, Linear) else {}
+        if self.terms is None or right is None:
+            return Linear(value, None)
+        keys = dict.fromkeys((*self.terms, *right))
+        return Linear(value, {k: own * self.terms.get(k, 0.0) + others * right.get(k, 0.0) for k in keys})
 
-    def __neg__(self) -> Line:
-        return Line(-float(self), -self.slope)
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, float(self) + float(other), 1.0, 1.0)
 
-    def __add__(self, other: float) -> Line:
-        return Line(float(self) + float(other), self.slope + slope_of(other))
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, float(self) - float(other), 1.0, -1.0)
 
-    __radd__ = __add__
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, float(other) - float(self), -1.0, 1.0)
 
-    def __sub__(self, other: float) -> Line:
-        return self + -other
+    def __mul__(self, other: Any) -> Any:
+        value = float(self) * float(other)
+        return (
+            Linear(value, None) if moves(self) and moves(other) else self._with(other, value, float(other), float(self))
+        )
 
-    def __rsub__(self, other: float) -> Line:
-        return -self + other
+    def __truediv__(self, other: Any) -> Any:
+        value = float(self) / float(other)
+        return Linear(value, None) if moves(other) else self._with(0.0, value, 1.0 / float(other), 0.0)
 
-    def __mul__(self, other: float) -> Line:
-        if self.slope and slope_of(other):
-            raise Curved
-        return Line(float(self) * float(other), self.slope * float(other) + float(self) * slope_of(other))
+    def __rtruediv__(self, other: Any) -> Any:
+        return Linear(float(other) / float(self), None if moves(self) else {})
 
-    __rmul__ = __mul__
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return Linear(float(self) ** float(other), None)
 
-    def __truediv__(self, other: float) -> Line:
-        if slope_of(other):
-            raise Curved
-        return Line(float(self) / float(other), self.slope / float(other))
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return Linear(float(other) ** float(self), None)
 
-    def __rtruediv__(self, other: float) -> Line:
-        if self.slope:
-            raise Curved
-        return Line(float(other) / float(self), 0.0)
+    def __neg__(self) -> Any:
+        return self._with(0.0, -float(self), -1.0, 0.0)
 
-    def __abs__(self) -> Line:
+    def __abs__(self) -> Any:
         return self if self > 0.0 else -self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Linear, (float(self), self.terms)
 
-def slope_of(value: float) -> float:
-    """The derivative of a value; 0 of a constant."""
-    return value.slope if isinstance(value, Line) else 0.0
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def moves(value: Any) -> bool:
+    """Whether a number depends on a variable."""
+    return isinstance(value, Linear) and (value.terms is None or any(value.terms.values()))
 
 
 # --------------------------------------------------------- piecewise-linear values
@@ -360,7 +372,7 @@ class Row(NamedTuple):
     way : callable, optional
         Which smooth part it is on, where it has corners or jumps.
     straight : bool
-        Whether it gives straight lines where its arguments are some: ``value`` then takes `Line`.
+        Whether it follows straight what its arguments follow so, between its corners and jumps.
     ramps : callable, optional
         Its meaning for affine values: the ramps of the expression (`Ramps`), then arguments.
     tape : callable, optional

@@ -13,7 +13,6 @@ import numpy as np
 from circuitsim.circuit.waveforms import LINE, PiecewiseLinear, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.functions import Line
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 
@@ -125,11 +124,12 @@ class FormulaOfTime(Waveform):
             line = self._line(middle)
             if line is None:
                 return None
+            value, slope = line
             times += [begin, end]
-            values += [line + line.slope * (begin - middle), line + line.slope * (end - middle)]
+            values += [value + slope * (begin - middle), value + slope * (end - middle)]
         return FormulaLines(times, values)
 
-    def _line(self, time: float) -> Line | None:
+    def _line(self, time: float) -> tuple[float, float] | None:
         return self._sources.line_at(self._place, time, self._lines)
 
     def slope(self, time: float) -> float:
@@ -142,9 +142,9 @@ class FormulaOfTime(Waveform):
         raise UsageError(f"{self._name} is {self.what}: gradients of such a run are not done")
 
 
-def _line_of(wave: Waveform, time: float) -> Line:
-    """The line that a waveform follows at a time, s; its slope is nan where that is a curve."""
-    return Line(wave.value(time), wave.slope(time) if wave.system is LINE else math.nan)
+def _line_of(wave: Waveform, time: float) -> tuple[float, float]:
+    """The value of a waveform at a time, s, and its slope, which is nan where it follows a curve."""
+    return wave.value(time), wave.slope(time) if wave.system is LINE else math.nan
 
 
 __all__ = ["FormulaLines", "FormulaOfTime", "check_by_source"]

@@ -16,9 +16,8 @@ from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.netlist import points as values
 from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.points import Points
-from circuitsim.netlist.points import points as equidistant
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.deck import beside, setting, stated
@@ -213,16 +212,17 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
         raise UsageError(f"the distance of output times is a positive time, not {step!r} s")
     if step is None:
         count = POINTS if points is None else points
-        grid = Points(begin, stop, (stop - begin) / max(count - 1, 1), count)
     else:
         try:
-            grid = equidistant(begin, stop, step)
+            grid = values.points(begin, stop, step)
         except ValueError as error:
             raise UsageError(f"output times: {error}; take a larger step") from None
         count = len(grid) + (grid[-1] != stop)
     if not 2 <= count <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {count:,}; take another step")
-    return np.append(grid.array(), stop)[:count]
+    if step is None:
+        grid = values.equidistant(begin, stop, (stop - begin) / max(count - 1, 1), count)
+    return np.append(grid, stop)[:count]
 
 
 def _waves(problem: Problem, segments: Segments, times: np.ndarray, outputs: int) -> Waves:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from circuitsim.analysis import sweep
 from circuitsim.errors import UsageError
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import DcSweep, Output, Step, TableRange, Target
-from circuitsim.netlist.points import Points, logarithmic, points
+from circuitsim.netlist.points import logarithmic
 
 TOP = "t\n.param r=5\nV1 a 0 1\nR1 a b {r}\nR2 b 0 1k\nD1 b 0 dm\n.model dm D(ron=1 vfwd=.7)\n"
 
@@ -131,23 +130,3 @@ def test_parameters_of_a_resistor_model_are_stepped(card, values, expected):
         deck.elaborate({"RM2:kf": 1.0})
     with pytest.raises(UsageError, match="no parameter of the deck"):
         deck.elaborate({"RM3:R": 1.0})
-
-
-@pytest.mark.parametrize(
-    ("start", "stop", "step"),
-    [(0.0, 0.2, 2e-4), (-0.9, 1.3, 0.1), (5.0, 5.0, 1.0), (-1e308, 1e308, 4e307), (0.0, 1e-300, 3e-301)],
-)
-def test_values_in_a_row_are_those_at_their_indices(start: float, stop: float, step: float) -> None:
-    found = points(start, stop, step)
-    assert list(map(repr, found)) == [repr(found[k]) for k in range(len(found))]
-
-
-def test_values_side_by_side_are_those_one_by_one() -> None:
-    rng = np.random.default_rng(4)
-    for _ in range(300):
-        start, stop = np.where(rng.random(2) < 0.2, 0.0, rng.normal(size=2) * 10.0 ** rng.integers(-30, 30, 2))
-        decimals = rng.random() < 0.5
-        start, stop = (float(f"{x:.3g}") if decimals else float(x) for x in (start, stop))
-        count = int(rng.integers(1, 400))
-        found = Points(start, stop, (stop - start) / max(count - 1, 1), count)
-        assert found.array().tobytes() == np.array([*found], dtype=float).tobytes()
