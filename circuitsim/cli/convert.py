@@ -32,13 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the flattened deck."""
     from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
-    from circuitsim.netlist.writer import Timed, timed_text
+    from circuitsim.netlist.writer import text_of
 
     check_ending(args.output, ENDINGS)
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)
     report([*(w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w)), *notes], args.verbose)
-    switches = {k: law.numbers for k, law in deck.following.switches.items()}
-    deliver(timed_text(Timed(deck, deck.circuit, switches, args.ngspice), roles), args.output)
+    deliver(text_of(deck, roles, ngspice=args.ngspice, strict=args.ngspice), args.output)
     return 0

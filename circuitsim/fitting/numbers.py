@@ -11,7 +11,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, Transient
 from circuitsim.netlist.roles import Roles
-from circuitsim.netlist.writer import Timed, timed_text
+from circuitsim.netlist.writer import text_of
 from circuitsim.time_domain import Switch, TransientResult, Waveform, steady_state, transient
 from circuitsim.time_domain.deck import setting
 
@@ -130,4 +130,4 @@ class TimedDeck:
         for k in self.deck.following.switches:
             switch = switches[circuit.names[k]]
             numbers[k] = {number: float(getattr(switch, own)) for number, own in NUMBERS.items()}
-        return timed_text(Timed(self.deck, circuit, numbers, lenient=True), self.roles)
+        return text_of(circuit, self.roles, self.deck, numbers, lenient=True)

@@ -15,7 +15,7 @@ from circuitsim.errors import CircuitError, NetlistError
 from circuitsim.netlist import load
 from circuitsim.netlist.requests import ranges_of
 from circuitsim.netlist.waveform import Grid
-from circuitsim.netlist.writer import Timed, timed_text
+from circuitsim.netlist.writer import text_of
 
 ROOT = Path(__file__).parents[2]
 DECKS = [*sorted((ROOT / "netlists").glob("*.cir")), *sorted((ROOT / "tests/decks").glob("*/*.cir"))]
@@ -24,8 +24,7 @@ TIMES = np.linspace(0.0, 1e-2, 101)[1:]
 
 def flat(deck, ngspice=False):
     """The text that ``convert`` writes."""
-    switches = {k: law.numbers for k, law in deck.following.switches.items()}
-    return timed_text(Timed(deck, deck.circuit, switches, ngspice))
+    return text_of(deck, ngspice=ngspice, strict=ngspice)
 
 
 def told(deck):

@@ -13,7 +13,7 @@ import pytest
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
 from circuitsim.netlist.requests import measurements_of
-from circuitsim.netlist.writer import Timed, timed_text
+from circuitsim.netlist.writer import text_of
 from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
 from circuitsim.units import parse
 
@@ -193,7 +193,7 @@ def test_the_longest_step_of_a_card() -> None:
 def test_a_deck_of_ltspice_as_a_flat_one() -> None:
     """The longest step stays; sources that startup turns on are ramps."""
     deck = loads("t\nV1 a 0 3\nR1 a b 1k\nC1 b 0 1n Rser=10\n.tran 1u 60u 0 0.5u startup\n.end\n")
-    text = timed_text(Timed(deck, deck.circuit, {}))
+    text = text_of(deck)
     again = loads(text)
     assert ".tran 1e-06 6e-05 0 5e-07" in text and "startup" not in text
     assert transient(again).voltage("b") == pytest.approx(transient(deck).voltage("b"), abs=1e-12)
