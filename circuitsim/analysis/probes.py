@@ -251,6 +251,7 @@ class Reader:
         self._carriers = self._elements(circuit, (simple[k] for k in self._currents))
         self._absorbers = self._elements(circuit, (simple[k] for k in self._powers))
         self._valued = self._elements(circuit, (simple[k] for k in self._values))
+        self._first, self._second = (end[self._absorbers] for end in circuit.arrays()[1:3])
         self._formulas = [
             (k, p, list(p.probes), Reader(list(p.probes.values()), circuit))
             for k, p in enumerate(probes)
@@ -261,13 +262,27 @@ class Reader:
     def _elements(circuit: Circuit, probes: Iterable[Probe]) -> np.ndarray:
         return np.array([circuit.element_index(p.first) for p in probes], dtype=np.int64)
 
+    @property
+    def plain(self) -> bool:
+        """Whether all probes are voltages, currents and powers."""
+        return not self._formulas and not self._values.size
+
+    def columns(self, v: np.ndarray, i: np.ndarray, powers: np.ndarray | None = None) -> np.ndarray:
+        """Voltages, currents and powers (…, n_probes), V, A, W, from potentials (…, n_nodes) and currents (…, m).
+
+        Powers are those of node voltages where they are not given (…, n_powers).
+        """
+        found = np.empty((*v.shape[:-1], self.size))
+        found[..., self._voltages] = v[..., self._plus] - np.where(self._minus < 0, 0.0, v[..., self._minus])
+        found[..., self._currents] = i[..., self._carriers]
+        if powers is None:
+            powers = (v[..., self._first] - v[..., self._second]) * i[..., self._absorbers]
+        found[..., self._powers] = powers
+        return found
+
     def read(self, point: OperatingPoint) -> np.ndarray:
         """The values of the probes, V, A, W, as a float array (n_probes,)."""
-        values = np.empty(self.size)
-        v, i = point.voltages, point.currents
-        values[self._voltages] = v[self._plus] - np.where(self._minus < 0, 0.0, v[self._minus])
-        values[self._currents] = i[self._carriers]
-        values[self._powers] = point.powers[self._absorbers]
+        values = self.columns(point.voltages, point.currents, point.powers[self._absorbers])
         values[self._values] = point.circuit.arrays().value[self._valued]
         for k, formula, signals, reader in self._formulas:
             values[k] = formula.value(dict(zip(signals, reader.read(point).tolist())), self.names)

@@ -29,32 +29,7 @@ from circuitsim.units import NumberError, parse
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_E24 = (
-    1.0,
-    1.1,
-    1.2,
-    1.3,
-    1.5,
-    1.6,
-    1.8,
-    2.0,
-    2.2,
-    2.4,
-    2.7,
-    3.0,
-    3.3,
-    3.6,
-    3.9,
-    4.3,
-    4.7,
-    5.1,
-    5.6,
-    6.2,
-    6.8,
-    7.5,
-    8.2,
-    9.1,
-)
+E24 = "1.0 1.1 1.2 1.3 1.5 1.6 1.8 2.0 2.2 2.4 2.7 3.0 3.3 3.6 3.9 4.3 4.7 5.1 5.6 6.2 6.8 7.5 8.2 9.1"
 SERIES = ("E6", "E12", "E24", "E48", "E96", "E192")
 
 
@@ -75,7 +50,7 @@ def mantissas(name: str) -> np.ndarray:
         raise UsageError(f"there is no series {name!r}: {', '.join(SERIES)}")
     count = int(name[1:])
     if count <= 24:
-        return np.array(_E24[:: 24 // count])
+        return np.array(E24.split()[:: 24 // count], dtype=float)
     values = np.round(10.0 ** (np.arange(count) / count), 2)
     values[values == 9.19] = 9.2  # as the standard has it
     return values
@@ -92,6 +67,9 @@ def neighbours(name: str, value: float) -> tuple[float, float]:
 
 DECADES = 3.0
 """Bounds around the value of the deck where none are given, in decades."""
+
+REFITS = 30
+"""Most evaluations for the other values after each that is rounded."""
 
 PASSES = 20
 """Most passes over all values in search of better preferred neighbours."""
@@ -236,26 +214,12 @@ def optimise(
     >>> design.values, round(design.outputs["v(out)"][0], 4)
     ({'R2': 330.0}, 2.4812)
     """
-    from scipy.optimize import least_squares
-
     warn_of_time(source)
     circuit = circuit_at_operating_point(source, changed=list(_bounds(circuit_of(source), adjust)))
     task = _Problem(circuit, _bounds(circuit, adjust), [parse_target(t) if isinstance(t, str) else t for t in targets])
-    start = np.clip(task.start, task.low, task.high)
-    inside = np.minimum(np.maximum(start, task.low + 1e-9 * task.width), task.high - 1e-9 * task.width)
-    if not np.isfinite(task.residuals(inside)).all():
-        task.point(inside)  # raises what is wrong
-    found = least_squares(
-        task.residuals,
-        inside,
-        task.jacobian,
-        (task.low, task.high),
-        xtol=1e-12,
-        ftol=1e-14,
-        gtol=1e-14,
-        max_nfev=iterations,
-    )
-    x = found.x
+    if not np.isfinite(task.residuals(task.start)).all():
+        task.point(task.start)  # raises what is wrong
+    x = task.fitted(task.start, np.ones(task.start.size, dtype=bool), iterations)
     continuous = task.error(x)
     if series:
         x = _rounded(task, x, series)
@@ -266,7 +230,8 @@ def optimise(
         values |= {name: min(neighbours(series, values[name]), key=lambda r: abs(r - values[name])) for name in ohmic}
     point = task.ready.solve(values)
     outputs = {t.quantity: (value, t.value) for t, value in zip(task.targets, task.read(point).tolist())}
-    bounds = {name: (float(a), float(b)) for name, a, b in zip(task.names, *task.values_of(task.low, task.high))}
+    ends = (task.value(end).tolist() for end in (task.low, task.high))
+    bounds = {name: (low, high) for name, low, high in zip(task.names, *ends)}
     return Design(values, bounds, outputs, task.error(x), continuous, series.upper(), point)
 
 
@@ -282,9 +247,10 @@ class _Problem:
         self.wanted = np.array([t.value for t in targets])
         self.weight = np.array([t.weight / (abs(t.value) or 1.0) for t in targets])
         self.logarithmic = np.array([circuit[name].kind == "resistor" for name in self.names])
-        self.start = self._variable(np.array([circuit[name].value for name in self.names]))
         self.low, self.high = (self._variable(np.array([ends[k] for ends in bounds.values()])) for k in (0, 1))
-        self.width = self.high - self.low
+        self.margin = 1e-9 * (self.high - self.low)
+        start = self._variable(np.array([circuit[name].value for name in self.names]))
+        self.start = np.clip(start, self.low + self.margin, self.high - self.margin)
         self.ready = prepared(circuit)
         self._last: tuple[bytes, OperatingPoint] | None = None
 
@@ -294,10 +260,6 @@ class _Problem:
     def value(self, x: np.ndarray) -> np.ndarray:
         """Element values."""
         return np.where(self.logarithmic, np.exp(np.where(self.logarithmic, x, 0.0)), x)
-
-    def values_of(self, *xs: np.ndarray) -> list[np.ndarray]:
-        """Element values of several points."""
-        return [self.value(x) for x in xs]
 
     def point(self, x: np.ndarray) -> OperatingPoint:
         """The operating point."""
@@ -326,6 +288,27 @@ class _Problem:
         slope = np.where(np.isnan(found.derivative), np.nan_to_num(found.above), found.derivative)
         return self.weight[:, None] * slope * np.where(self.logarithmic, self.value(x), 1.0)
 
+    def fitted(self, x: np.ndarray, free: np.ndarray, evaluations: int) -> np.ndarray:
+        """The best values of the free variables, the others fixed."""
+        from scipy.optimize import least_squares
+
+        def whole(part: np.ndarray) -> np.ndarray:
+            full = x.copy()
+            full[free] = part
+            return full
+
+        found = least_squares(
+            lambda part: self.residuals(whole(part)),
+            np.clip(x, self.low + self.margin, self.high - self.margin)[free],
+            lambda part: self.jacobian(whole(part))[:, free],
+            (self.low[free], self.high[free]),
+            xtol=1e-12,
+            ftol=1e-14,
+            gtol=1e-14,
+            max_nfev=evaluations,
+        )
+        return whole(found.x)
+
     def error(self, x: np.ndarray) -> float:
         """Root of the mean squared residual."""
         return float(np.sqrt(np.mean(self.residuals(x) ** 2)))
@@ -333,8 +316,6 @@ class _Problem:
 
 def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
     """Preferred resistances near the continuous solution."""
-    from scipy.optimize import least_squares
-
     x, free = x.copy(), np.ones(x.size, dtype=bool)
     places = np.flatnonzero(task.logarithmic)
     # What the outputs depend on most is fixed first, so that the others can make up for it.
@@ -346,7 +327,7 @@ def _rounded(task: _Problem, x: np.ndarray, series: str) -> np.ndarray:
             trial = x.copy()
             trial[j] = choice
             if free.any():
-                trial = _with_free(task, trial, free, least_squares)
+                trial = task.fitted(trial, free, REFITS)
             candidates.append((task.error(trial), trial))
         x = min(candidates, key=lambda pair: pair[0])[1]
     for _ in range(PASSES):
@@ -371,26 +352,6 @@ def _choices(task: _Problem, x: np.ndarray, j: int, series: str) -> list[float]:
     if not inside:
         raise UsageError(f"{series} has no value within the bounds of {task.names[j]}")
     return inside
-
-
-def _with_free(task: _Problem, x: np.ndarray, free: np.ndarray, solver: Any) -> np.ndarray:
-    """The best values of the free variables, the others fixed."""
-
-    def whole(part: np.ndarray) -> np.ndarray:
-        full = x.copy()
-        full[free] = part
-        return full
-
-    low, high = task.low[free], task.high[free]
-    inside = np.clip(x[free], low + 1e-9 * (high - low), high - 1e-9 * (high - low))
-    found = solver(
-        lambda part: task.residuals(whole(part)),
-        inside,
-        lambda part: task.jacobian(whole(part))[:, free],
-        (low, high),
-        max_nfev=30,
-    )
-    return whole(found.x)
 
 
 def _probe(target: Target, circuit: Circuit) -> Probe:

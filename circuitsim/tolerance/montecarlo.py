@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.probes import Formula, Probe, Reader, parse_probes
+from circuitsim.analysis.probes import Reader, parse_probes
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.certificate import TOLERANCE
@@ -32,8 +32,8 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import SIGMAS, Distribution
 from circuitsim.points import Journal, computed, digest
 from circuitsim.tolerance.result import MonteCarlo, Summary
-from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
+from circuitsim.tolerance.specification import Specification
+from circuitsim.tolerance.spread import Asked, Spread, Tolerance
 from circuitsim.tolerance.statistics import BlockMoments, block_moments
 
 BLOCK = 1024
@@ -134,27 +134,24 @@ class Worker:
         self.reader = Reader(self.probes, job.circuit)
         elements = [name for name in job.names if name in job.circuit]
         self.places = np.array([job.circuit.element_index(name) for name in elements], dtype=np.int64)
-        simple = all(isinstance(probe, Probe) and probe.kind in "vip" for probe in self.probes)
         small = self.ready.small if isinstance(self.ready, Prepared) else None
-        simple = simple and len(elements) == len(job.names)
+        simple = self.reader.plain and len(elements) == len(job.names)
         self.small = small if isinstance(small, SmallCircuitSolver) and simple else None
-        self._forms = _forms(self.probes, job.circuit) if self.small is not None else None
 
     def solve(self, values: np.ndarray) -> Solved:
         """The quantities of samples with these values (n, p) of the changing numbers."""
-        if self.small is None:
+        small = self.small
+        if small is None:
             return self._one_by_one(values)
-        rows = max(1, NUMBERS_AT_ONCE // self.small.size)
-        parts = [self._by_kernel(values[k : k + rows]) for k in range(0, len(values), rows)]
+        rows = max(1, NUMBERS_AT_ONCE // small.size)
+        parts = [self._by_kernel(small, values[k : k + rows]) for k in range(0, len(values), rows)]
         return Solved(
             np.concatenate([part.values for part in parts]),
             max(part.worst for part in parts),
             sum(part.failures for part in parts),
         )
 
-    def _by_kernel(self, values: np.ndarray) -> Solved:
-        small = self.small
-        assert small is not None and self._forms is not None
+    def _by_kernel(self, small: SmallCircuitSolver, values: np.ndarray) -> Solved:
         m, n = small.value.size, len(values)
         out = np.empty((n, small.size))
         out[:, :m] = small.value
@@ -166,7 +163,7 @@ class Worker:
             status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
         with np.errstate(invalid="ignore", over="ignore"):  # of samples that are not certified
-            found = self._forms.read(out[:, small.voltages], out[:, small.currents])
+            found = self.reader.columns(out[:, small.voltages], out[:, small.currents]) + 0.0
         failures, largest = 0, float(worst[good].max(initial=0.0))
         for s in np.flatnonzero(~good).tolist():
             point = self._point(out[s, :m])
@@ -196,47 +193,6 @@ class Worker:
                 found[s] = self.reader.read(point)
                 worst = max(worst, point.certificate.worst)
         return Solved(found, worst, failures)
-
-
-class _Forms(NamedTuple):
-    """Where the quantities of many samples stand."""
-
-    plus: np.ndarray
-    minus: np.ndarray
-    carrier: np.ndarray
-    kind: np.ndarray
-
-    def read(self, v: np.ndarray, i: np.ndarray) -> np.ndarray:
-        """Quantities (n, q) from potentials (n, n_nodes) and currents (n, m)."""
-        found = np.empty((len(v), self.kind.size))
-        for q, kind in enumerate(self.kind.tolist()):
-            if kind == 1:
-                found[:, q] = i[:, self.carrier[q]]
-                continue
-            found[:, q] = v[:, self.plus[q]]
-            if self.minus[q] >= 0:
-                found[:, q] -= v[:, self.minus[q]]
-            if kind == 2:
-                found[:, q] *= i[:, self.carrier[q]]
-        return found + 0.0
-
-
-def _forms(probes: Sequence[Probe | Formula], circuit: Circuit) -> _Forms:
-    plus, minus, carrier, kind = [], [], [], []
-    _, first, second, _, _ = circuit.arrays()
-    for probe in probes:
-        assert isinstance(probe, Probe)
-        kind.append("vip".index(probe.kind))
-        if probe.kind == "v":
-            plus.append(circuit.node_index(probe.first))
-            minus.append(-1 if probe.second is None else circuit.node_index(probe.second))
-            carrier.append(-1)
-        else:
-            k = circuit.element_index(probe.first)
-            plus.append(int(first[k]))
-            minus.append(int(second[k]))
-            carrier.append(k)
-    return _Forms(*(np.array(column, dtype=np.int64) for column in (plus, minus, carrier, kind)))
 
 
 _workers: OrderedDict[bytes, Worker] = OrderedDict()
@@ -354,10 +310,7 @@ def montecarlo(
     (5.0, True, True)
     """
     _check(samples, confidence, seed)
-    stated = parse_tolerances(tolerances)
-    wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
-    circuit, spread = spread_circuit(source, stated, tolerance)
-    text = observed(source, observe, specifications)
+    stated, wanted, circuit, spread, text = Asked.of(source, tolerances, observe, specifications, tolerance)
     # Quantities of specifications are observed too.
     probes = parse_probes(" ".join([text, *(s.quantity for s in wanted)]), circuit)
     if not probes:

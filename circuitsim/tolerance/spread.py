@@ -20,6 +20,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, warn_of_time
 from circuitsim.netlist.deviations import Deviations, Distribution
 from circuitsim.netlist.requests import STEADY, columns_of
+from circuitsim.tolerance.specification import Specification, parse_specification
 from circuitsim.units import NumberError, parse
 
 FORM = "write NAMES=AMOUNT, for instance 'R*=1%', 'R*=1%,normal', 'V1=0.1', 'R*=0.5%,lot'"
@@ -135,12 +136,46 @@ def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Toleranc
     return found
 
 
-def observed(source: Circuit | Deck, observe: str | Sequence[str], specifications: Sequence[object]) -> str:
-    """The quantities that are asked for; without any, those that a deck's ``.print`` names."""
-    text = observe if isinstance(observe, str) else " ".join(observe)
-    if text or specifications or not isinstance(source, Deck):
-        return text
-    return columns_of(source, STEADY) or ""
+class Asked(NamedTuple):
+    """What a run over tolerances is asked for.
+
+    Attributes
+    ----------
+    tolerances : list of Tolerance
+    specifications : list of Specification
+    circuit : Circuit
+        At its operating point, in which sources by a formula follow what deviates.
+    spread : Spread
+    observe : str
+        Quantities; without any, and without specifications, those that a deck's ``.print`` names.
+    """
+
+    tolerances: list[Tolerance]
+    specifications: list[Specification]
+    circuit: Circuit
+    spread: Spread
+    observe: str
+
+    @classmethod
+    def of(
+        cls,
+        source: Circuit | Deck,
+        tolerances: Mapping[str, float | str] | Sequence[str | Tolerance],
+        observe: str | Sequence[str],
+        specifications: Sequence[str | Specification],
+        tolerance: float = TOLERANCE,
+    ) -> Asked:
+        """From what `circuitsim.montecarlo` takes."""
+        stated = parse_tolerances(tolerances)
+        wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
+        warn_of_time(source)
+        deck = source.deviations if isinstance(source, Deck) else None
+        changed = spread_of(circuit_of(source), stated, deck).names
+        circuit = circuit_at_operating_point(source, tolerance, changed)
+        text = observe if isinstance(observe, str) else " ".join(observe)
+        if not text and not specifications and isinstance(source, Deck):
+            text = columns_of(source, STEADY) or ""
+        return cls(stated, wanted, circuit, spread_of(circuit, stated, deck), text)
 
 
 class _Row(NamedTuple):
@@ -150,17 +185,6 @@ class _Row(NamedTuple):
     amount: float
     distribution: Distribution
     effects: dict[str, float]
-
-
-def spread_circuit(
-    source: Circuit | Deck, tolerances: Sequence[Tolerance], tolerance: float = TOLERANCE
-) -> tuple[Circuit, Spread]:
-    """The circuit at its operating point, in which sources by a formula follow what deviates, and `spread_of` it."""
-    warn_of_time(source)
-    read = circuit_of(source)
-    deck = source.deviations if isinstance(source, Deck) else None
-    circuit = circuit_at_operating_point(source, tolerance, spread_of(read, tolerances, deck).names)
-    return circuit, spread_of(circuit, tolerances, deck)
 
 
 def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviations | None = None) -> Spread:

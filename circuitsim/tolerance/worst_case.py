@@ -37,8 +37,8 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
 from circuitsim.points import computed
 from circuitsim.tolerance.port_model import UNBOUNDED, Centre, PortModel, State, centre, port_model, state_of
-from circuitsim.tolerance.specification import Specification, parse_specification
-from circuitsim.tolerance.spread import Spread, Tolerance, observed, parse_tolerances, spread_circuit
+from circuitsim.tolerance.specification import Specification
+from circuitsim.tolerance.spread import Asked, Spread, Tolerance
 from circuitsim.units import format_quantity
 
 if TYPE_CHECKING:
@@ -355,6 +355,10 @@ class Extreme(NamedTuple):
         """Distance of value and bound; infinite without a bound."""
         return abs(self.bound - self.value)
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; None without a bound."""
+        return {"value": self.value, "bound": self.bound if abs(self.bound) < np.inf else None, "at": self.at}
+
 
 class Range(NamedTuple):
     """The extremes of one quantity.
@@ -383,6 +387,11 @@ class Range(NamedTuple):
     def exact(self) -> bool:
         """Whether both extremes are exact."""
         return self.least.gap == 0.0 == self.most.gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, without the name."""
+        ends = {"least": self.least.to_dict(), "most": self.most.to_dict(), "exact": self.exact}
+        return {key: own for key, own in ({**self._asdict(), **ends}).items() if key != "name"}
 
 
 class WorstCase(Result):
@@ -421,27 +430,14 @@ class WorstCase(Result):
             "schema": 2,
             "title": self.title,
             "tolerances": [str(one) for one in self.tolerances],
-            "quantities": {
-                r.name: {
-                    "unit": r.unit,
-                    "nominal": r.nominal,
-                    "least": _plain(r.least),
-                    "most": _plain(r.most),
-                    "exact": r.exact,
-                    "method": r.method,
-                    "solves": r.solves,
-                    "systems": r.systems,
-                }
-                for r in self.ranges
-            },
+            "quantities": {r.name: r.to_dict() for r in self.ranges},
             "specifications": {str(one): holds for one, holds in self.specifications},
         }
 
     def tables(self) -> dict[str, Table]:
         """``quantities``: unit, nominal, least, most, their bounds, exact, method; ``corners``: values at the ends."""
         rows = [
-            (r.name, r.unit, r.nominal, r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method)
-            for r in self.ranges
+            (*r[:3], r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method) for r in self.ranges
         ]
         corners = [(r.name, name, value, r.most.at[name]) for r in self.ranges for name, value in r.least.at.items()]
         header = "quantity, unit, nominal, least, most, least_bound, most_bound, exact, method"
@@ -513,9 +509,7 @@ def worst_case(
     >>> round(found.least.value, 9), round(found.most.value, 9), found.exact
     (4.95, 5.05, True)
     """
-    stated = parse_tolerances(tolerances)
-    wanted = [parse_specification(s) if isinstance(s, str) else s for s in specifications]
-    circuit, spread = spread_circuit(source, stated)
+    stated, wanted, circuit, spread, text = Asked.of(source, tolerances, observe, specifications)
     if Distribution.NORMAL in spread.distribution:
         first = spread.variables[spread.distribution.index(Distribution.NORMAL)]
         raise UsageError(
@@ -523,7 +517,6 @@ def worst_case(
             f"for instance --tol '{first}=5%' in their place"
         )
     _check(circuit, spread)
-    text = observed(source, observe, specifications)
     words = [word for word in text.split() if word.lower() == DISSIPATION]
     plain = " ".join([*(w for w in text.split() if w.lower() != DISSIPATION), *(s.quantity for s in wanted)])
     names: list[str] = [*(str(p) for p in parse_probes(plain, circuit)), *([DISSIPATION] if words else [])]
@@ -659,33 +652,24 @@ def _range(
 ) -> Range:
     """The extremes of one quantity."""
     region = Region(-spread.amount, spread.amount)
-    searches = [Search(surface, q, sign) for sign in (-1.0, 1.0)]
-    slack = max(_gap(gap, searches, region), rounding)
-    least, most = (search.run(region, slack, budget) for search in searches)
-    low, high = _extreme(least, -1.0, spread, rounding), _extreme(most, 1.0, spread, rounding)
-    method = "proven at corners" if low.gap == 0.0 == high.gap else _within([low, high], probe.unit)
-    solves, systems = least.solves + most.solves, least.systems + most.systems
-    return Range(str(probe), probe.unit, middle, low, high, method, solves, systems)
-
-
-def _gap(gap: float | None, searches: Sequence[Search], region: Region) -> float:
-    """The gap that ends a search: a share of the range between the corners that the nominal gradients suggest."""
-    if gap is not None:
-        return gap
-    for search in searches:
-        search.suggest(region)
-    return RELATIVE_GAP * max(searches[0].value + searches[1].value, 0.0)
-
-
-def _extreme(found: Found, sign: float, spread: Spread, rounding: float) -> Extreme:
-    exact = found.bound <= found.value + rounding
-    at = dict(zip(spread.names, spread.values(found.at).tolist()))
-    return Extreme(sign * found.value, sign * (found.value if exact else found.bound), at)
-
-
-def _within(ends: Sequence[Extreme], unit: str) -> str:
+    below, above = searches = [Search(surface, q, sign) for sign in (-1.0, 1.0)]
+    if gap is None:  # a share of the range between the corners that the nominal gradients suggest
+        for search in searches:
+            search.suggest(region)
+        gap = RELATIVE_GAP * max(below.value + above.value, 0.0)
+    least, most = (search.run(region, max(gap, rounding), budget) for search in searches)
+    ends = []
+    for found, sign in ((least, -1.0), (most, 1.0)):
+        bound = found.value if found.bound <= found.value + rounding else found.bound
+        at = dict(zip(spread.names, spread.values(found.at).tolist()))
+        ends.append(Extreme(sign * found.value, sign * bound, at))
     worst = max(end.gap for end in ends)
-    return "no bound within the budget" if worst == np.inf else f"proven within {format_quantity(worst, unit, 3)}"
+    method = (
+        "no bound within the budget" if worst == np.inf else f"proven within {format_quantity(worst, probe.unit, 3)}"
+    )
+    method = method if worst else "proven at corners"
+    solves, systems = least.solves + most.solves, least.systems + most.systems
+    return Range(str(probe), probe.unit, middle, ends[0], ends[1], method, solves, systems)
 
 
 def _holds(one: Specification, found: Range) -> bool | None:
@@ -693,8 +677,3 @@ def _holds(one: Specification, found: Range) -> bool | None:
     if one.low <= found.least.bound and found.most.bound <= one.high:
         return True
     return False if found.least.value < one.low or found.most.value > one.high else None
-
-
-def _plain(extreme: Extreme) -> dict[str, Any]:
-    bounded = abs(extreme.bound) < np.inf
-    return {"value": extreme.value, "bound": extreme.bound if bounded else None, "at": extreme.at}
