@@ -230,8 +230,7 @@ class StepCircuit:
         ConvergenceError
             The outputs never settle.
         """
-        circuit = self.circuit.with_values(dict(zip(self.inputs, map(float, after))))
-        start = self._at_rest(before)
+        circuit, (start, _) = self._at(after), self._rest(before)
         ohms, value = circuit.arrays().kind == RESISTOR, circuit.arrays().value
         size = float(value[ohms].max(initial=1.0)) * float(value[self.storing[self.capacitor]].sum())
         size += float(value[self.storing[~self.capacitor]].sum()) / float(value[ohms & (value > 0.0)].min(initial=1.0))
@@ -258,11 +257,16 @@ class StepCircuit:
             accuracy=self.accuracy,
         )
 
-    def _at_rest(self, inputs: Sequence[float] | np.ndarray) -> dict[str, float]:
-        """Voltages and currents of what stores energy, at the operating point of some inputs."""
-        point = solve(self.circuit.with_values(dict(zip(self.inputs, map(float, inputs)))))
+    def _at(self, inputs: Sequence[float] | np.ndarray) -> Circuit:
+        """The circuit with values (inputs,) of its inputs."""
+        return self.circuit.with_values(dict(zip(self.inputs, map(float, inputs))))
+
+    def _rest(self, inputs: Sequence[float] | np.ndarray) -> tuple[dict[str, float], np.ndarray]:
+        """At the operating point of some inputs: voltages and currents of what stores energy, and the outputs."""
+        point = solve(self._at(inputs))
         levels = np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
-        return {self.circuit.names[k]: level for k, level in zip(self.storing.tolist(), levels.tolist())}
+        states = {self.circuit.names[k]: level for k, level in zip(self.storing.tolist(), levels.tolist())}
+        return states, np.array([point.voltage(p.first, p.second or "0") for p in self.probes])
 
     def _waves(self, run: TransientResult, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outputs (n, outputs) and capacitor voltages and inductor currents (n, q) at times (n,)."""
@@ -290,10 +294,8 @@ class StepCircuit:
         before, after : (inputs,) float arrays
             V or A.
         """
-        run = self.run(before, after)
-        outputs, _ = self._waves(run, np.array([0.0, run.stop]))
-        first = self._before(before)
-        final = outputs[1]
+        run, (start, first) = self.run(before, after), self._rest(before)
+        final = self._waves(run, np.array([run.stop]))[0][0]
         band = self.share * float(np.abs(final - first).max())
         time = 0.0
         if band > 1e-12 * float(np.abs([first, final]).max()):
@@ -301,15 +303,8 @@ class StepCircuit:
                 for edge in (level - band, level + band):
                     crossed = Signal(run, probe, {}, edge).crossings(0.0, run.stop)
                     time = max(time, crossed[-1][0] if crossed else 0.0)
-        values = dict(zip(self.inputs, map(float, after)))
-        circuit = self.circuit.with_values(values)
-        until = self._transient(circuit, max(time, 1e-12 * run.stop), self._at_rest(before)).energies
+        until = self._transient(self._at(after), max(time, 1e-12 * run.stop), start).energies
         return Settling(time, until.delivered, until.dissipated, until.lost, until.stored, tuple(final.tolist()))
-
-    def _before(self, inputs: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Outputs (outputs,) at rest before the step."""
-        point = solve(self.circuit.with_values(dict(zip(self.inputs, map(float, inputs)))))
-        return np.array([point.voltage(p.first, p.second or "0") for p in self.probes])
 
 
 def settling_energy(
@@ -365,22 +360,14 @@ def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Ci
     UsageError
         A capacitance that is not positive, or at ground.
     """
-    columns = circuit.columns()
-    kind, first, second, value = columns[0][:], columns[1][:], columns[2][:], columns[3][:]
-    names, nodes = list(circuit.names), list(circuit.node_names)
+    made = circuit.with_values({}).carrying(None)
     for node, farads in capacitances.items():
         if not 0.0 < farads < np.inf:
             raise UsageError(f"the capacitance of {node} is {farads:g} F: it must be positive")
         if circuit.node_index(node) == GROUND:
             raise UsageError(f"{node} is ground: it has no capacitance to itself")
-        kind.append(CAPACITOR)
-        first.append(circuit.node_index(node))
-        second.append(0)
-        value.append(farads)
-        names.append(f"C({node})")
-    return Circuit.from_columns(
-        circuit.title, (kind, first, second, value), names, nodes, devices=circuit.devices, laws=circuit.laws
-    )
+        made.capacitor(f"C({node})", node, "0", farads)
+    return made
 
 
 def _voltage(text: str, circuit: Circuit) -> Probe:
