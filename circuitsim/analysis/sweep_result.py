@@ -155,4 +155,35 @@ def runs(
     return Sweep(title, {axis.label: own for axis, own in zip(axes, varied)}, values, units, failures, [], shape)
 
 
-__all__ = ["Failure", "Sweep", "runs"]
+def curves(
+    title: str,
+    inner: tuple[str, str, np.ndarray],
+    axes: Sequence[Axis],
+    varied: np.ndarray,
+    columns: Mapping[str, str],
+    tables: Sequence[np.ndarray],
+    errors: Mapping[int, CircuitError],
+    shape: tuple[int, ...],
+) -> Sweep:
+    """A row for each value of an ``inner`` axis (name, unit, values) in each run, the former running fastest.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        Names and units.
+    tables : sequence of arrays
+        Of each run (columns, values) up to where it ended with an error: nan behind.
+    """
+    name, unit, values = inner
+    n, failures = values.size, list[Failure]()
+    whole = np.full((len(columns), len(tables) * n), np.nan)
+    for k, table in enumerate(tables):
+        whole[:, k * n : k * n + table.shape[1]] = table
+        if k in errors:
+            failures += [Failure(k * n + row, errors[k]) for row in range(table.shape[1], n)]
+    rows = {name: np.tile(values, len(tables))} | {axis.label: np.repeat(own, n) for axis, own in zip(axes, varied)}
+    units = {name: unit} | {axis.label: axis.unit for axis in axes} | dict(columns)
+    return Sweep(title, rows, dict(zip(columns, whole)), units, failures, [], (n, *shape))
+
+
+__all__ = ["Failure", "Sweep", "curves", "runs"]

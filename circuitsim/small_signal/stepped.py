@@ -10,7 +10,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Failure, Sweep, runs
+from circuitsim.analysis.sweep_result import Sweep, curves, runs
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
@@ -137,29 +137,25 @@ def ac_sweep(
         raise UsageError(f"{grid.points:,} runs of {hertz.size:,} frequencies exceed the memory limit: take fewer")
     texts, varied = measurements_of(deck, "ac") if measurements is None else measurements, grid.varied()
     answers: list[Mapping[str, float | None]] = []
-    table, errors = np.full((3 * len(probes), varied.shape[1] * hertz.size), np.nan), dict[int, CircuitError]()
-    names: tuple[str, ...] = ()
-    units: tuple[str, ...] = ()
+    nothing = np.zeros((3 * len(probes), 0))
+    tables, errors, units = list[np.ndarray](), dict[int, CircuitError](), dict[str, str]()
     for k, values in enumerate(varied.T.tolist()):
         own, following = moving_at(deck, grid.axes, values)
         answers.append({})
+        tables.append(nothing)
         try:
             found = ac(own.carrying(following), hertz, sources, tolerance)
-            _, *rows = (response := response_table(found, probes, below)).columns  # type: ignore[arg-type]
-            names, units = response.header[1:], response.units[1:]
-            table[:, k * hertz.size : (k + 1) * hertz.size] = rows
+            response = response_table(found, probes, below)  # type: ignore[arg-type]
+            units = dict(zip(response.header[1:], response.units[1:]))
+            tables[-1] = np.array(response.columns[1:])
             known = {name.lower(): value for name, value in following.names().items()}
             answers[-1] = measure_all(found, texts, known, failed)
         except (NoSteadyStateError, ConvergenceError) as error:
-            errors[k] = error
+            errors[k], tables[-1] = error, nothing
         if progress is not None:
             progress(k + 1, grid.points)
     if len(errors) == grid.points:
         raise errors[0]
-    axes = {FREQUENCY: np.tile(hertz, grid.points)}
-    axes |= {axis.label: np.repeat(values, hertz.size) for axis, values in zip(grid.axes, varied)}
-    of = {FREQUENCY: "Hz"} | {axis.label: axis.unit for axis in grid.axes} | dict(zip(names, units))
-    failures = [Failure(k * hertz.size + row, error) for k, error in errors.items() for row in range(hertz.size)]
-    shape = (hertz.size, *grid.shape)
-    responses = Sweep(deck.title, axes, dict(zip(names, table)), of, failures, [], shape)
+    axis = (FREQUENCY, "Hz", hertz)
+    responses = curves(deck.title, axis, grid.axes, varied, units, tables, errors, grid.shape)
     return AcSweep(responses, runs(deck.title, grid.axes, varied, answers, errors, grid.shape))

@@ -11,7 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.probes import Formula, Probe, all_probes, parse_probes
 from circuitsim.analysis.sweep_axes import Axis, Combinations, Sort, moving_at
-from circuitsim.analysis.sweep_result import Failure, Sweep, runs
+from circuitsim.analysis.sweep_result import Sweep, curves, runs
 from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
@@ -185,7 +185,10 @@ def transient_sweep(
         varied, shape = varied[:, : len(done)], (len(done),)
     errors = {k: run.error for k, run in enumerate(done) if run.error is not None}
     measured = runs(deck.title, axes, varied, [run.measured for run in done], errors, shape)
-    return TransientSweep(_waves(job, done, varied, times, shape), measured, _events(job, done, varied))
+    units = {str(probe): probe.unit for probe in probes}
+    tables = [run.columns for run in done]
+    waves = curves(deck.title, (TIME, "s", times), axes, varied, units, tables, errors, shape)
+    return TransientSweep(waves, measured, _events(job, done, varied))
 
 
 def _check(deck: Deck, axis: Axis) -> None:
@@ -218,30 +221,6 @@ def run_at(job: Job, values: Sequence[float]) -> Run:
     else:
         measured = measure_all(found, job.wanted, names)
     return Run(np.array(columns), measured, events_table(found), error)
-
-
-def _waves(job: Job, runs: Sequence[Run], varied: np.ndarray, times: np.ndarray, shape: tuple[int, ...]) -> Sweep:
-    """The rows of all runs."""
-    n = times.size
-    table = np.full((len(job.probes), len(runs) * n), np.nan)
-    failures: list[Failure] = []
-    for k, run in enumerate(runs):
-        many = run.columns.shape[1]
-        table[:, k * n : k * n + many] = run.columns
-        if run.error is not None:
-            failures += [Failure(k * n + row, run.error) for row in range(many, n)]
-    axes = {TIME: np.tile(times, len(runs))} | {
-        axis.label: np.repeat(values, n) for axis, values in zip(job.axes, varied)
-    }
-    return Sweep(
-        job.deck.title,
-        axes,
-        {str(probe): table[k] for k, probe in enumerate(job.probes)},
-        {TIME: "s"} | {axis.label: axis.unit for axis in job.axes} | {str(probe): probe.unit for probe in job.probes},
-        failures,
-        [],
-        (n, *shape),
-    )
 
 
 def _events(job: Job, runs: Sequence[Run], varied: np.ndarray) -> Table:
