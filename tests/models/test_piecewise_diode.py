@@ -317,15 +317,6 @@ def test_learning_moves_resistors_around_a_diode() -> None:
     assert block.trained()["R1"].value == pytest.approx(20.0) and block.trained().device_of("D1") == c.device_of("D1")
 
 
-def test_what_training_does_not_take() -> None:
-    from circuitsim.blocks.circuit import CircuitBlock
-    from circuitsim.netlist.roles import make_roles
-
-    c = netlist.loads("t\nV1 in 0 1\nR1 in l 1k\nX1 l r bidiramp gain=4\nD1 r 0 z\n.model z D(Vfwd=2)\n")
-    with pytest.raises(UsageError, match="devices and amplifiers can be solved, but not trained"):
-        CircuitBlock(c, make_roles(c, inputs=["V1"], outputs=["r"], trainable=["R1"]))
-
-
 def test_the_model_lies_in_its_file_and_its_registration() -> None:
     words = ("piecewise_diode", "PiecewiseLinearDiode", f'"{MODEL.name}"', "vrev", "rrev")
     package = ROOT / "circuitsim"
