@@ -170,7 +170,7 @@ def test_certificates_are_named_where_there_are_any() -> None:
 @pytest.mark.parametrize("name", ["transient", "ac"])
 def test_columns_are_chosen(name: str) -> None:
     figure = RESULTS[name]().plot(columns="v(out)")
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["v(out)"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["v(out)"]
 
 
 def test_long_titles_and_many_names_are_cut() -> None:

@@ -18,7 +18,7 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import outputs_of
 
@@ -159,7 +159,7 @@ class Sensitivity(Result):
         per_percent, below, above, kink.
         """
         rows = [(name, *row, row.kink) for q, name in enumerate(self.outputs) for row in self.rows(q)[:top]]
-        return {"derivatives": Table.of(HEADER, rows)}
+        return {"derivatives": Table.of(HEADER, rows, ("", "", OWN, *[""] * 6))}
 
     def _figure(self) -> Figure:
         from circuitsim.plotting.bars import plot_sensitivity

@@ -18,7 +18,7 @@ from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, proof
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.requests import transfers_of
 
@@ -98,7 +98,7 @@ class Transfer(Result):
     def tables(self) -> dict[str, Table]:
         """``transfer``: gain, input resistance and output resistance with value, unit, below, above."""
         rows = [(name, number.value, unit, *number) for name, number, unit in self.numbers]
-        return {"transfer": Table.of("quantity, value, unit, below, above", rows, named=True)}
+        return {"transfer": Table.of("quantity, value, unit, below, above", rows, ("", OWN, "", OWN, OWN), True)}
 
     def _figure(self) -> Figure:
         from circuitsim.analysis.probes import UNITS, Reader

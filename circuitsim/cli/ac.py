@@ -7,11 +7,11 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, read, report
+from circuitsim.cli.deck import elsewhere
 from circuitsim.cli.options import spice_number
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
-from circuitsim.cli.over_time import acts_over_time, add_measure, lower_names, say_measured, say_not_measured
-from circuitsim.cli.solving import add_tolerance
+from circuitsim.cli.output import Listed, present
+from circuitsim.cli.over_time import add_measure, lower_names, present_measured, say_not_measured
+from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.sweep import add_vary
 from circuitsim.errors import ConvergenceError, UsageError
 
@@ -40,8 +40,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``ac``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
     parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (the deck's .ac, or 1)")
     parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency (the deck's .ac, or 1MEG)")
     parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade (20)")
@@ -60,10 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
     add_vary(parser, "element, parameter or temp")
     parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
-    add_format(parser, "csv", "table", "json", "raw")
-    add_tolerance(parser)
-    add_output(parser)
-    add_plot(parser, "draw a Bode plot")
+    add_analysis(parser, EPILOG, "csv table json raw", "draw a Bode plot")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,15 +66,12 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.analysis.probes import parse_probes
     from circuitsim.cli.sweep import note_steps, varied
     from circuitsim.formats.rawfile import swept
+    from circuitsim.formats.table import Table
     from circuitsim.netlist.requests import columns_of, steps_of
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
-    from circuitsim.time_domain.measure import measurements_table
 
-    check_targets(args)
-    vary, deck = varied(args.vary), read(args)
-    elsewhere = ("ac", "amplitude", "coupled", "tran")
-    report([w for w in deck.notes if w.kind not in elsewhere and not acts_over_time(w)], args.verbose)
+    vary, deck = varied(args.vary), opened(args, elsewhere)
     if args.poles:
         note_steps(deck, "ac --poles")
         return _poles(args, deck)
@@ -93,33 +85,23 @@ def run(args: argparse.Namespace) -> int:
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
     values = _measured(deck, found, args.measure)
-    measured = measurements_table(values)
-    tables = [measured] if args.measure else [table, *[measured] * bool(values)]
 
     def figure() -> Figure:
         from circuitsim.plotting.bode import plot_bode
 
         return plot_bode(title, table)
 
-    present(
-        found,
-        args,
-        tables[0],
-        found.checks() | ({"measurements": values} if values else {}),
-        figure,
-        table=lambda: "\n".join(one.text() for one in tables),
-        raw=lambda: swept(title, phasor_columns(found, probes, over), "AC Analysis"),  # type: ignore[arg-type]
-    )
-    if values and not args.measure and args.format in ("csv", "raw"):
-        say_measured(values)
+    def raw() -> str:
+        return swept(title, Table(*zip(*phasor_columns(found, probes, over))), "AC Analysis")  # type: ignore[arg-type]
+
+    present_measured(found, args, [table], values, found.checks(), figure=figure, raw=raw)
     return 0
 
 
 def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -> int:
     """The responses at all combinations of varied values."""
     from circuitsim.cli.progress import LateProgress
-    from circuitsim.cli.stepped import say_runs
-    from circuitsim.cli.sweep import show
+    from circuitsim.cli.stepped import present_runs
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal import ac_sweep
 
@@ -140,10 +122,7 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
             deck, vary, columns, args.over, texts, _frequencies(args), sources, args.tolerance, failed, line.update
         )
     measured = found.measured
-    more = {} if args.measure or not texts else {"measurements": measured.to_dict()["columns"]}
-    show(measured if args.measure else found.responses, args, more, None if args.measure else found.plot)
-    if more and args.format != "json":
-        say_runs(measured)
+    present_runs(measured if args.measure else found.responses, measured, args, None if args.measure else found.plot)
     if failures := measured.failures:
         raise ConvergenceError(
             f"{len(failures)} of {len(measured)} runs have no response; the first: {failures[0].error}"
@@ -171,9 +150,7 @@ def _poles(args: argparse.Namespace, deck: Deck) -> int:
         raise UsageError("a rawfile holds responses: leave out --poles, or choose another --format")
     found = poles(deck)
     _warn(found.kinks)
-    within = f" within rounding: real parts are known to {found.rounding:.1e} 1/s" if found.rounding else ""
-    text = found.tables()["poles"].text
-    present(found, args, table=lambda: f"{text()}\n{found.stability}{within}\n")
+    present(found, args)
     return 0
 
 

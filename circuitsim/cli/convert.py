@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from circuitsim.cli.deck import add_deck, read, report, roles_of
+from circuitsim.cli.deck import add_deck, elsewhere, read, report, roles_of
 from circuitsim.cli.output import add_output, check_ending, check_target, deliver
 
 EPILOG = """\
@@ -31,13 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the flattened deck."""
-    from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
     from circuitsim.netlist.writer import text_of
 
     check_ending(args.output, ENDINGS)
     check_target(args.output, [args.deck])
     deck = read(args)
     roles, notes = roles_of(deck)
-    report([*(w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w)), *notes], args.verbose)
+    report([*(w for w in deck.notes if not elsewhere(w)), *notes], args.verbose)
     deliver(text_of(deck, roles, ngspice=args.ngspice, strict=args.ngspice), args.output)
     return 0

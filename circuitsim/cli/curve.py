@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.output import add_format, add_output, add_plot, check_targets, present
-from circuitsim.cli.solving import add_tolerance
+from circuitsim.cli.deck import report
+from circuitsim.cli.output import present
+from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.errors import UsageError
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.curve import Curve
-    from circuitsim.formats.table import Table
 
 EPILOG = """\
 Sources keep their values; leave out the one that drives these nodes. Breakpoints of piecewise-linear
@@ -26,8 +21,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``curve``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
     parser.add_argument(
         "--between", metavar="NODE", nargs=2, help="from the first node, into which the current flows, to the second"
     )
@@ -37,19 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--without", metavar="NAME", action="append", default=[], help="leave an element out (repeatable)"
     )
     parser.add_argument("--breakpoints", action="store_true", help="show the breakpoints instead of the points")
-    add_format(parser, "csv", "table", "json", "raw")
-    add_tolerance(parser)
-    add_output(parser)
-    add_plot(parser, "draw the curve")
+    add_analysis(parser, EPILOG, "csv table json raw", "draw the curve")
 
 
 def run(args: argparse.Namespace) -> int:
     """Find the curve and print it."""
     from circuitsim.analysis.curve import curve, device_curve
     from circuitsim.analysis.switched import circuit_at_operating_point
-    from circuitsim.cli.sweep import as_raw, ranged
+    from circuitsim.cli.sweep import ranged
 
-    check_targets(args)
     if (args.between is None) == (args.device is None):
         raise UsageError("name two nodes, --between a b, or one element, --device D1")
     if args.device and args.without:
@@ -57,25 +46,14 @@ def run(args: argparse.Namespace) -> int:
     if args.breakpoints and args.format == "raw":
         raise UsageError("a rawfile holds the points of the curve: leave --breakpoints out, or choose another --format")
     volts = ranged("--volts", args.volts)
-    deck = read(args)
-    report([*deck.notes, *held_switches(deck)], args.verbose)
+    deck = opened(args, held=True)
+    circuit = circuit_at_operating_point(deck)
     if args.device:
-        found = device_curve(circuit_at_operating_point(deck), args.device, volts, args.tolerance)
+        found = device_curve(circuit, args.device, volts, args.tolerance)
     else:
-        found = curve(circuit_at_operating_point(deck), tuple(args.between), volts, args.without, args.tolerance)
+        found = curve(circuit, tuple(args.between), volts, args.without, args.tolerance)
     report([w for w in found.points.warnings if w not in deck.notes], args.verbose)
     if args.breakpoints and found.breakpoints is None:
         raise UsageError("the curve is not piecewise linear: leave --breakpoints out")
-    table = found.tables()["breakpoints" if args.breakpoints else "points"]
-    present(found, args, csv=table.csv, table=lambda: _text(found, table), raw=lambda: as_raw(found.points))
+    present(found, args, [found.tables()["breakpoints" if args.breakpoints else "points"]], whole=True)
     return 0
-
-
-def _text(found: Curve, table: Table) -> str:
-    from circuitsim.formats import columns
-
-    cells = [
-        [cell if isinstance(cell, str) else columns.quantity(cell, unit) for cell, unit in zip(row, table.units)]
-        for row in table.rows()
-    ]
-    return "\n".join([found.points.title, "", *columns.table(table.header, cells)]).lstrip("\n") + "\n"

@@ -113,6 +113,15 @@ def held_switches(deck: Deck) -> list[Problem]:
     return [Problem("switch", f"{own}: switches keep the states of the operating point here", names=names)]
 
 
+def elsewhere(note: Problem) -> bool:
+    """Whether a note says what an operating point leaves out: over time and frequency it is not true, or of another
+    analysis."""
+    from circuitsim.netlist.refused import OVER_TIME
+
+    no_effect = note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
+    return no_effect or note.kind in ("coupled", "tran", "ac", "amplitude")
+
+
 def check_folders(folders: Iterable[str], option: str = "--allow-include") -> None:
     """Refuse folders that do not exist: a typing error there would only show as a missing file."""
     import os

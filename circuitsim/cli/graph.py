@@ -7,7 +7,7 @@ import os
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import check_drawing, draw
-from circuitsim.cli.solving import add_solving
+from circuitsim.cli.solving import add_solver, add_tolerance
 
 EPILOG = """\
 Colour is voltage, width and arrows are current, conducting diodes are filled. Above 160 nodes: a
@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", "-o", metavar="FILE", help="the picture: .png, .svg or .pdf (name of DECK with .png)"
     )
-    add_solving(parser)
+    add_solver(parser)
+    add_tolerance(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from math import isclose
-from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, held_switches, read, report
-from circuitsim.cli.output import add_format, add_output, add_plot, check_target, check_targets, present
+from circuitsim.cli.output import check_target, present
+from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.errors import UsageError
-
-if TYPE_CHECKING:
-    from circuitsim.tolerance.design import Design
 
 EPILOG = """\
 Least squares of relative errors, from the deck's values. Resistances vary over three decades, or within
@@ -25,8 +22,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``optimise``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
     parser.add_argument(
         "--adjust",
         metavar="NAMES[=LOW:HIGH]",
@@ -48,25 +43,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="round to preferred values: E6, E12, E24, E48, E96 or E192",
     )
-    add_format(parser, "table", "csv", "json")
-    add_output(parser)
     parser.add_argument("--deck", metavar="FILE", dest="written", help="also write the deck with these values")
-    add_plot(parser, "draw errors and values")
+    add_analysis(parser, EPILOG, "table csv json", "draw errors and values", exact=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Find and print the values."""
     from circuitsim.tolerance.design import optimise
 
-    check_targets(args)
     check_target(args.written, [args.deck], "--deck")
-    deck = read(args)
-    report([*deck.notes, *held_switches(deck)], args.verbose)
+    deck = opened(args, held=True)
     bounds = {text.partition("=")[0].strip(): _ends(text) for text in args.adjust}
     found = optimise(deck, bounds, args.target, args.series)
     table = found.tables()["values"]
-    csv = table._replace(header=("name", *table.header[1:])).csv
-    present(found, args, table=lambda: _text(found), csv=csv)
+    present(found, args, csv=table._replace(header=("name", *table.header[1:])).csv)
+    ends = found.bounds
+    bound = [name for name, value in found.values.items() if any(isclose(value, x, rel_tol=1e-6) for x in ends[name])]
+    if bound:
+        print(f"note: at a bound: {', '.join(bound)} (--adjust NAMES=LOW:HIGH sets others)", file=sys.stderr)
     if args.written:
         from circuitsim.cli.output import save
         from circuitsim.netlist import dumps
@@ -87,30 +81,3 @@ def _ends(text: str) -> tuple[float, float] | None:
     except (NumberError, ValueError) as error:
         raise UsageError(f"--adjust {text!r}: {error}; write NAMES=LOW:HIGH, for instance R1=100:10k") from None
     return low, high
-
-
-def _text(found: Design) -> str:
-    from circuitsim.analysis.probes import UNITS
-    from circuitsim.formats.columns import quantity, table
-
-    circuit = found.point.circuit
-    units = {"resistor": "Ω", "voltage source": "V", "current source": "A"}
-    rows = [[name, quantity(value, units[circuit[name].kind])] for name, value in found.values.items()]
-    lines = [circuit.title, *table(["element", found.series or "value"], rows), ""]
-    goals = [
-        [
-            name,
-            quantity(value, UNITS[name[0]]),
-            quantity(target, UNITS[name[0]]),
-            f"{100.0 * (value / target - 1.0):.3g} %" if target else "",
-        ]
-        for name, (value, target) in found.outputs.items()
-    ]
-    lines += table(["quantity", "value", "target", "error"], goals)
-    if found.series:
-        lines.append(f"root mean square error {found.error:.3g}; before rounding {found.continuous_error:.3g}")
-    ends = found.bounds
-    held = [name for name, value in found.values.items() if any(isclose(value, x, rel_tol=1e-6) for x in ends[name])]
-    if held:
-        lines.append(f"at a bound: {', '.join(held)} (--adjust NAMES=LOW:HIGH sets others)")
-    return "\n".join(lines) + "\n"

@@ -145,9 +145,9 @@ def check_drawing(path: str, decks: Sequence[str], output: str | None, option: s
         raise UsageError(f"{option} and --output name the same file {path!r}")
 
 
-def check_targets(args: argparse.Namespace) -> None:
-    """Refuse an ``--output`` or a ``--plot`` that cannot be written, before any work is done."""
-    check_target(args.output, [args.deck])
+def check_targets(args: argparse.Namespace, *inputs: str) -> None:
+    """Refuse an ``--output`` or a ``--plot`` that cannot be written, or is an input, before any work is done."""
+    check_target(args.output, [args.deck, *inputs])
     if args.plot:
         check_drawing(args.plot, [args.deck], args.output)
 
@@ -162,9 +162,11 @@ def draw(figure: Figure, path: str) -> None:
 def present(
     result: Result,
     args: argparse.Namespace,
-    main: Table | None = None,
+    tables: Sequence[Table] = (),
     more: Mapping[str, Any] = MappingProxyType({}),
     figure: Callable[[], Figure] | None = None,
+    plot: str = "DC transfer characteristic",
+    whole: bool = False,
     **own: Callable[[], str],
 ) -> None:
     """Write a result in the format of ``--format``, and its picture where ``--plot`` asks for one.
@@ -173,29 +175,39 @@ def present(
     ----------
     result : Result
     args : argparse.Namespace
-    main : Table, optional
-        What is written in place of the whole result.
+    tables : sequence of Table
+        What is written in place of the tables of the result; CSV and rawfiles hold the first.
     more : mapping
         Further entries of the JSON object.
     figure : callable, optional
         Makes another picture than `Result.plot`.
+    plot : str
+        Kind of plot of a rawfile.
+    whole : bool
+        Whether the JSON object is that of the result though there are ``tables``; else it is that of the first.
     **own : callable
         Makes the text of a format that has one of its own.
     """
     content: str | bytes
+    title, main = result._heading()[0], tables[0] if tables else next(iter(result.tables().values()))
     if args.format in own:
         content = own[args.format]()
-        if args.format == "raw" and args.binary:
-            from circuitsim.formats.rawfile import binary
-
-            content = binary(content)
     elif args.format == "json":
         from circuitsim.formats.strict_json import dumps
 
-        content = dumps((main or result).to_dict() | dict(more))
+        content = dumps((main if tables and not whole else result).to_dict() | dict(more))
+    elif args.format == "csv":
+        content = main.csv()
+    elif args.format == "raw":
+        from circuitsim.formats.rawfile import swept
+
+        content = swept(title, main, plot)
     else:
-        table = main or next(iter(result.tables().values()))
-        content = table.csv() if args.format == "csv" else table.text()
+        content = result.text(tables)
+    if args.format == "raw" and args.binary:
+        from circuitsim.formats.rawfile import binary
+
+        content = binary(content)
     deliver(content, args.output)
     if args.plot:
         draw((figure or result.plot)(), args.plot)

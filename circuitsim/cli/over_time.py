@@ -7,11 +7,12 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import read, report
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
-from circuitsim.cli.solving import add_tolerance
+from circuitsim.cli.deck import elsewhere
+from circuitsim.cli.output import Listed, present
+from circuitsim.cli.solving import opened
 from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,14 +20,11 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis.probes import Formula, Probe
     from circuitsim.circuit import Circuit
-    from circuitsim.errors import Problem
+    from circuitsim.formats.result import Result
+    from circuitsim.formats.table import Table
     from circuitsim.netlist.deck import Deck
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
-
-
-ELSEWHERE = frozenset(("tran", "ac", "amplitude"))
-"""Kinds of notes about what an operating point leaves out: over time nothing, or what another analysis takes."""
 
 
 def add_shown(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +44,6 @@ def add_shown(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="show harmonics, as .four: '1k v(out)', '1k 20 5 v(out)' (repeatable)",
     )
-    add_format(parser, "csv", "table", "json", "raw")
-    add_tolerance(parser)
-    add_output(parser)
-    add_plot(parser, "plot columns and states of diodes")
 
 
 def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
@@ -63,10 +57,26 @@ def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
     )
 
 
-def say_measured(values: Mapping[str, float | None]) -> None:
-    """Print measurements on one line of standard error."""
-    said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
-    print(f"measured: {said}", file=sys.stderr)
+def present_measured(
+    found: Result,
+    args: argparse.Namespace,
+    tables: Sequence[Table],
+    values: Mapping[str, float | None],
+    more: Mapping[str, Any] = MappingProxyType({}),
+    **settings: Any,
+) -> None:
+    """`present` a result with measurements: below its table, in JSON, else on a line of standard error; with
+    ``--measure`` they are all that is shown."""
+    from circuitsim.time_domain.measure import measurements_table
+
+    if values:
+        measured, more = measurements_table(values), {**more, "measurements": dict(values)}
+        tables = [measured] if args.measure else [*tables, measured]
+        settings["whole"] = settings.get("whole", False) and not args.measure
+    present(found, args, tables, more, **settings)
+    if values and not args.measure and args.format in ("csv", "raw"):
+        said = ", ".join(f"{name} = {'failed' if value is None else f'{value:g}'}" for name, value in values.items())
+        print(f"measured: {said}", file=sys.stderr)
 
 
 def say_not_measured(error: UsageError) -> None:
@@ -85,28 +95,14 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
         )
     if args.measure and args.fourier:
         raise UsageError("--measure and --fourier are shown in place of waveforms each: give one of them")
-    check_targets(args)
-    deck = read(args)
-    report_over_time(deck, args)
+    deck = opened(args, elsewhere)
     columns = args.columns or columns_of(deck, OVER_TIME)
     return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]
-
-
-def report_over_time(deck: Deck, args: argparse.Namespace) -> None:
-    """Print the warnings and notes of a deck that hold over time."""
-    report([w for w in deck.notes if w.kind not in ELSEWHERE and not acts_over_time(w)], args.verbose)
 
 
 def lower_names(deck: Deck) -> dict[str, float]:
     """Values of the deck's parameters by their names in lower case."""
     return {name.lower(): value for name, value in deck.parameters.items()}
-
-
-def acts_over_time(note: Problem) -> bool:
-    """Whether it says that a card has no effect which has one over time."""
-    from circuitsim.netlist.refused import OVER_TIME
-
-    return note.kind == "coupled" or (note.kind == "no-effect" and any(name in OVER_TIME for name in note.names))
 
 
 def show(
@@ -121,43 +117,25 @@ def show(
 ) -> None:
     """Print waveforms, events, measurements or harmonics; ``more`` is for JSON beside certificate and energies,
     measurements ``outside`` the run failed."""
-    from circuitsim.formats.rawfile import swept
     from circuitsim.time_domain.fourier import fourier_table, series
-    from circuitsim.time_domain.measure import measure_all, measurements_table
+    from circuitsim.time_domain.measure import measure_all
     from circuitsim.time_domain.result import events_table, waveform_table
 
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
     values = measure_all(found, measured, names) | dict.fromkeys(text.split()[0] for text in outside)
     spectra = [own for request in harmonics for own in series(found, request, names)]
-    shown = measurements_table(values) if args.measure else events_table(found) if args.events else waves
-    shown = fourier_table(spectra) if args.fourier else shown
-    proof = found.checks() | dict(more)
-    if values:
-        proof["measurements"] = values
+    tables, proof = [events_table(found) if args.events else waves], found.checks() | dict(more)
     if spectra:
         proof["fourier"] = [own.to_dict() for own in spectra]
-    tables = [shown]
-    tables += [measurements_table(values)] * bool(values and not args.measure)
-    tables += [fourier_table(spectra)] * bool(spectra and not args.fourier)
-    title = found.circuit.title
+        tables = [fourier_table(spectra)] if args.fourier else [*tables, fourier_table(spectra)]
 
     def figure() -> Figure:
         from circuitsim.plotting.curves import plot_waveforms
 
-        return plot_waveforms(title, waves, found.conduction())
+        return plot_waveforms(found.circuit.title, waves, found.conduction())
 
-    present(
-        found,
-        args,
-        shown,
-        proof,
-        figure,
-        table=lambda: "\n".join(table.text() for table in tables),
-        raw=lambda: swept(title, zip(waves.header, waves.units, waves.columns), "Transient Analysis"),
-    )
-    if values and not args.measure and args.format in ("csv", "raw"):
-        say_measured(values)
+    present_measured(found, args, tables, values, proof, figure=figure, plot="Transient Analysis")
     for own in spectra:
         print(
             f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "

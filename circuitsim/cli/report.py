@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.deck import add_deck, read, report
 from circuitsim.cli.output import check_ending, check_target, save
-from circuitsim.cli.solving import add_solving
+from circuitsim.cli.solving import add_solver, add_tolerance
 from circuitsim.errors import CircuitError, NoSteadyStateError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     parser.add_argument("--output", "-o", metavar="FILE", help="the report (name of DECK or RUN with .html)")
-    add_solving(parser)
+    add_solver(parser)
+    add_tolerance(parser)
     parser.add_argument(
         "--capacitance",
         metavar="F",

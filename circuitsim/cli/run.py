@@ -7,8 +7,7 @@ import contextlib
 import io
 import os
 
-from circuitsim.cli.deck import add_deck, read, run_together
-from circuitsim.cli.over_time import ELSEWHERE, acts_over_time
+from circuitsim.cli.deck import add_deck, elsewhere, read, run_together
 from circuitsim.errors import UsageError
 from circuitsim.netlist.requests import analyses_of
 
@@ -54,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     asked = dict.fromkeys(COMMANDS[word] for word in analyses_of(deck))
     for folder in filter(None, (args.output, args.plot)):
         os.makedirs(folder, exist_ok=True)
-    worst, elsewhere = 0, [note for note in deck.notes if note.kind in ELSEWHERE or acts_over_time(note)]
-    with run_together(deck, elsewhere):
+    worst = 0
+    with run_together(deck, filter(elsewhere, deck.notes)):
         for k, (name, heading, command) in enumerate(asked):
             print(f"{chr(10) * (k > 0)}{heading}\n{'-' * len(heading)}")
             code = _one(args, name, command)

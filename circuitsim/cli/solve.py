@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, alone, read, report
-from circuitsim.cli.output import add_format, add_output, add_plot, check_drawing, check_target, deliver, present
-from circuitsim.cli.solving import add_solving, failure
+from circuitsim.cli.deck import alone, read, report
+from circuitsim.cli.output import check_targets, deliver, present
+from circuitsim.cli.solving import add_analysis, add_solver, failure
 from circuitsim.errors import CircuitError, UsageError
 
 if TYPE_CHECKING:
@@ -30,11 +29,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``solve``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
-    add_format(parser, "table", "csv", "json", "raw")
-    add_output(parser)
-    add_solving(parser)
+    add_solver(parser)
     parser.add_argument(
         "--start",
         metavar="FILE",
@@ -43,20 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="print the method, the reason for it and each residual")
     parser.add_argument("--drops", action="store_true", help="voltage drops and pad currents of a power grid instead")
     parser.add_argument("--top", metavar="N", type=int, help="number of worst nodes and pads of --drops (10)")
-    add_plot(parser, "draw the circuit, or the map of --drops")
+    add_analysis(parser, EPILOG, "table csv json raw", "draw the circuit, or the map of --drops")
 
 
 def run(args: argparse.Namespace) -> int:
     """Solve the deck and print its operating point."""
     from circuitsim.analysis.solve import as_read
 
-    check_target(args.output, [args.deck, *filter(None, [args.start])])
+    check_targets(args, *filter(None, [args.start]))
     if args.top is not None and (args.top < 0 or not args.drops):
         raise UsageError(f"--top must be at least 0, not {args.top}" if args.drops else "--top is an option of --drops")
     if args.drops and args.format == "raw":
         raise UsageError("rawfiles hold all voltages: leave out --drops, or choose another --format")
-    if args.plot:
-        check_drawing(args.plot, [args.deck], args.output)
     deck = read(args)
     circuit = deck.operating_circuit
     start = read_start(args.start, circuit) if args.start else None
@@ -81,10 +74,12 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join([*explain(point), *certificate_table(point.to_dict())]), file=sys.stderr)
     if args.drops:
         from circuitsim.analysis.ir_drop import ir_drop
-        from circuitsim.formats import drops
+        from circuitsim.formats.drops import shown
 
-        found, top = ir_drop(point), 10 if args.top is None else args.top
-        present(found, args, csv=partial(drops.as_csv, found), table=partial(drops.as_table, found, top))
+        found = ir_drop(point)
+        nets, worst, pads = shown(found, 10 if args.top is None else args.top)
+        tables = [pads, nets, worst] if args.format == "csv" else [nets, worst, pads]
+        present(found, args, tables, whole=True)
     else:
         from circuitsim.formats import operating_point as forms
 

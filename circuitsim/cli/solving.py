@@ -5,25 +5,58 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from circuitsim.cli.deck import add_deck, held_switches, read, report
 from circuitsim.cli.options import bounded
-from circuitsim.errors import CircuitError
+from circuitsim.cli.output import add_format, add_output, add_plot, check_targets
+from circuitsim.errors import CircuitError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from circuitsim.circuit import Circuit
+    from circuitsim.netlist.deck import Deck
 
 TOLERANCE = 1e-9
 """Default of ``--tolerance``; the certificate's own default (a test holds them equal), which costs an import."""
 
 
-def add_solving(parser: argparse.ArgumentParser) -> None:
-    """Add ``--solver`` and ``--tolerance`` to a command."""
+def add_analysis(parser: argparse.ArgumentParser, epilog: str, formats: str, plot: str, exact: bool = True) -> None:
+    """Add the deck, ``--format`` with these formats, ``--output``, ``--plot`` and, if ``exact``, ``--tolerance``."""
+    parser.epilog = epilog
+    add_deck(parser)
+    if exact:
+        add_tolerance(parser)
+    add_format(parser, *formats.split())
+    add_output(parser)
+    add_plot(parser, plot)
+
+
+def opened(args: argparse.Namespace, leave: Callable[[Problem], bool] = lambda note: False, held: bool = False) -> Deck:
+    """The deck of an analysis, once its targets can be written; its notes are reported.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    leave : callable
+        Whether a note does not concern the analysis.
+    held : bool
+        Whether switches keep the states of the operating point.
+    """
+    check_targets(args)
+    deck = read(args)
+    notes = [note for note in deck.notes if not leave(note)]
+    report([*notes, *(held_switches(deck) if held else ())], args.verbose)
+    return deck
+
+
+def add_solver(parser: argparse.ArgumentParser) -> None:
+    """Add ``--solver`` to a command."""
     parser.add_argument(
         "--solver",
         metavar="NAME",
         default="auto",
         help="auto, active-set, coordinate-descent, cvxpy:CLARABEL … (auto)",
     )
-    add_tolerance(parser)
 
 
 def add_tolerance(parser: argparse.ArgumentParser) -> None:

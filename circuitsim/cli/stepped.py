@@ -13,6 +13,10 @@ from circuitsim.cli.workers import workers_of
 from circuitsim.errors import ConvergenceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+
     from circuitsim.analysis import Sweep
     from circuitsim.netlist.deck import Deck
 
@@ -44,7 +48,6 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
         Some run ended with an error; the others are printed.
     """
     from circuitsim.cli.over_time import answerable, lower_names
-    from circuitsim.cli.sweep import show
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.time_domain.deck import setting
     from circuitsim.time_domain.stepped import transient_sweep
@@ -68,12 +71,9 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
         )
     chosen = found.measured if shown.measure else found.waves
     if shown.events:
-        present(chosen, args, found.events)
+        present(chosen, args, [found.events])
     else:
-        measured = {} if shown.measure else found.measured.to_dict()["columns"]
-        show(chosen, args, {"measurements": measured} if measured else {})
-    if wanted and not shown.measure and not shown.events and args.format != "json":
-        say_runs(found.measured)
+        present_runs(chosen, found.measured, args)
     if interrupt.asked:
         print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
     failed = found.measured.failures
@@ -85,10 +85,15 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     return INTERRUPTED if interrupt.asked else 0
 
 
-def say_runs(measured: Sweep) -> None:
-    """The deck's measurements, a line a run, on standard error."""
+def present_runs(
+    chosen: Sweep, measured: Sweep, args: argparse.Namespace, figure: Callable[[], Figure] | None = None
+) -> None:
+    """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are in JSON, else
+    a line a run on standard error."""
+    columns = {} if args.measure else measured.to_dict()["columns"]
+    present(chosen, args, more={"measurements": columns} if columns else {}, figure=figure)
     failed = {failure.row for failure in measured.failures}
-    for row in range(len(measured)):
+    for row in range(len(measured)) if columns and args.format != "json" else ():
         values = ((name, float(column[row])) for name, column in measured.columns.items())
         said = ", ".join(f"{name} = {'failed' if value != value else f'{value:g}'}" for name, value in values)
         if row not in failed:

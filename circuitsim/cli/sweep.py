@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck, alone, read, report
-from circuitsim.cli.output import Listed, add_format, add_output, add_plot, check_targets, present
-from circuitsim.cli.over_time import add_measure, say_measured, say_not_measured
+from circuitsim.cli.deck import alone, elsewhere, read, report
+from circuitsim.cli.output import Listed, check_targets
+from circuitsim.cli.over_time import add_measure, present_measured, say_not_measured
 from circuitsim.cli.progress import LateProgress
-from circuitsim.cli.solving import add_solving
+from circuitsim.cli.solving import add_analysis, add_solver
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist.deck import DcSweep, Transient
@@ -29,10 +28,7 @@ from circuitsim.netlist.requests import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from circuitsim.analysis import Sweep
-    from circuitsim.formats.table import Table
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
@@ -48,8 +44,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``sweep``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
     add_vary(parser, "element, parameter, temp or time")
     parser.add_argument(
         "--columns",
@@ -58,11 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="v(node), v(a,b), i(element), p(element), {expression} (.print, or all)",
     )
     add_measure(parser, "dc: 'vth FIND v(in) WHEN v(out)=1'")
-    add_format(parser, "csv", "table", "json", "raw")
-    add_output(parser)
-    add_solving(parser)
+    add_solver(parser)
     add_workers(parser, "this one", checkpoint=True)
-    add_plot(parser, "plot the columns")
+    add_analysis(parser, EPILOG, "csv table json raw", "plot the columns")
 
 
 def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
@@ -79,7 +71,6 @@ def add_vary(parser: argparse.ArgumentParser, what: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve all points and print them as rows."""
     from circuitsim.analysis import sweep
-    from circuitsim.time_domain.measure import measurements_table
 
     check_targets(args)
     vary = varied(args.vary)
@@ -100,13 +91,7 @@ def run(args: argparse.Namespace) -> int:
         )
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
     values = _measured(deck, found, texts, args.measure)
-    if args.measure:
-        present(found, args, measurements_table(values))
-    else:
-        more = {"measurements": values} if values else {}
-        show(found, args, more, below=measurements_table(values) if values else None)
-        if values and args.format in ("csv", "raw"):
-            say_measured(values)
+    present_measured(found, args, [found.tables()["points"]], values, whole=True)
     if found.failures:
         raise _failed(found)
     return 0
@@ -130,10 +115,9 @@ def runs_over_time(deck: Deck) -> bool:
 
 def _over_time(args: argparse.Namespace, deck: Deck) -> int:
     """The deck's ``.tran``, inside its ``.step`` cards."""
-    from circuitsim.cli.over_time import report_over_time
     from circuitsim.cli.stepped import Shown, run_all
 
-    report_over_time(deck, args)
+    report([note for note in deck.notes if not elsewhere(note)], args.verbose)
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
@@ -195,31 +179,3 @@ def note_steps(deck: Deck, analysis: str) -> None:
     """Say that an analysis of one circuit leaves ``.step`` out."""
     if steps_of(deck):
         print(f"note: {analysis} is of the circuit as the cards have it: .step and .temp are left out", file=sys.stderr)
-
-
-def as_raw(found: Sweep) -> str:
-    """A sweep as a rawfile."""
-    from circuitsim.formats.rawfile import swept
-
-    columns = {**found.axes, **found.columns}
-    return swept(found.title, ((name, found.units.get(name, ""), v.tolist()) for name, v in columns.items()))
-
-
-def show(
-    found: Sweep,
-    args: argparse.Namespace,
-    more: Mapping[str, Any] = MappingProxyType({}),
-    figure: Callable[[], Figure] | None = None,
-    below: Table | None = None,
-) -> None:
-    """Write a sweep, with ``more`` in its JSON object, a table below its text, and another picture than its own."""
-    text = found.tables()["points"].text
-    present(
-        found,
-        args,
-        None,
-        more,
-        figure,
-        table=lambda: "\n".join([f"{found.title}\n\n{text()}".lstrip("\n")] + ([below.text()] if below else [])),
-        raw=lambda: as_raw(found),
-    )

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.deck import add_deck, report
+from circuitsim.cli.deck import report
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
-from circuitsim.cli.solving import add_method
+from circuitsim.cli.solving import add_analysis, add_method
 from circuitsim.cli.stepped import Shown, run_all
 from circuitsim.cli.sweep import add_vary, note_steps, varied
 from circuitsim.cli.workers import add_workers
@@ -37,8 +37,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tran``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
     parser.add_argument("--stop", metavar="TIME", help="end of the run: 20m (the deck's .tran)")
     parser.add_argument("--step", metavar="TIME", help="distance of output times (the deck's .tran)")
     parser.add_argument(
@@ -55,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_method(parser)
     add_shown(parser)
     add_workers(parser, "this one", cluster=False)
+    add_analysis(parser, EPILOG, "csv table json raw", "plot columns and states of diodes")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from circuitsim.cli.deck import add_deck
 from circuitsim.cli.montecarlo import TOLERANCES, add_tolerances, read_observed
 from circuitsim.cli.options import bounded
-from circuitsim.cli.output import add_format, add_output, add_plot, present
+from circuitsim.cli.output import present
 from circuitsim.cli.progress import LateProgress
+from circuitsim.cli.solving import add_analysis
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
-
-if TYPE_CHECKING:
-    from circuitsim.tolerance import WorstCase
-    from circuitsim.tolerance.worst_case import Extreme
 
 EPILOG = f"""\
 The least and the largest value over all values within the tolerances, each attained at a certified
@@ -31,8 +26,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``worst-case``."""
-    parser.epilog = EPILOG
-    add_deck(parser)
     add_tolerances(parser, "dissipation", "to hold everywhere")
     parser.add_argument(
         "--gap", metavar="G", type=gap, help="gap between value and bound that ends a search (1e-4 of the range)"
@@ -41,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--budget", metavar="N", type=int, default=4000, help="most linear systems of a search (%(default)s)"
     )
     add_workers(parser, "this one")
-    add_format(parser, "table", "csv", "json")
-    add_output(parser)
-    add_plot(parser, "draw the ranges and limits")
+    add_analysis(parser, EPILOG, "table csv json", "draw the ranges and limits", exact=False)
 
 
 def gap(text: str) -> float:
@@ -70,36 +61,5 @@ def run(args: argparse.Namespace) -> int:
             executor,
             None if args.quiet else line.update,
         )
-    present(found, args, table=lambda: _text(found))
+    present(found, args)
     return 0
-
-
-def _text(found: WorstCase) -> str:
-    from circuitsim.formats.columns import quantity, table
-
-    rows = [
-        [r.name, quantity(r.nominal, r.unit), _value(r.least, r.unit), _value(r.most, r.unit), r.method]
-        for r in found.ranges
-    ]
-    lines = [found.title, *table(["quantity", "nominal", "least", "most", "proof"], rows)]
-    words = {True: "holds in every case", False: "violated in some case", None: "not proven: a larger --budget may"}
-    if found.specifications:
-        lines += ["", *table(["specification", ""], [[str(one), words[holds]] for one, holds in found.specifications])]
-    for r in found.ranges[:8]:
-        lines += ["", *_corners(r.name, r.least, r.most)]
-    return "\n".join(lines) + "\n"
-
-
-def _value(extreme: Extreme, unit: str) -> str:
-    from circuitsim.formats.columns import quantity
-
-    return quantity(extreme.value, unit)
-
-
-def _corners(name: str, least: Extreme, most: Extreme, shown: int = 12) -> list[str]:
-    """The values at which the extremes are taken."""
-    from circuitsim.formats.columns import table
-
-    rows = [[key, f"{least.at[key]:.6g}", f"{most.at[key]:.6g}"] for key in list(least.at)[:shown]]
-    more = len(least.at) - len(rows)
-    return [*table([f"{name} is", "least at", "most at"], rows), *[f"… and {more} more values"] * (more > 0)]

@@ -72,7 +72,11 @@ def quantity(value: float | None, unit: str) -> str:
     """
     if value is None or math.isnan(value):
         return "-"
-    return format_quantity(value + 0.0, unit)  # + 0.0: no minus sign before a zero
+    if math.isinf(value):
+        return "∞" if value > 0.0 else "-∞"
+    # + 0.0: no minus sign before a zero
+    plain = not unit or "/" in unit
+    return f"{value + 0.0:.6g} {unit}".rstrip() if plain else format_quantity(value + 0.0, unit)
 
 
 def scale_of(values: Iterable[float | None]) -> float:
@@ -85,20 +89,11 @@ def shown(value: float | None, unit: str, scale: float, share: float = SMALLEST_
     return quantity(0.0 if value is not None and abs(value) < share * scale else value, unit)
 
 
-def cells(rows: Iterable[Sequence[Cell]], units: Sequence[str]) -> list[list[str]]:
-    """Rows for people: texts as they are, numbers with the units of their columns, on the scale of their column."""
-    body = [list(row) for row in rows]
-    scales = []
-    for k, unit in enumerate(units):
-        numbers = (row[k] for row in body if unit)
-        scales.append(scale_of(number for number in numbers if isinstance(number, float)))
-    return [[_shown(cell, unit, scale) for cell, unit, scale in zip(row, units, scales)] for row in body]
-
-
-def _shown(cell: Cell, unit: str, scale: float) -> str:
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    return cell if isinstance(cell, str) else shown(cell, unit, scale)
+def cell(value: Cell, unit: str, scale: float) -> str:
+    """A cell for people: a text as it is, a number with its unit."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) if isinstance(value, str | int) else shown(value, unit, scale)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.formats import columns
 from circuitsim.formats.operating_point import laws
 from circuitsim.formats.table import Table
 
@@ -34,15 +33,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def cells(found: Table, most: int | None = None) -> str:
     """A table, numbers with the units of their columns; with ``most``, its first rows and `WIDE` columns alone."""
+    header, rows = found.shown(most)
     wide = None if most is None else WIDE
-    shown = [column[:most] for column in found.columns[:wide]]
-    left = {
-        "rows": max(map(len, found.columns), default=0) - max(map(len, shown), default=0),
-        "columns": len(found.columns) - len(shown),
-    }
+    left = {"rows": len(found.columns[0]) - len(rows), "columns": len(header[wide or len(header) :])}
     more = "".join(f"<p>… and {count:,} more {name}</p>" for name, count in left.items() if count)
-    rows = columns.cells(Table(found.header[:wide], found.units[:wide], tuple(shown)).rows(), found.units[:wide])
-    return table(found.header[:wide], rows) + more
+    return table(header[:wide], [row[:wide] for row in rows]) + more
 
 
 def image(figure: Figure, words: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from struct import pack
 from typing import NamedTuple
 
+import numpy as np
+
 from circuitsim._version import __version__
+from circuitsim.formats.table import Table
 from circuitsim.units import Quantity
 
 
@@ -27,24 +30,28 @@ TYPES = {"s": "time", "Hz": "frequency", "°C": "temp-sweep", "Ω": "res-sweep"}
 """Types of columns by their units, as ngspice names them."""
 
 
-def swept(
-    title: str,
-    columns: Iterable[tuple[str, str, Sequence[float] | Sequence[complex]]],
-    plot: str = "DC transfer characteristic",
-) -> str:
+def swept(title: str, table: Table, plot: str) -> str:
     """A rawfile of a sweep, of waveforms, or of responses over frequency.
 
     Parameters
     ----------
     title : str
         Title of the deck.
-    columns : iterable of (str, str, sequence of float)
-        Name, unit and values, the swept ones (or the time) first; nan where a row has no operating point.
+    table : Table
+        The swept columns (or the time) first; nan where a row has no operating point. Columns of texts are left out.
     plot : str
-        ``"Transient Analysis"`` for waveforms, ``"AC Analysis"`` for responses.
+        ``"DC transfer characteristic"``, ``"Transient Analysis"``, ``"AC Analysis"``.
     """
-    variables = [Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), v) for name, unit, v in columns]
-    return rawfile(title, plot, variables)
+    columns = zip(table.header, table.units, table.columns)
+    return rawfile(
+        title,
+        plot,
+        [
+            Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), np.asarray(values).tolist())
+            for name, unit, values in columns
+            if np.asarray(values).dtype.kind in "fc"
+        ],
+    )
 
 
 def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,19 @@ class Result(ABC):
         frame = pandas.DataFrame(dict(zip(found.header, found.columns)))
         return frame.set_index(found.header[0]) if found.named else frame
 
+    def text(self, tables: Sequence[Table] = ()) -> str:
+        """For people: what was found, its tables one below the other, and the certificate in a line.
+
+        Parameters
+        ----------
+        tables : sequence of Table
+            In place of the result's own.
+        """
+        main, *others = tables or self._shown().values()
+        parts = [*filter(None, self._heading()), "", main.text()]
+        parts += [table.text(html.SHOWN) for table in others if len(table.columns[0])]
+        return "\n".join([*parts, self._proof()]).rstrip() + "\n"
+
     def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Figure:
         """Draw the result.
 
@@ -103,7 +117,7 @@ class Result(ABC):
         return figure
 
     def _shown(self) -> dict[str, Table]:
-        """The tables of a notebook."""
+        """The tables for people."""
         return self.tables()
 
     def _certificate(self) -> str:

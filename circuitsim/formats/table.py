@@ -8,6 +8,11 @@ from typing import Any, NamedTuple
 
 from circuitsim.formats import columns
 
+OWN = "unit"
+"""In place of a column's unit: each row has its own, in the column of this name."""
+WIDE = 120
+"""Characters of a line from which a table of few rows is shown with its columns below each other."""
+
 
 class Table(NamedTuple):
     """Columns of equal length.
@@ -17,7 +22,7 @@ class Table(NamedTuple):
     header : tuple of str
         Names of the columns.
     units : tuple of str
-        Of each column; empty where it has none.
+        Of each column; empty where it has none, `OWN` where each row has its own.
     columns : tuple of array or list
         Floats or texts.
     named : bool
@@ -65,6 +70,31 @@ class Table(NamedTuple):
         """Comma-separated text."""
         return columns.csv(self.header, self.rows())
 
-    def text(self) -> str:
-        """Aligned text for people, numbers with the units of their columns."""
-        return "\n".join(columns.table(self.header, columns.cells(self.rows(), self.units))) + "\n"
+    def shown(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        """Names of the columns, and rows of texts for people: numbers have their units, on the scale of their column.
+
+        Parameters
+        ----------
+        most : int, optional
+            Rows to show; all by default.
+        """
+        every = list(self._lists())
+        own = self.header.index(OWN) if OWN in self.units else -1
+        names, texts = [], []
+        for k, (name, unit) in enumerate(zip(self.header, self.units)):
+            if k != own:
+                units = every[own] if unit == OWN else [unit] * len(every[k])
+                scale = 0.0 if unit in ("", OWN) else columns.scale_of(x for x in every[k] if isinstance(x, float))
+                names.append(name)
+                texts.append([columns.cell(*pair, scale) for pair in zip(every[k][:most], units)])
+        return names, [list(row) for row in zip(*texts)]
+
+    def text(self, most: int | None = None) -> str:
+        """Aligned text for people, of at most so many rows."""
+        header, rows = self.shown(most)
+        lines = columns.table(header, rows)
+        if 0 < len(rows) < len(header) and max(map(len, lines)) > WIDE:
+            first, *others = zip(header, *rows)
+            lines = columns.table(first, others)
+        left = len(self.columns[0]) - len(rows)
+        return "\n".join([*lines, *[f"… and {left:,} more"] * (left > 0)]) + "\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, gridded, legend, measured, new_figure, plain, stacked, title
+from circuitsim.plotting.figure import BLUE, INK, RED, gridded, legend, measured, new_figure, plain, stacked, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 BARS, PANELS = 20, 8
 """Most bars in a panel, most panels in a picture; a note counts what is left out."""
-COLOUR, LIMIT = "#3b6ea5", "#b4413c"
 
 
 def plot_sensitivity(found: Any) -> Figure:
@@ -83,8 +82,8 @@ def plot_design(found: Any) -> Figure:
     figure, (above, below) = stacked(found.point.circuit.title, 7.0, heights)
     bars(above, [(name, round(error, 7)) for name, error in errors], "difference from the target, %")
     for row, (_, value, low, high) in enumerate(ranges):
-        below.hlines(row, low, high, color=COLOUR, linewidth=1.2, label="bounds" if row == 0 else None)
-        below.plot([value], [row], "o", color=LIMIT, markersize=5, label="value" if row == 0 else None)
+        below.hlines(row, low, high, color=BLUE, linewidth=1.2, label="bounds" if row == 0 else None)
+        below.plot([value], [row], "o", color=RED, markersize=5, label="value" if row == 0 else None)
         below.annotate(plain(f"{value:.4g}"), (value, row), (0, 5), textcoords="offset points", fontsize=7, ha="center")
     below.set_yticks(range(len(ranges)), [plain(name) for name, *_ in ranges])
     below.set_ylim(len(ranges) - 0.4, -0.8)
@@ -123,8 +122,8 @@ def plot_samples(name: str, columns: Sequence[tuple[str, str, np.ndarray]]) -> F
     """
     figure, panels = stacked(name, 7.5, [2.6] * len(columns), True)
     for axes, (label, unit, values) in zip(panels, columns):
-        axes.bar(range(len(values)), values, color=COLOUR)
-        axes.axhline(values.mean(), color=LIMIT, linewidth=1.0, linestyle="--", label="mean")
+        axes.bar(range(len(values)), values, color=BLUE)
+        axes.axhline(values.mean(), color=RED, linewidth=1.0, linestyle="--", label="mean")
         measured(axes.yaxis, label, unit)
         gridded(axes, "y")
     axes.set_xlabel("sample", color=INK)
@@ -136,8 +135,8 @@ def plot_samples(name: str, columns: Sequence[tuple[str, str, np.ndarray]]) -> F
 def _range(axes: Axes, one: Any, limits: Sequence[float]) -> None:
     least, most = one.least, one.most
     if not one.exact:
-        axes.hlines(0.0, least.bound, most.bound, color=COLOUR, linewidth=1.2, label="proven bounds")
-    axes.barh([0.0], [most.value - least.value], left=[least.value], height=0.5, color=COLOUR, label="attained")
+        axes.hlines(0.0, least.bound, most.bound, color=BLUE, linewidth=1.2, label="proven bounds")
+    axes.barh([0.0], [most.value - least.value], left=[least.value], height=0.5, color=BLUE, label="attained")
     axes.plot([one.nominal], [0.0], "|", color="white", markersize=14, markeredgewidth=4.0)
     axes.plot([one.nominal], [0.0], "|", color=INK, markersize=14, markeredgewidth=1.5, label="nominal")
     _limits(axes, limits)
@@ -153,12 +152,12 @@ def _range(axes: Axes, one: Any, limits: Sequence[float]) -> None:
 
 def _limits(axes: Axes, limits: Sequence[float]) -> None:
     for k, limit in enumerate(x for x in limits if abs(x) < float("inf")):
-        axes.axvline(limit, color=LIMIT, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
+        axes.axvline(limit, color=RED, linewidth=1.0, linestyle="--", label="limit" if k == 0 else None)
 
 
 def _histogram(axes: Axes, quantity: Any, limits: Sequence[float]) -> None:
     counts, edges = quantity.counts, quantity.edges
-    axes.stairs(counts / counts.sum() * 100.0, edges, fill=True, color=COLOUR)
+    axes.stairs(counts / counts.sum() * 100.0, edges, fill=True, color=BLUE)
     axes.axvline(quantity.nominal, color=INK, linewidth=1.0, label="nominal")
     _limits(axes, limits)
     measured(axes.xaxis, quantity.name, quantity.unit)
@@ -171,7 +170,7 @@ def _histogram(axes: Axes, quantity: Any, limits: Sequence[float]) -> None:
 def bars(axes: Axes, rows: Sequence[tuple[str, float]], label: str) -> None:
     """Horizontal bars with their names, the first on top."""
     shown = list(rows)[:BARS]
-    axes.barh([plain(name) for name, _ in shown], [value for _, value in shown], color=COLOUR, height=0.7)
+    axes.barh([plain(name) for name, _ in shown], [value for _, value in shown], color=BLUE, height=0.7)
     axes.invert_yaxis()
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.set_xlabel(plain(label), color=INK)

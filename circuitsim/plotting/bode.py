@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from circuitsim.plotting.figure import INK, ROUNDING, gridded, legend, measured, plain, stacked, widen
+from circuitsim.plotting.figure import (
+    BLUE,
+    INK,
+    RED,
+    ROUNDING,
+    STYLES,
+    family,
+    gridded,
+    measured,
+    name_curves,
+    plain,
+    stacked,
+    widen,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,28 +28,28 @@ if TYPE_CHECKING:
     from circuitsim.formats.table import Table
 
 
-STYLES = ("-", "--", ":", "-.")
-"""Of the quantities of several runs."""
-
-
-def plot_bode(name: str, table: Table, runs: int = 1) -> Figure:
+def plot_bode(name: str, table: Table, varied: np.ndarray | None = None) -> Figure:
     """Two panels of the columns that `circuitsim.small_signal.frequency.response_table` makes.
 
-    Those of several runs, one run after the other, have a colour a run, from dark to light as its number grows.
+    Parameters
+    ----------
+    name : str
+        Title of the circuit.
+    table : Table
+        Of several runs, one run after the other.
+    varied : (runs,) float array, optional
+        What has another value in each run; the colours follow it.
     """
-    from matplotlib import colormaps
-
-    many = (len(table.header) - 1) // (3 * runs)
-    shades = [colormaps["viridis"](0.9 * run / max(runs - 1, 1)) for run in range(runs)]
     figure, (magnitude, phase) = stacked(name, 8.0, [3.0, 3.0], True)
     frequency = np.asarray(table.columns[0])
+    colours = [None] if varied is None else family(varied)
+    many = len(table.header) // (3 * len(colours))
     for k in range(1, len(table.header), 3):
         decibels, drawn = np.asarray(table.columns[k + 1]), np.isfinite(table.columns[k + 1])
         label = plain(table.header[k]) + ("" if drawn.any() else " = 0")
         run, quantity = divmod(k // 3, many)
-        how: dict[str, Any] = {"linewidth": 1.3}
-        if runs > 1:
-            how |= {"color": shades[run], "linestyle": STYLES[quantity % len(STYLES)]}
+        how: dict[str, Any] = {"linewidth": 1.3, "color": colours[run]}
+        how["linestyle"] = "-" if varied is None else STYLES[quantity % len(STYLES)]
         magnitude.plot(frequency, np.where(drawn, decibels, np.nan), label=label, **how)
         phase.plot(frequency, np.where(drawn, table.columns[k + 2], np.nan), **how)
     if frequency[-1] >= 10.0 * frequency[0] > 0.0:
@@ -49,8 +62,7 @@ def plot_bode(name: str, table: Table, runs: int = 1) -> Figure:
     widen(magnitude.yaxis, 20.0 / math.log(10.0) * ROUNDING, 1.0)
     widen(phase.yaxis, math.degrees(ROUNDING), 1.0)
     for axes in (magnitude, phase):
-        axes.grid(True, which="both", linewidth=0.4, alpha=0.6)
-    legend(magnitude)
+        name_curves(axes, "", "")
     return figure
 
 
@@ -66,8 +78,8 @@ def plot_harmonics(name: str, table: Table) -> Figure:
     figure, panels = stacked(name, 8.0, [2.5, 2.5], True)
     _, _, frequency, amplitude, phase, _ = (np.asarray(column)[1:] for column in table.columns)
     for axes, values, label in zip(panels, (amplitude, phase), ("amplitude", "phase, °")):
-        axes.vlines(frequency, 0.0, values, linewidth=2.0, color="tab:blue")
-        axes.plot(frequency, values, "o", markersize=4, color="tab:blue")
+        axes.vlines(frequency, 0.0, values, linewidth=2.0, color=BLUE)
+        axes.plot(frequency, values, "o", markersize=4, color=BLUE)
         axes.axhline(0.0, color=INK, linewidth=0.8)
         gridded(axes)
         measured(axes.yaxis, label, "")
@@ -88,7 +100,7 @@ def plot_poles(name: str, poles: np.ndarray) -> Figure:
     figure, (axes,) = stacked(name, 6.0, [5.0])
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.axvline(0.0, color=INK, linewidth=0.8)
-    axes.plot(poles.real, poles.imag, "x", color="tab:red", markersize=8, markeredgewidth=1.8)
+    axes.plot(poles.real, poles.imag, "x", color=RED, markersize=8, markeredgewidth=1.8)
     sizes = np.abs(poles[poles != 0.0])
     if sizes.size and sizes.max() > 100.0 * sizes.min():
         for scale in (axes.set_xscale, axes.set_yscale):

@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.plotting.figure import FAINT, INK, gridded, legend, measured, plain, stacked
+from circuitsim.plotting.figure import (
+    BLUE,
+    FAINT,
+    INK,
+    STYLES,
+    family,
+    gridded,
+    grows_by_factors,
+    legend,
+    measured,
+    name_curves,
+    plain,
+    stacked,
+)
 from circuitsim.units import Quantity, format_quantity
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from circuitsim.formats.table import Table
@@ -60,11 +72,11 @@ def panels_of(columns: Iterable[tuple[str, str]]) -> list[Panel]:
 
 
 CURVES = 200
-"""Largest number of curves in a panel; a note counts the omitted ones."""
+"""Most curves of a column."""
 
 
 def plot_sweep(sweep: Any) -> Figure:
-    """One panel a quantity, one curve a column and a combination of the slower values.
+    """One panel a quantity, one curve a column and a combination of the slower values, in colours that follow them.
 
     Parameters
     ----------
@@ -72,59 +84,22 @@ def plot_sweep(sweep: Any) -> Figure:
     """
     panels = panels_of((name, sweep.units[name]) for name in sweep.columns)
     figure, stack = stacked(sweep.title, 7.5, [3.5] * len(panels))
+    (fast, x), *slow = ((name, values.reshape(-1, sweep.shape[0])) for name, values in sweep.axes.items())
+    colours = family(slow[0][1][:, 0]) if slow else [None]
+    note = f"as {slow[0][0]} grows" if slow else ""
+    style: dict[str, Any] = {"marker": "o" if x.shape[1] < 30 else None, "markersize": 3, "linewidth": 1.3}
     for axes, panel in zip(stack, panels):
-        _panel(axes, sweep, panel.columns)
-        measured(axes.yaxis, panel.name, panel.unit)
-    fast = next(iter(sweep.axes))
+        for number, name in enumerate(panel.columns):
+            for row, y in enumerate(sweep.columns[name].reshape(x.shape)[:CURVES]):
+                at = ", ".join(f"{n}={format_quantity(float(v[row, 0]), sweep.units[n], 4)}" for n, v in slow)
+                style |= {"color": colours[row], "linestyle": STYLES[number % len(STYLES)] if slow else "-"}
+                axes.plot(x[row], y, label=plain(f"{name}  {at}".rstrip()), **style)
+        if grows_by_factors(x[0]):
+            axes.set_xscale("log")
+        name_curves(axes, panel.name, panel.unit, note)
     for axes in stack:
         measured(axes.xaxis, fast if axes is stack[-1] else "", sweep.units[fast])
     return figure
-
-
-def _panel(axes: Axes, sweep: Any, names: list[str]) -> None:
-    x = next(iter(sweep.axes.values())).reshape(-1, sweep.shape[0])
-    slow = list(sweep.axes.items())[1:]
-    curves = [(name, row) for name in names for row in range(x.shape[0])]
-    colours = _colours(min(len(curves), CURVES))
-    for (name, row), colour in zip(curves, colours):
-        y = sweep.columns[name].reshape(x.shape)
-        at = [(n, float(values.reshape(x.shape)[row, 0])) for n, values in slow]
-        settings = ", ".join(f"{n}={format_quantity(value, sweep.units[n], 4)}" for n, value in at)
-        label = plain(f"{name}  {settings}".rstrip())
-        marker = "o" if x.shape[1] < 30 else None
-        axes.plot(x[row], y[row], color=colour, label=label, linewidth=1.3, marker=marker, markersize=3)
-    if grows_by_factors(x[0]):
-        axes.set_xscale("log")
-    gridded(axes)
-    if len(curves) <= 14:
-        legend(axes)
-    else:
-        shown = f"first {CURVES} of {len(curves)}" if len(curves) > CURVES else f"{len(curves)}"
-        axes.text(
-            0.01,
-            0.97,
-            f"{shown} curves, dark to light in the order of the columns",
-            fontsize=7,
-            va="top",
-            transform=axes.transAxes,
-            color=INK,
-        )
-
-
-def _colours(count: int) -> list[tuple[float, ...]]:
-    import matplotlib
-
-    if count <= 10:
-        return [tuple(c) for c in matplotlib.colormaps["tab10"](np.arange(count))]
-    return [tuple(c) for c in matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, count))]
-
-
-def grows_by_factors(x: np.ndarray) -> bool:
-    """Whether the values grow by a factor rather than by a step, over at least a factor of 30."""
-    if x.size < 3 or (x <= 0).any() or x.max() < 30 * x.min():
-        return False
-    ratio, step = np.diff(np.log(x)), np.diff(x)
-    return bool(np.ptp(ratio) / np.abs(ratio).max() < np.ptp(step) / np.abs(step).max())
 
 
 STRIPS = 24
@@ -146,18 +121,16 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
     conduction : list of (str, list of (float, float))
         Diodes and switches, and the spans of time, s, in which they conduct.
     """
-    time = np.asarray(table.columns[0])
-    waves = dict(zip(table.header, table.columns))
+    time, *waves = (np.asarray(column) for column in table.columns)
+    curves = dict(zip(table.header[1:], waves))
     panels = panels_of(list(zip(table.header, table.units))[1:])
     strips = conduction[:STRIPS]
     heights = [3.4] * len(panels) + ([0.7 + 0.18 * len(strips)] if strips else [])
     figure, axes = stacked(heading, 8.0, heights, True)
     for own, panel in zip(axes, panels):
         for name in panel.columns:
-            own.plot(time, waves[name], linewidth=1.3, label=plain(name))
-        measured(own.yaxis, panel.name, panel.unit)
-        gridded(own)
-        legend(own)
+            own.plot(time, curves[name], linewidth=1.3, label=plain(name))
+        name_curves(own, panel.name, panel.unit)
     if strips:
         for row, (_, spans) in enumerate(strips):
             for begin, end in spans:
@@ -182,14 +155,14 @@ def plot_curve(found: Any) -> Figure:
     figure, (axes,) = stacked(found.points.title, 6.4, [4.4])
     axes.axhline(0.0, color=FAINT, linewidth=0.8)
     axes.axvline(0.0, color=FAINT, linewidth=0.8)
-    axes.plot(v[order], i[order], color="tab:blue", linewidth=1.5)
+    axes.plot(v[order], i[order], color=BLUE, linewidth=1.5)
     if bends:
         axes.plot([b.voltage for b in bends], [b.current for b in bends], "o", color=INK, markersize=4)
     low, high = axes.get_ylim()
     for bend in bends:
         for slope, end in ((bend.below, low), (bend.above, high)):
             if np.isinf(slope):
-                axes.plot([bend.voltage] * 2, [bend.current, end], color="tab:blue", linewidth=1.5)
+                axes.plot([bend.voltage] * 2, [bend.current, end], color=BLUE, linewidth=1.5)
     axes.set_ylim(low, high)
     measured(axes.xaxis, label, "V")
     measured(axes.yaxis, "current", "A")
@@ -221,7 +194,7 @@ def plot_slopes(
     figure, (axes,) = stacked(name, 6.4, [4.4])
     step = 0.1 * abs(x) or 1.0
     ends = x + step * np.array([-1.0, 0.0, 1.0])
-    axes.plot(ends, [y - step * slopes[0], y, y + step * slopes[1]], color="tab:blue", linewidth=1.5)
+    axes.plot(ends, [y - step * slopes[0], y, y + step * slopes[1]], color=BLUE, linewidth=1.5)
     axes.plot([x], [y], "o", color=INK, markersize=5, label="operating point")
     for note in notes:
         axes.plot([], [], " ", label=plain(note))

@@ -7,7 +7,7 @@ source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,11 +15,13 @@ import numpy as np
 
 from circuitsim.circuit import ELEMENTS, GROUND, Circuit
 from circuitsim.circuit.elements import AMPLIFIER, RESISTOR, VOLTAGE
+from circuitsim.circuit.laws import Quantity
 from circuitsim.circuit.source import circuit_of
 from circuitsim.models import base
 from circuitsim.plotting.labels import Place, Placer, Text
 from circuitsim.plotting.layout import ON_GRID, place
 from circuitsim.plotting.sketch import Bundle, Sketch, sketch
+from circuitsim.program.components import component_labels
 from circuitsim.units import format_quantity, short
 
 if TYPE_CHECKING:
@@ -85,6 +87,30 @@ _SWITCHES = [SymbolArrays(0.2, [*_CONTACTS, _points((-0.15, 0.02), end)]) for en
 """Open, closed."""
 
 
+_OP_AMP = SymbolArrays(
+    0.2,
+    [_points((0.1, 0.09), (0.18, 0.09)), _points((0.14, 0.05), (0.14, 0.13)), _points((0.1, -0.09), (0.18, -0.09))],
+    _points((-0.2, 0.0), (0.2, 0.2), (0.2, -0.2)),
+)
+HIGH_GAIN = 1e3
+"""From which on a voltage source that its output feeds back to is an operational amplifier."""
+
+
+def op_amp(circuit: Circuit, k: int) -> bool:
+    """Whether a controlled element is an operational amplifier: a source of high gain between two nodes, or a nullor,
+    whose output other elements lead back to its inputs."""
+    law = circuit.laws.get(k)
+    if law is None or len(law.voltages) != 1 or law.currents or law.quantity is Quantity.CURRENT:
+        return False
+    ((coefficient, *inputs),) = law.voltages
+    _, first, second, value, n_nodes = circuit.arrays()
+    if law.quantity is Quantity.VOLTAGE and abs(coefficient * np.nan_to_num(value[k], nan=1.0)) < HIGH_GAIN:
+        return False
+    others = (first != GROUND) & (second != GROUND) & (np.arange(len(first)) != k)
+    part = component_labels(n_nodes, first[others], second[others])
+    return any(node != GROUND and part[node] == part[first[k]] for node in inputs)
+
+
 def _switches(circuit: Circuit) -> dict[int, SwitchLaw]:
     """The switches of a circuit, and those whose state an operating point has set."""
     of = circuit.dynamics
@@ -92,11 +118,15 @@ def _switches(circuit: Circuit) -> dict[int, SwitchLaw]:
 
 
 def symbol(circuit: Circuit, k: int) -> SymbolArrays:
-    """The symbol of an element: a resistor of zero ohm is a wire, a switch is nearer to open or to closed."""
+    """The symbol of an element: a resistor of zero ohm is a wire, a switch is nearer to open or to closed, a source of
+    high gain with feedback is an operational amplifier.
+    """
     arrays = circuit.arrays()
     kind, value = int(arrays.kind[k]), float(arrays.value[k])
     if (law := _switches(circuit).get(k)) is not None:
         return _SWITCHES[value * value <= law.numbers["ron"] * law.numbers["roff"]]
+    if op_amp(circuit, k):
+        return _OP_AMP
     if k in circuit.devices and circuit.devices[k].values().get("bv") is not None:
         return _ZENER
     return _SHORT if kind == RESISTOR and value == 0.0 else _SYMBOLS[kind]
@@ -171,15 +201,6 @@ def _arrow(k: int, start: np.ndarray, gap: float, stop: np.ndarray) -> ControlAr
 LANE = np.array([0.85, 0.62])
 """Inches between parallel elements: beside each other where they stand upright, above each other where they lie."""
 
-END = 0.35
-"""Inches at the ends of a bundle where it may meet others: they share nodes there."""
-
-MANY = 3
-"""Elements from which on a bundle may leave the middle: two reach little further than a symbol."""
-
-GAIN = 0.05
-"""Square inches of overlap for which a bundle leaves the middle."""
-
 
 def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np.ndarray]:
     """Unit vector from the first terminal to the second, and how far the lane lies beside the straight line."""
@@ -188,51 +209,6 @@ def direction(a: np.ndarray, b: np.ndarray, lane: float) -> tuple[np.ndarray, np
     if (normal[0], normal[1]) < (0.0, 0.0) or (abs(normal[0]) < 1e-9 and normal[1] < 0):
         normal = -normal  # the same side for both directions of the element
     return along, normal * lane * float(np.abs(normal) @ LANE)
-
-
-def beside(bundles: Sequence[Bundle], where: np.ndarray) -> list[float]:
-    """By how many lanes each bundle lies beside its straight line, so that it covers little of the others.
-
-    Parameters
-    ----------
-    bundles : sequence of Bundle
-    where : (vertices, 2) float array
-        Their places, inches.
-
-    Returns
-    -------
-    list of float
-        0 for one and two elements, and where all elements on one side would cover no less.
-    """
-    sides = [0.0] * len(bundles)
-    boxes = np.array([_box(bundle, where, 0.0) for bundle in bundles]).reshape(-1, 4)
-    for k, bundle in enumerate(bundles):
-        most = (len(bundle.elements) - 1) / 2
-        others = np.delete(boxes, k, axis=0)
-        if len(bundle.elements) < MANY or not len(others):
-            continue
-        covered = [(_overlap(_box(bundle, where, side), others), side) for side in (0.0, most, -most)]
-        least = min(covered, key=lambda pair: pair[0])
-        if least[0] < covered[0][0] - GAIN:
-            sides[k] = least[1]
-            boxes[k] = _box(bundle, where, least[1])
-    return sides
-
-
-def _box(bundle: Bundle, where: np.ndarray, side: float) -> list[float]:
-    """The rectangle around a bundle without its ends: left, bottom, right, top."""
-    a, b = where[bundle.start], where[bundle.end]
-    half = len(bundle.elements) / 2
-    along = direction(a, b, 0.0)[0] * min(END, 0.4 * float(np.hypot(*(b - a))))
-    corners = [end + direction(a, b, side + lane)[1] for end in (a + along, b - along) for lane in (half, -half)]
-    return [*np.min(corners, axis=0).tolist(), *np.max(corners, axis=0).tolist()]
-
-
-def _overlap(box: list[float], others: np.ndarray) -> float:
-    """The area that a rectangle shares with others, square inches."""
-    wide = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
-    high = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
-    return float((np.maximum(wide, 0.0) * np.maximum(high, 0.0)).sum())
 
 
 def stacked(words: list[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:
@@ -442,10 +418,9 @@ class _Draughtsman:
 
     def drawing(self) -> Drawing:
         """Everything, labels last."""
-        sides = beside(self.plan.bundles, self.where) if self.detailed else [0.0] * len(self.plan.bundles)
-        for bundle, share, side in zip(self.plan.bundles, self.share, sides):
+        for bundle, share in zip(self.plan.bundles, self.share):
             for lane, k in enumerate(bundle.elements):
-                self._element(k, bundle, lane + side - (len(bundle.elements) - 1) / 2, share)
+                self._element(k, bundle, lane - (len(bundle.elements) - 1) / 2, share)
         for v, node in enumerate(self.plan.node):
             if node == GROUND:
                 for line in GROUND_LINES:

@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9
 """Relative range of an axis that is taken as rounding: the accuracy to which results are certified."""
 
-INK = "#30343b"
-FAINT = "#8a919c"
+INK, FAINT = "#30343b", "#8a919c"
+BLUE, RED, CYAN = "#3b6ea5", "#b4413c", "#17becf"
+"""What a picture is about; limits and poles; pads."""
+STYLES = ("-", "--", ":", "-.")
+"""Of the quantities of a family of curves, whose colours follow the varied value."""
+DISTINCT = 10
+"""Most curves of a panel with colours of their own."""
+NAMED = 14
+"""Most curves of a panel that have their names at their ends."""
 
 DPI = 130
 LARGEST = 40.0
@@ -210,6 +217,59 @@ def gridded(axes: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
     """Faint lines behind the curves, small numbers at the axes."""
     axes.grid(True, axis=axis, linewidth=0.4, alpha=0.6)
     axes.tick_params(labelsize=8, colors=INK)
+
+
+def grows_by_factors(x: np.ndarray) -> bool:
+    """Whether the values grow by a factor rather than by a step, over at least a factor of 30."""
+    if x.size < 3 or (x <= 0).any() or x.max() < 30 * x.min():
+        return False
+    ratio, step = np.diff(np.log(x)), np.diff(x)
+    return bool(np.ptp(ratio) / np.abs(ratio).max() < np.ptp(step) / np.abs(step).max())
+
+
+def family(values: np.ndarray) -> list[Any]:
+    """A colour for each of these values, from dark to light as they grow."""
+    from matplotlib import colormaps
+
+    scale = np.log(values) if grows_by_factors(np.unique(values)) else values
+    return [*map(tuple, colormaps["viridis"](0.9 * (scale - scale.min()) / (np.ptp(scale) or 1.0)))]
+
+
+def name_curves(axes: Axes, name: str, unit: str, note: str = "") -> None:
+    """Name the vertical axis of a panel, and each of its curves at its end; of more than `NAMED` say the number.
+
+    Parameters
+    ----------
+    axes : Axes
+    name, unit : str
+        Of the axis; without a name it has one already.
+    note : str
+        What the colours follow; without it they are for telling curves apart.
+    """
+    if name:
+        measured(axes.yaxis, name, unit)
+    gridded(axes)
+    curves = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+    if not note and len(curves) > DISTINCT:
+        for line, colour in zip(curves, family(np.arange(len(curves)))):
+            line.set_color(colour)
+    how: dict[str, Any] = {"fontsize": 7, "transform": axes.transAxes}
+    if len(curves) > NAMED:
+        axes.text(0.01, 0.97, plain(f"{len(curves)} curves, dark to light {note or 'in their order'}"), va="top", **how)
+        return
+    low, high = axes.get_ylim()
+    values = [np.asarray(line.get_ydata(), dtype=float) for line in curves]
+    last = [float(y[np.isfinite(y)][-1]) if np.isfinite(y).any() else low for y in values]
+    order = sorted(range(len(curves)), key=last.__getitem__)
+    step = 8.5 * DPI / 72.0 / float(axes.bbox.height)
+    place, places = -step, []
+    for k in order:  # none over the one below
+        place = max(place + step, (last[k] - low) / (high - low))
+        places.append(place)
+    place = 1.0 + step
+    for k, wanted in zip(reversed(order), reversed(places)):  # nor above the panel
+        place = min(place - step, wanted)
+        axes.text(1.01, place, str(curves[k].get_label()), va="center", color=curves[k].get_color(), **how)
 
 
 def legend(axes: Axes) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from circuitsim.errors import UsageError
-from circuitsim.plotting.figure import INK, new_figure, title
+from circuitsim.plotting.figure import CYAN, INK, new_figure, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def _draw_net(axes: Axes, found: Any, k: int, inside: np.ndarray) -> None:
     axes.figure.colorbar(drawn, ax=axes, label="drop, mV")
     circuit = found.point.circuit
     nodes = [circuit.node_index(pad.node) for pad in found.pads if pad.net == k]
-    axes.plot(*found.places[nodes].T, "^", color="tab:cyan", markersize=4, markeredgecolor=INK, markeredgewidth=0.4)
+    axes.plot(*found.places[nodes].T, "^", color=CYAN, markersize=4, markeredgecolor=INK, markeredgewidth=0.4)
     worst = found.places[circuit.node_index(net.worst_node)]
     axes.plot(worst[:1], worst[1:], "o", markersize=11, markerfacecolor="none", markeredgecolor="lime")
     axes.set(xlabel=f"net of {net.nominal:g} V: at most {1e3 * net.worst:.3g} mV at {net.worst_node}")

@@ -61,7 +61,8 @@ class AcSweep(Result):
                 header.append(f"{name}, {at}" if number % 3 == 0 else name)
                 units.append(found.units[name])
                 columns.append(column[rows])
-        return plot_bode(found.title, Table(tuple(header), tuple(units), tuple(columns)), len(self.measured))
+        varied = next(iter(self.measured.axes.values()))
+        return plot_bode(found.title, Table(tuple(header), tuple(units), tuple(columns)), varied)
 
     def _heading(self) -> tuple[str, str]:
         return self.responses.title, f"{len(self.measured)} responses over {', '.join(self.measured.axes)}"

@@ -127,7 +127,8 @@ class Design(Result):
 
     def _heading(self) -> tuple[str, str]:
         values = [f"{name} = {value:.6g}" for name, value in self.values.items()]
-        return self.point.circuit.title, f"error {self.error:.3g}, {', '.join(values)}"
+        before = f" ({self.continuous_error:.3g} before rounding)" if self.series else ""
+        return self.point.circuit.title, f"error {self.error:.3g}{before}, {', '.join(values)}"
 
     def _proof(self) -> str:
         return proof(self.point.certificate)

@@ -12,7 +12,7 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader
 from circuitsim.errors import UsageError
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import OWN, Table
 from circuitsim.tolerance.specification import Specification
 from circuitsim.tolerance.spread import Spread, Tolerance
 from circuitsim.tolerance.statistics import BlockMoments, Interval, Moments, QuantileSketch, proportion
@@ -183,10 +183,11 @@ class MonteCarlo(Result):
         ``contributions``: shares of the variance; ``yield`` of each specification.
         """
         rows = [{"quantity": q.name, **numbers(q)} for q in self.quantities]
+        units = ["", *[OWN] * (len(rows[0]) - 1)]
         shares = [(q.name, *share) for q in self.quantities for share in q.contributions]
         met = [(str(one), *share) for one, share in self.specifications]
         return {
-            "quantities": Table.of(", ".join(rows[0]), [[*row.values()] for row in rows], named=True),
+            "quantities": Table.of(", ".join(rows[0]), [[*row.values()] for row in rows], units, True),
             "contributions": Table.of("quantity, variable, share", shares),
             "yield": Table.of("specification, low, value, high", met, named=True),
         }
@@ -203,7 +204,8 @@ class MonteCarlo(Result):
         return self.nominal.circuit.title, f"{self.samples:,} samples{failed}{good}, {', '.join(spread)}"
 
     def _proof(self) -> str:
-        return f"all samples certified, worst relative violation {self.worst:.1e}"
+        how = f"intervals of {100 * self.confidence:g} %, seed {self.seed}"
+        return f"all samples certified, worst relative violation {self.worst:.1e}; {how}"
 
 
 def _quantity(

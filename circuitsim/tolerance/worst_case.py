@@ -31,7 +31,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError
 from circuitsim.formats.result import Result
-from circuitsim.formats.table import Table
+from circuitsim.formats.table import OWN, Table
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
@@ -435,14 +435,17 @@ class WorstCase(Result):
         }
 
     def tables(self) -> dict[str, Table]:
-        """``quantities``: unit, nominal, least, most, their bounds, exact, method; ``corners``: values at the ends."""
+        """``quantities``: unit, nominal, least, most, their bounds, exact, method; ``corners``: values
+        at the ends; ``specifications``: whether each holds (None: not proven).
+        """
         rows = [
             (*r[:3], r.least.value, r.most.value, r.least.bound, r.most.bound, r.exact, r.method) for r in self.ranges
         ]
         corners = [(r.name, name, value, r.most.at[name]) for r in self.ranges for name, value in r.least.at.items()]
         header = "quantity, unit, nominal, least, most, least_bound, most_bound, exact, method"
         return {
-            "quantities": Table.of(header, rows, named=True),
+            "quantities": Table.of(header, rows, ("", "", *[OWN] * 5, "", ""), True),
+            "specifications": Table.of("specification, holds", [(str(s), holds) for s, holds in self.specifications]),
             "corners": Table.of("quantity, name, least, most", corners),
         }
 

@@ -203,7 +203,9 @@ def test_json(command: Command, deck) -> None:
 def test_table(command: Command, deck) -> None:
     result = command("sweep", deck(), "--vary", "V1=0,3m", "--columns", "v(out) i(R1)", "--format", "table")
     assert result.out == (
-        "divider\n\nV1    status  v(out)  i(R1)\n0 V   solved  0 V     0 A\n3 mV  solved  2 mV    1 µA\n"
+        "divider\nV1 (2), 2 points, 2 columns\n\n"
+        "V1    status  v(out)  i(R1)\n0 V   solved  0 V     0 A\n3 mV  solved  2 mV    1 µA\n\n"
+        "certified: every point whose status is solved\n"
     )
 
 

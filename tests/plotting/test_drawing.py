@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as xml
 
+import matplotlib
 import numpy as np
 import pytest
 
@@ -121,12 +122,24 @@ def test_a_sweep_by_factors_has_a_logarithmic_axis() -> None:
 def test_many_curves_are_counted() -> None:
     found = sweep(rectifier(), {"V1": [0.0, 1.0], "RL": [1e3 * k for k in range(1, 31)]}, "v(out)")
     (axes,) = plot_sweep(found).axes
-    assert [text.get_text() for text in axes.texts] == ["30 curves, dark to light in the order of the columns"]
+    assert [text.get_text() for text in axes.texts] == ["30 curves, dark to light as RL grows"]
+
+
+def test_the_colours_of_a_family_follow_the_varied_value() -> None:
+    """Of values that grow by factors their logarithm, whatever their order; names end where their curves do."""
+    found = sweep(rectifier(), {"V1": [0.0, 1.0], "RL": [1e3, 1e5, 1e4]}, "v(out) i(RL)")
+    volts, amperes = plot_sweep(found).axes
+    low, high, middle = (line.get_color() for line in volts.lines)
+    assert [line.get_color() for line in amperes.lines] == [low, high, middle]
+    viridis = matplotlib.colormaps["viridis"]
+    assert [low, middle, high] == [viridis(share) for share in (0.0, 0.45, 0.9)]
+    names = {text.get_text(): text for text in volts.texts}
+    assert [names[line.get_label()].get_color() for line in volts.lines] == [low, high, middle]
+    places = [names[line.get_label()].get_position()[1] for line in volts.lines]
+    assert places[0] < places[2] < places[1]
 
 
 def test_no_global_state_of_matplotlib_is_touched() -> None:
-    import matplotlib
-
     before = dict(matplotlib.rcParams)
     rendered(draw_circuit(circuitsim.solve(rectifier())), "svg")
     assert dict(matplotlib.rcParams) == before

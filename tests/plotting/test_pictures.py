@@ -80,9 +80,13 @@ def has_data(axes: object) -> bool:
 
 
 def names_of(axes: object) -> list[str]:
-    """The legend."""
+    """The legend, else the names of curves that are written at their ends."""
     legend = axes.get_legend()
-    return [] if legend is None else [text.get_text().replace(r"\$", "$") for text in legend.get_texts()]
+    if legend is not None:
+        return [text.get_text().replace(r"\$", "$") for text in legend.get_texts()]
+    names = [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
+    assert set(names) <= {text.get_text() for text in axes.texts}
+    return [name.replace(r"\$", "$") for name in names]
 
 
 def check(figure: Figure, axes: int) -> None:

@@ -102,7 +102,7 @@ def test_command(tmp_path, capsys) -> None:
     assert main(["optimise", str(deck), "--adjust", "R1=5", "--target", "v(a)=7"]) == 2
     capsys.readouterr()
     assert main(["optimise", str(deck), "--adjust", "R1=1k:2k", "--target", "v(a)=100"]) == 0
-    assert "at a bound: R1 (--adjust" in capsys.readouterr().out
+    assert "at a bound: R1 (--adjust" in capsys.readouterr().err
 
 
 def test_results_as_frame_and_picture(tmp_path, capsys):

@@ -85,14 +85,13 @@ def build(options: Any) -> Experiment:
 
 def _deck(options: Any) -> tuple[Deck, Roles, list[str]]:
     """The deck, its roles, and notes."""
-    from circuitsim.cli.deck import read_with
-    from circuitsim.cli.over_time import acts_over_time
+    from circuitsim.cli.deck import elsewhere, read_with
     from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
 
     deck = read_with(vars(options))
     stated, notes = read_roles(deck)
     roles = make_roles(deck.operating_circuit, options.inputs, None, options.trainable, stated, numbers_of(deck))
-    shown = [note for note in deck.notes if note.kind != "tran" and not acts_over_time(note)]
+    shown = [note for note in deck.notes if not elsewhere(note)]
     return deck, roles, [str(note) for note in [*shown, *notes]]
 
 
