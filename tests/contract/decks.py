@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 import answers
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from circuitsim import NetlistError, load
@@ -113,7 +114,7 @@ PICTURES: list[tuple[str, str, tuple[str, ...]]] = [
     ("netlists/divider.cir", "worst-case", ("--tol", "R*=5%", "--observe", "v(out) i(R1)")),
     ("netlists/divider.cir", "optimise", ("--adjust", "R*=100:10k", "--target", "v(out)=2")),
 ]
-"""Commands whose pictures are frozen: counts of axes and curves, names in legends."""
+"""Commands whose pictures are frozen: counts of axes and curves, names of curves."""
 
 
 def picture(key: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
@@ -129,13 +130,20 @@ def picture(key: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
         drawn = ["--plot", str(Path(folder) / "a.svg")]
         code = answers.run([*answers.words_of(key[1]), str(path_of(key[0])), *key[2], *drawn]).code
     axes = [own for figure in figures for own in figure.axes]
-    legends = [own.get_legend() for own in axes]
     return {
         "code": code,
         "curves": [len(own.lines) for own in axes],
         "labels": [own.get_ylabel() for own in axes],
-        "legends": [[text.get_text() for text in legend.get_texts()] if legend else [] for legend in legends],
+        "legends": [*map(_named, axes)],
     }
+
+
+def _named(axes: Axes) -> list[str]:
+    """The names of curves in the legend, or those that are written at their ends."""
+    if (legend := axes.get_legend()) is not None:
+        return [text.get_text() for text in legend.get_texts()]
+    written = {text.get_text() for text in axes.texts}
+    return [str(line.get_label()) for line in axes.lines if line.get_label() in written]
 
 
 def paths() -> list[Path]:
