@@ -171,31 +171,23 @@ class _TrainedImages(TrainedModel):
         return samples
 
     def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
-        wanted = np.eye(outputs.shape[1])[samples.y]
-        return {"squared_distance": float(0.5 * ((outputs - wanted) ** 2).sum(axis=1).mean())}
+        from circuitsim.learning.losses import loss_named
+
+        name = self.options.get("loss") or "mse"
+        key = {"mse": "squared_distance"}.get(name, name.replace("-", "_"))
+        return {key: float(loss_named(name).value(outputs, samples.y).mean())}
 
 
-class _TrainedResistive(_TrainedImages):
-    """A deep resistive network."""
-
-    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.layered.network import DeepResistiveNetwork
-
-        network = DeepResistiveNetwork.load(_file(path, "model.npz"))
-        super().__init__(path, options, network, network.n_inputs, network.architecture.units[-1])
-
-    def _outputs(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.network.relax(_fractions(x)).output, dtype=np.float64)
-
-
-class _TrainedHopfield(_TrainedImages):
-    """A deep Hopfield network."""
+class _TrainedLayers(_TrainedImages):
+    """A deep resistive or deep Hopfield network."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
         from circuitsim.blocks.hopfield import DeepHopfieldBlock
+        from circuitsim.layered.network import DeepResistiveNetwork
 
-        block = DeepHopfieldBlock.load(_file(path, "model.npz"))
-        super().__init__(path, options, block, block.options["inputs"], block.options["layers"][-1])
+        kind: Any = DeepHopfieldBlock if options["model"].startswith("dhn") else DeepResistiveNetwork
+        block = kind.load(_file(path, "model.npz"))
+        super().__init__(path, options, block, block.n_inputs, block.n_outputs)
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self.network.relax(_fractions(x)).output, dtype=np.float64)
@@ -216,13 +208,6 @@ class _TrainedChain(_TrainedImages):
         from circuitsim._arrays import to_numpy
 
         return np.asarray(to_numpy(self.network.output(_bytes(x))), dtype=np.float64)
-
-    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
-        if self.options["loss"] != "cross-entropy":
-            return super()._loss(outputs, samples)
-        shifted = outputs - outputs.max(axis=1, keepdims=True)
-        own = shifted[np.arange(len(outputs)), samples.y]
-        return {"cross_entropy": float((np.log(np.exp(shifted).sum(axis=1)) - own).mean())}
 
 
 class _TrainedMachine(_TrainedImages):
@@ -260,8 +245,8 @@ class _TrainedMachine(_TrainedImages):
 
 _FAMILIES: dict[str, type[Any]] = {
     "circuit": _TrainedCircuit,
-    "drn": _TrainedResistive,
-    "dhn": _TrainedHopfield,
+    "drn": _TrainedLayers,
+    "dhn": _TrainedLayers,
     "ffebm": _TrainedChain,
     "rbm": _TrainedMachine,
 }

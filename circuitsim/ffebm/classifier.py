@@ -11,6 +11,7 @@ from circuitsim._arrays import to_numpy
 from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
 from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
 from circuitsim.learning.description import build, describe_chain
+from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
 from circuitsim.training import Adam, Callback, Cosine
 from circuitsim.training.estimator import Fit, TrainedClassifier, softmax
@@ -28,7 +29,7 @@ class ChainClassifier(TrainedClassifier):
         state them. None: a linear stage, a deep Hopfield block of two layers of `hidden` units, a readout.
     hidden : int
         Units of each layer where `elements` is None.
-    method : {"ep", "bp", "implicit"}
+    method : {"ep", "bp", "implicit"} or Rule
         How gradients are computed (`circuitsim.ffebm.Chaining`).
     beta : float
         Strength of the nudge.
@@ -65,7 +66,7 @@ class ChainClassifier(TrainedClassifier):
         elements: Elements = None,
         *,
         hidden: int = 64,
-        method: str = "ep",
+        method: str | Rule = "ep",
         beta: float = 0.02,
         max_iter: int = 20,
         batch_size: int = 32,

@@ -211,7 +211,7 @@ class Engine:
         self.refresh()
 
     def initialise(self, rng: np.random.Generator) -> None:
-        """Take what `circuitsim.layered.network.initial_parameters` draws, without a second copy of the first layer."""
+        """Take what a `DeepResistiveNetwork` draws from this generator, without a second copy of the first layer."""
         self._forget_pending()
         units = self.architecture.units
         first = (2 * units[0], units[1])

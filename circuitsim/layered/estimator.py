@@ -12,8 +12,9 @@ import numpy as np
 
 from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random_state, validate_data
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.learner import LayeredLearner
+from circuitsim.layered.learner import LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, Callback, EarlyStopping, Exponential
 from circuitsim.training.estimator import Fit, TrainedClassifier
 
@@ -39,7 +40,7 @@ class DRNClassifier(TrainedClassifier):
         Strength of the nudge, S; must stay below the conductance of every output (about √hidden / 4 at first).
     sweeps : int
         Free and nudged sweeps.
-    method : {"ep", "bp", "implicit"}
+    method : {"ep", "bp", "implicit"} or Rule
         How gradients are found.
     batch_size, max_iter : int
         Samples in a step; most passes over the data.
@@ -86,7 +87,7 @@ class DRNClassifier(TrainedClassifier):
         learning_rate_init: float | Sequence[float] = 0.006,
         beta: float = 0.1,
         sweeps: int = 4,
-        method: str = "ep",
+        method: str | Rule = "ep",
         batch_size: int = 4,
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -124,16 +125,16 @@ class DRNClassifier(TrainedClassifier):
         if not fit.continues:
             self._measure(fit.x)
         level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if whole and self.tol else None
-        learner = LayeredLearner(
+        make: Any = LayeredLearner if isinstance(self.method, str) else resistive_chain
+        learner = make(
             Architecture(self.network_.architecture.units if fit.continues else units, self._gain(fit.x.shape[1])),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),
             self.batch_size,
             np.random.default_rng((seed, 3)),
             self.method,
             np.dtype(self.dtype),
+            parameters=self.network_.parameters if fit.continues else None,
         )
-        if fit.continues:
-            learner.engine.set({name: g.astype(self.dtype) for name, g in self.network_.parameters.items()})
         self._passes(
             learner,
             fit,
@@ -144,8 +145,9 @@ class DRNClassifier(TrainedClassifier):
             [] if level is None else [level],
         )
         # In double precision, so that the outputs of a sample do not depend on the others of its batch.
+        network = learner.network() if isinstance(learner, LayeredLearner) else learner.block
         self.network_ = DeepResistiveNetwork(
-            learner.engine.architecture, learner.engine.get(), sweeps=self.sweeps, tolerance=0.0
+            network.architecture, network.parameters, sweeps=self.sweeps, tolerance=0.0
         )
         if level is not None and self.n_iter_ == self.max_iter > 0 and not level(self.history_):
             warnings.warn(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from circuitsim.blocks.alternating import LayeredEnergy, Relaxed
+from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.propagation import METHODS, check_named
 from circuitsim.blocks.resistive import resistive_energy, total_conductances
 from circuitsim.errors import ConvergenceError, UsageError
@@ -14,6 +15,11 @@ from circuitsim.layered import baselines
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.engine import Drive, Engine
 from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.learning.chain import Chain
+from circuitsim.learning.equilibrium import EquilibriumPropagation
+from circuitsim.learning.estimate import Rule
+from circuitsim.learning.losses import SquaredError, error
+from circuitsim.learning.nudges import ResistorNudge
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
@@ -26,8 +32,35 @@ def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return images * dtype.type(1 / 255) if images.dtype == np.uint8 else images.astype(dtype)
 
 
+def resistive_chain(
+    architecture: Architecture,
+    learning: ResistiveLearning,
+    batch: int,
+    rng: np.random.Generator,
+    rule: Rule | None = None,
+    dtype: np.dtype | type = np.float32,
+    parameters: Mapping[str, np.ndarray] | None = None,
+) -> Chain:
+    """What `LayeredLearner` trains, as a chain of one block and without compiled steps, for any rule.
+
+    Parameters
+    ----------
+    architecture, learning, batch, rng, dtype, parameters
+        As for `LayeredLearner`.
+    rule : Rule, optional
+        Equilibrium propagation as ``learning`` has it if not given.
+    """
+    sweeps = Sweeps(learning.sweeps, learning.nudged_sweeps, learning.tolerance or None, reverse_nudged=False)
+    block = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype)
+    block.sweeps = sweeps
+    nudged = EquilibriumPropagation(learning.beta, learning.variant, ResistorNudge(), bracket=False)
+    return Chain([block], "mse", rule or nudged, None, dtype, warm=batch)
+
+
 class LayeredLearner:
     """A deep resistive network that classifies images; satisfies `circuitsim.training.FusedTrainable`.
+
+    The compiled form of `resistive_chain`: the same steps to rounding.
 
     Parameters
     ----------
@@ -45,6 +78,8 @@ class LayeredLearner:
         float32 or float64.
     threads : int
         See `Engine`.
+    parameters : mapping, optional
+        Arrays by name to start at, in place of ``rng``.
     """
 
     def __init__(
@@ -56,11 +91,15 @@ class LayeredLearner:
         method: str = "ep",
         dtype: np.dtype | type = np.float32,
         threads: int = 1,
+        parameters: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         check_named(method=(method, METHODS))
         self.method, self.learning = method, learning
         self.engine = Engine(architecture, learning, batch, dtype, threads)
-        self.engine.initialise(rng)
+        if parameters is None:
+            self.engine.initialise(rng)
+        else:
+            self.engine.set({name: array.astype(dtype) for name, array in parameters.items()})
         self._unchecked, self._checked = 0, False
 
     def __repr__(self) -> str:
@@ -208,29 +247,25 @@ class LayeredLearner:
         bias_rates: list[float],
     ) -> tuple[float, float, float]:
         """One step without nudges."""
-        engine, dtype = self.engine, self.engine.dtype
-        count = len(rows)
+        engine, loss, count, labels = self.engine, SquaredError(), len(rows), labels[rows]
         energy, inner, constants = self._upper(engine.begin(images, rows))
         start = Relaxed(tuple(engine.states(count)), (None,) * len(inner), 0)
         free = energy.relax(constants, start, self.learning.sweeps)
         output = free.layers[-1]
-        target = np.zeros((count, engine.architecture.units[-1]), dtype)
-        target[np.arange(count), labels[rows]] = 1
-        error = output - target
-        factor = np.ones((count, 1)) if weight is None else weight[rows][:, None]
-        loss = float(0.5 * (factor * error.astype(float) ** 2).sum() / count)
-        wrong = float((output.argmax(axis=1) != labels[rows]).mean())
+        share = np.full(count, 1.0 / count) if weight is None else weight[rows] / count
+        value, wrong = float(share @ loss.value(output.astype(float), labels)), float(error(output, labels).mean())
         residual = float(energy.residual(constants, free).max())
-        share = (factor / count).astype(dtype)
+
+        def slope(output: np.ndarray) -> np.ndarray:
+            return loss.gradient(output, labels) * share[:, None].astype(engine.dtype)
+
         if self.method == "bp":
-            gradient = baselines.backpropagation(
-                energy, inner, constants, free, self.learning.nudged_sweeps, lambda o: (o - target) * share
-            )
+            gradient = baselines.backpropagation(energy, inner, constants, free, self.learning.nudged_sweeps, slope)
         else:
-            gradient = baselines.implicit(energy, free, error * share)
+            gradient = baselines.implicit(energy, free, slope(output))
         engine.apply(gradient, rates, bias_rates)
         engine.set_states(free.layers)
-        return loss, wrong, residual
+        return value, wrong, residual
 
     def _upper(self, given: Drive) -> tuple[LayeredEnergy, list[np.ndarray], list[np.ndarray]]:
         """The energy of all layers with these inputs, matrices of layers 2..L, linear terms of the layers."""

@@ -8,21 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from circuitsim.blocks.layered import Sweeps
-from circuitsim.blocks.resistive import Crossbar, ResistiveBlock
+from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.layered.architecture import Architecture
 
 Arrays = dict[str, np.ndarray]
-
-
-def initial_parameters(architecture: Architecture, rng: np.random.Generator, dtype: Any = np.float64) -> Arrays:
-    """Conductances max(0, w), w uniform in ±sqrt(1 / inputs of the layer), S; biases 0, A."""
-    return {
-        name: Crossbar(*shape).draw(rng).astype(dtype) if len(shape) == 2 else np.zeros(shape, dtype)
-        for name, shape in architecture.parameter_shapes().items()
-    }
 
 
 class DeepResistiveNetwork(ResistiveBlock):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.network import initial_parameters
+from circuitsim.layered.network import DeepResistiveNetwork
 
 INPUTS, CLASSES = 60, 7
 
@@ -24,7 +24,7 @@ def architecture(*hidden: int) -> Architecture:
 def parameters(of: Architecture, seed: int = 0, dtype: type = np.float64) -> dict[str, np.ndarray]:
     """Initial conductances, and biases that matter."""
     rng = np.random.default_rng(seed)
-    found = initial_parameters(of, rng, dtype)
+    found = DeepResistiveNetwork(of, rng=rng, dtype=dtype).parameters
     for name, array in found.items():
         if name.startswith("bias"):
             array[:] = rng.normal(0, 0.05, array.shape)

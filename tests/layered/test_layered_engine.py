@@ -11,7 +11,7 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, published_models
 from circuitsim.layered.engine import Engine
-from circuitsim.layered.network import initial_parameters
+from circuitsim.layered.network import DeepResistiveNetwork
 
 DATA = images()
 RATES = {1: [3e-4, 2e-3], 2: [2e-4, 3e-4, 2e-3], 3: [2e-4, 3e-4, 3e-4, 2e-3], 4: [2e-4, 3e-4, 3e-4, 3e-4, 2e-3]}
@@ -131,7 +131,7 @@ def test_parameters_come_back_as_they_went_in() -> None:
 def test_drawing_conductances_in_pieces_gives_those_drawn_at_once() -> None:
     """900 units are more than go into one piece of rows."""
     of = Architecture((400, 900, 40, CLASSES), 20.0)
-    whole = initial_parameters(of, np.random.default_rng(3), np.float32)
+    whole = DeepResistiveNetwork(of, rng=3, dtype=np.float32).parameters
     engine = Engine(of, learning(), 4, np.float32)
     engine.initialise(np.random.default_rng(3))
     for name, array in engine.get().items():

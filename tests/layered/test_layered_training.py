@@ -10,7 +10,10 @@ from networks import architecture, images, learning
 
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import Architecture, DeepResistiveNetwork, LayeredLearner, ResistiveLearning
+from circuitsim.ffebm import ChainClassifier
+from circuitsim.layered import Architecture, DeepResistiveNetwork, DRNClassifier, LayeredLearner, ResistiveLearning
+from circuitsim.layered.learner import resistive_chain
+from circuitsim.learning import CircuitClassifier, ImplicitDifferentiation
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
@@ -73,6 +76,44 @@ def test_the_three_methods_take_nearly_the_same_step() -> None:
         assert np.linalg.norm(exact) > 0
         for other in steps[:2]:
             assert np.linalg.norm(other[name] - exact) < 1e-4 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("variant", ["centred", "positive", "negative"])
+def test_the_compiled_network_is_a_chain_of_one_block(variant: str) -> None:
+    """Two passes of equilibrium propagation in double precision, both from the same conductances."""
+    x, y = DATA[0][:208] / 255, DATA[1][:208]
+    rule, of = learning(variant=variant), architecture(40, 30)
+    compiled = LayeredLearner(of, rule, 4, np.random.default_rng(0), dtype=np.float64)
+    start = bits(compiled)
+    chain = resistive_chain(of, rule, 4, np.random.default_rng(1), dtype=np.float64, parameters=start)
+    rows = [Trainer(model, (x, y), plan()).train().history.rows for model in (compiled, chain)]
+    for name, array in bits(compiled).items():
+        np.testing.assert_allclose(chain.parameters[name], array, atol=1e-11, err_msg=name)
+        assert np.abs(array - start[name]).max() > 1e-4
+    for ours, theirs in zip(*rows):
+        assert all(ours[name] == pytest.approx(theirs[name], rel=1e-9) for name in ("loss", "error", "kink_share"))
+
+
+class Half:
+    """A rule of one's own: half the gradient of another."""
+
+    def estimate(self, problem):
+        found = ImplicitDifferentiation().estimate(problem)
+        return found._replace(parameters={name: 0.5 * array for name, array in found.parameters.items()})
+
+
+def test_rules_of_ones_own_train_in_every_estimator() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 4))
+    y = (x[:, 0] > 0.0).astype(int)
+    for made in (
+        DRNClassifier((8,), method=Half(), max_iter=8, tol=0.0, learning_rate_init=0.02, random_state=0),
+        ChainClassifier(hidden=8, method=Half(), max_iter=8, random_state=0),
+        CircuitClassifier(hidden=2, estimator=Half(), max_iter=8, random_state=0),
+    ):
+        made.fit(x, y)
+        losses = made.history_.column("loss")
+        assert losses[-1] < losses[0] and made.score(x, y) > 0.6
 
 
 def test_all_methods_learn() -> None:
