@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Mapping
 from enum import Enum
 from types import NoneType, UnionType
@@ -147,6 +147,25 @@ def options_of(family: Any) -> dict[str, Option]:
         said = {**family.COMMON.get(field.name, {}), **field.metadata}
         found[field.name] = Option(KINDS[of], default=default, **said)
     return found
+
+
+def add_option(group: Any, name: str, one: Option, default: Any, words: str) -> Any:
+    """Add an option to a group of `argparse`, with this default and help; returns what `argparse` made, None where
+    only a file can say it."""
+    flag = one.flag or f"--{name.replace('_', '-')}"
+    how: dict[str, Any] = {"type": one.kind.read, "metavar": one.value}
+    match one.kind:
+        case Kind.TABLES:
+            return None
+        case Kind.SWITCH:
+            how = {"action": BooleanOptionalAction if one.default is None else "store_true"}
+        case Kind.WORDS:
+            how |= {"type": str, "action": "append"}
+    if flag.startswith("-"):
+        how["dest"] = name
+    if one.bare is not None or not flag.startswith("-"):
+        how |= {"nargs": "?", "const": one.bare} if one.bare is not None else {"nargs": "?"}
+    return group.add_argument(flag, default=default, help=words, **how)
 
 
 def _number(text: str) -> float:

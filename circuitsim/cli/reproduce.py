@@ -6,13 +6,14 @@ import argparse
 from importlib import import_module
 from typing import Any
 
-# Study → (its module, the object there that has ``add_arguments(parser)`` and ``run(args) -> exit code``, if not the
-# module, and its line in the help).
+from circuitsim.cli.options import add_option, check_values
+
+# Study → (its module, the object there that has ``options`` and ``run(args) -> exit code``, its line in the help).
 STUDIES: dict[str, tuple[str, str, str]] = {
     "table1": ("networks", "TABLE1", "Scellier 2024, Table 1: five deep resistive networks on MNIST"),
     "table2": ("networks", "TABLE2", "Nest & Ernoult 2024, Table 2: deep networks on many classes"),
     "table3": ("networks", "TABLE3", "Scellier 2024, Table 3: resistive beside Hopfield networks"),
-    "cd-bias": ("bias", "", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
+    "cd-bias": ("bias", "BIAS", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
     "gdu": ("gradients", "GDU", "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),
     "cosine": ("gradients", "COSINE", "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer"),
     "forward-drop": ("forward_drop", "FORWARD_DROP", "digits by a network of real diodes, over their drop"),
@@ -21,16 +22,18 @@ STUDIES: dict[str, tuple[str, str, str]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One sub-command for each study."""
+    """One sub-command for each study, with its options."""
     studies = parser.add_subparsers(dest="study", metavar="STUDY", required=True)
     for name, (module, made, line) in STUDIES.items():
-        study: Any = import_module(f"circuitsim.cli.studies.{module}")
-        study = getattr(study, made) if made else study
+        study: Any = getattr(import_module(f"circuitsim.cli.studies.{module}"), made)
         own = studies.add_parser(name, help=line, description=line + ".", allow_abbrev=False)
-        study.add_arguments(own)
-        own.set_defaults(run_study=study.run)
+        for word, one in study.options.items():
+            add_option(own, word, one, one.default, one.help)
+        own.set_defaults(of=study)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen study."""
-    return int(args.run_study(args))
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    check_values(given, args.of.options)
+    return int(args.of.run(args))

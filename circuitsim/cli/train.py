@@ -20,7 +20,7 @@ from circuitsim.cli.models import (
     no_model,
     options_again,
 )
-from circuitsim.cli.options import Kind, Option, check_values
+from circuitsim.cli.options import Kind, Option, add_option, check_values
 from circuitsim.cli.seeds import run_seeds
 from circuitsim.errors import UsageError
 
@@ -72,26 +72,10 @@ class FamilyParser(Parser):
                 self._add(groups[1], name, options[name])
 
     def _add(self, group: Any, name: str, one: Option) -> None:
-        flag = one.flag or f"--{name.replace('_', '-')}"
-        how: dict[str, Any] = {"type": one.kind.read, "metavar": one.value}
-        match one.kind:
-            case Kind.TABLES:
-                return
-            case Kind.SWITCH:
-                how = {"action": argparse.BooleanOptionalAction if one.default is None else "store_true"}
-            case Kind.WORDS:
-                how |= {"type": str, "action": "append"}
-        if not flag.startswith("-"):
-            how["nargs"] = "?"
-        else:
-            how["dest"] = name
-            if one.bare is not None:
-                how |= {"nargs": "?", "const": one.bare}
-            elif one.kind is not Kind.SWITCH:
-                self._valued.add(flag)
-        shown = one.help if one.usual else argparse.SUPPRESS
-        action = group.add_argument(flag, default=argparse.SUPPRESS, help=shown, **how)
-        self._rare.append((action, one.help))
+        action = add_option(group, name, one, argparse.SUPPRESS, one.help if one.usual else argparse.SUPPRESS)
+        if action is not None:
+            self._rare.append((action, one.help))
+            self._valued |= set() if action.nargs in (0, "?") else set(action.option_strings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As `argparse` has it, for words ``name=value`` too, which override options."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from circuitsim.errors import UsageError
+from circuitsim.training.presets import published
 
 Tables = list[dict[str, Any]]
 
@@ -159,11 +157,14 @@ def _units(shape: Sequence[int]) -> int:
     return total
 
 
-@cache
-def published() -> dict[str, dict[str, Any]]:
-    """The configurations of Nest & Ernoult (2024), Tables 3 to 6, by name, as ``published.toml`` states them."""
-    text = resources.files("circuitsim.ffebm").joinpath("published.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+def published_layers(name: str, divisor: int = 1, **change: Any) -> LayerSizes:
+    """A network of Nest & Ernoult (2024), Table 5, by name; widths over ``divisor``, some of it changed."""
+    layers = {**published("ffebm")["layers"][name], **change}
+    for widths in ("channels", "dense"):
+        layers[widths] = [width // divisor for width in layers.get(widths, ())]
+    # With fewer channels a kernel's sum has fewer terms; the variance grows so that the sums have equal size.
+    layers["variance"] = layers["variance"] * divisor
+    return LayerSizes(**layers)
 
 
 def preset(name: str, divisor: int = 1) -> dict[str, Any]:
@@ -174,17 +175,14 @@ def preset(name: str, divisor: int = 1) -> dict[str, Any]:
     UsageError
         There is none of that name.
     """
-    table = published()
+    table = published("ffebm")
     names = [name for name, entry in table.items() if "layers" in entry]
     if name not in names:
         raise UsageError(f"there is no preset '{name}'; there are {', '.join(names)}")
-    entry = {**table[name]}
-    layers = {**table["layers"][entry.pop("layers")], **entry.pop("change", {})}
-    for widths in ("channels", "dense"):
-        layers[widths] = [width // divisor for width in layers.get(widths, ())]
-    # With fewer channels a kernel's sum has fewer terms; the variance grows so that the sums have equal size.
-    layers["variance"] = layers["variance"] * divisor
-    layers["normalise"] = table["pixels"][entry["dataset"]]
+    entry = {key: value for key, value in table[name].items() if key != "published"}
+    layers = published_layers(
+        entry.pop("layers"), divisor, normalise=table["pixels"][entry["dataset"]], **entry.pop("change", {})
+    )
     classes = {"cifar10": 10, "cifar100": 100, "imagenet32": 1000}[entry["dataset"]]
-    elements = LayerSizes(**layers).cut((32, 32, 3), entry.pop("blocks"), classes)
+    elements = layers.cut((32, 32, 3), entry.pop("blocks"), classes)
     return {**entry, "elements": elements}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-from functools import cache
-from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from circuitsim.training.presets import published
 
 SPREAD = 0.7
 """Weights start uniform in ±SPREAD/√(units before them)."""
@@ -47,16 +46,13 @@ class HopfieldPreset(NamedTuple):
     spread: float
 
 
-@cache
 def published_models() -> dict[str, HopfieldPreset]:
     """The published models by name."""
-    text = resources.files("circuitsim.hopfield").joinpath("presets.toml").read_text(encoding="utf-8")
-    found = {}
-    for name, row in tomllib.loads(text).items():
-        published = row.pop("published")
-        hidden, rates = tuple(row.pop("hidden")), tuple(row.pop("rates"))
-        found[name] = HopfieldPreset(name, hidden=hidden, rates=rates, **row, **published)
-    return found
+    return {name: _preset(name, **row) for name, row in published("dhn").items()}
+
+
+def _preset(name: str, hidden: list[int], rates: list[float], published: Any, **more: Any) -> HopfieldPreset:
+    return HopfieldPreset(name, hidden=tuple(hidden), rates=tuple(rates), **more, **published["ep"])
 
 
 def rates_by_name(rates: tuple[float, ...], factor: float = 1.0) -> dict[str, float]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 from circuitsim.blocks.propagation import VARIANTS, check_named, check_strength
 from circuitsim.errors import UsageError
+from circuitsim.training.presets import published
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class ResistiveLearning:
 
 
 class ResistivePreset(NamedTuple):
-    """A published model: its architecture on MNIST, hyper-parameters and results (`architectures.toml`)."""
+    """A published model: its architecture on MNIST, hyper-parameters and results (`circuitsim.training.presets`)."""
 
     name: str
     title: str
@@ -118,11 +116,9 @@ class ResistivePreset(NamedTuple):
         return weights | {f"bias{layer}": factor * rate for layer, rate in enumerate(self.bias_rates, 1)}
 
 
-@cache
 def published_models() -> dict[str, ResistivePreset]:
     """The published models by name."""
-    text = resources.files("circuitsim.layered").joinpath("architectures.toml").read_text(encoding="utf-8")
-    return {name: _preset(name, row) for name, row in tomllib.loads(text).items()}
+    return {name: _preset(name, row) for name, row in published("drn").items()}
 
 
 def _preset(name: str, row: dict[str, Any]) -> ResistivePreset:

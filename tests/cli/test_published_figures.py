@@ -38,4 +38,4 @@ def test_published_figures(study: Study, key: Any, same: list[Any], other: list[
         comparable = (dataset, options) in same
         assert all((figure in page) is comparable for figure in figures)
         assert ("| – |" in page) is not comparable and "beside" in page
-        assert (study.figure(args, run) is not None) is comparable
+        assert (study.published(args, [run]) is not None) is comparable

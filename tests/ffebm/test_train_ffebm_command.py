@@ -12,7 +12,8 @@ import pytest
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, build_chain
-from circuitsim.ffebm.architectures import LayerSizes, preset, published
+from circuitsim.ffebm.architectures import LayerSizes, preset
+from circuitsim.training.presets import published
 
 CONFIG = """
 dataset = "digits"
@@ -121,7 +122,7 @@ def test_toml_with_a_wrong_element_is_refused(folder: Path, capsys: pytest.Captu
     assert "element 1: there is no kind of element 'dense'" in capsys.readouterr().err
 
 
-NAMES = [name for name, entry in published().items() if "layers" in entry]
+NAMES = [name for name, entry in published("ffebm").items() if "layers" in entry]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -139,7 +140,7 @@ def test_published_configurations_are_whole(name: str) -> None:
             width += [*table["channels"], *table["dense"]]
             halved += sum(table["pool"])
             assert table["image"][2] == width[-1 - len(table["channels"]) - len(table["dense"])]
-    layers = published()["layers"][published()[name]["layers"]]
+    layers = published("ffebm")["layers"][published("ffebm")[name]["layers"]]
     assert width == [*layers["channels"], *layers.get("dense", [])]
     assert halved == len(layers["pool"])
     assert options["lr_final"] < options["lr"]
@@ -149,8 +150,8 @@ def test_published_configurations_are_whole(name: str) -> None:
 def test_published_configurations_run_a_few_batches(name: str) -> None:
     """Of images of the right shape, at a sixteenth of the width and a few sweeps; the cut and the flow are the same."""
     options = preset(name)
-    entry = published()[name]
-    table = published()["layers"][entry["layers"]]
+    entry = published("ffebm")[name]
+    table = published("ffebm")["layers"][entry["layers"]]
     layers = LayerSizes(
         **{
             **table,

@@ -12,7 +12,7 @@ from circuitsim.training.experiment import Experiment
 from circuitsim.training.history import History
 
 EPILOG = """\
-presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/hopfield/presets.toml); options replace their values
+presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/training/presets.toml); options replace their values
 
 examples:
   circuitsim train dhn --preset dhn-1h --dataset digits --hidden 64 --epochs 4 --out run

@@ -15,7 +15,7 @@ from circuitsim.training.history import History
 METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
 
 EPILOG = """\
-presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/layered/architectures.toml); options replace their values
+presets: drn-xs, drn-1h, drn-2h, drn-3h, drn-xl (circuitsim/training/presets.toml); options replace their values
 
 examples:
   circuitsim train drn --preset drn-xs --dataset digits --input-gain 30

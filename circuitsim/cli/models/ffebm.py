@@ -36,7 +36,7 @@ PUBLISHED: dict[str, Any] = {
 
 
 EPILOG = """\
-presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/ffebm/published.toml)
+presets: l6-bs2, l6-bs3, l6-bs6, l12-bs4, l12-cifar100 … (circuitsim/training/presets.toml)
 
 examples:
   circuitsim train ffebm --dataset digits --epochs 5

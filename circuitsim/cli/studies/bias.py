@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from circuitsim.cli.studies.runner import csv_text, deliver, markdown, published
+from circuitsim.cli.options import Kind, Option
+from circuitsim.cli.studies.runner import Comparison, beside, csv_text, markdown
 
 if TYPE_CHECKING:
     from circuitsim.boltzmann.study import BiasCurves, Settings
@@ -25,23 +27,7 @@ CURVES = {
 """Column of the page → attribute of `BiasCurves`."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options."""
-    batches = "batches of runs, between which the spread is measured; with 1 it is bootstrapped (1)"
-    for name, default, text in (
-        ("runs", 25, "initialisations in a batch of runs (25)"),
-        ("updates", 50_000, "updates of each run (50000)"),
-        ("k", 1, "Gibbs steps of CD-k (1)"),
-        ("batches", 1, batches),
-        ("seed", 0, "of the random initial weights (0)"),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=text)
-    parser.add_argument("--patterns", choices=[*PAPER, "both"], default="both", help="pattern set to learn (both)")
-    parser.add_argument("--out", metavar="DIR", help="write cd-bias.png, cd-bias.csv and cd-bias.md here")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run, print the page, and write the requested files."""
+def _compare(args: argparse.Namespace) -> tuple[str, str, Callable[[Any], None]]:
     from circuitsim.boltzmann.study import Settings, run_study
     from circuitsim.training import ProgressLine
 
@@ -50,9 +36,7 @@ def run(args: argparse.Namespace) -> int:
         line = ProgressLine(sys.stderr, TITLES[name])
         results[name] = run_study(settings, name, line.update)
         line.close()
-    page = _page(settings, results)
-    deliver(args.out, "cd-bias", page, _table(results), lambda figure: _draw(figure, settings, results))
-    return 0
+    return _page(settings, results), _table(results), lambda figure: _draw(figure, settings, results)
 
 
 def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
@@ -66,7 +50,7 @@ def _page(settings: Settings, results: dict[str, BiasCurves]) -> str:
         # A bar inside a cell would end it.
         gaps = {key.replace("|", "\\|"): gap for key, gap in final_gaps(curves, settings).items()}
         cells = {key: f"{gap.mean:.5f} ± {gap.spread:.5f}" for key, gap in gaps.items()}
-        first.append(row | cells | published({"paper": f"{PAPER[name]:.5f}"}, comparable))
+        first.append(row | cells | beside({"paper": f"{PAPER[name]:.5f}"}, comparable))
         last = {column: getattr(curves, of)[:, -1] for column, of in CURVES.items()}
         cells = {column: f"{value.mean():.5g} ± {value.std(ddof=1):.2g}" for column, value in last.items()}
         broken = int((curves.largest_bias > curves.bound + 1e-12).sum())  # by more than round-off
@@ -126,3 +110,20 @@ def _draw(figure: Any, settings: Settings, results: dict[str, BiasCurves]) -> No
             else:
                 title = f"{TITLES[name]}, CD-{settings.k}"
                 axes.set(title=title, ylabel="error of the expected gradient", ylim=(0, 1))
+
+
+BIAS = Comparison(
+    "cd-bias",
+    {
+        "runs": Option(Kind.WHOLE, "initialisations in a batch of runs", "N", 25),
+        "updates": Option(Kind.WHOLE, "updates of each run", "N", 50_000),
+        "k": Option(Kind.WHOLE, "Gibbs steps of CD-k", "N", 1),
+        "batches": Option(
+            Kind.WHOLE, "batches of runs; their spread is measured, that of one bootstrapped (1)", "N", 1
+        ),
+        "seed": Option(Kind.WHOLE, "of the random initial weights", "N", 0),
+        "patterns": Option(Kind.WORD, "pattern set: diag, 1dball or both", "NAME", "both", choices=(*PAPER, "both")),
+        "out": Option(Kind.WORD, "write cd-bias.png, cd-bias.csv and cd-bias.md here", "DIR"),
+    },
+    _compare,
+)

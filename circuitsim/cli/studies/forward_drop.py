@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.studies.runner import Key, Run, Study, spread
 from circuitsim.errors import UsageError
 
@@ -37,13 +38,6 @@ class DropStudy(Study):
 
 def _name(args: argparse.Namespace) -> str:
     return "forward-drop" if args.dataset == "digits" else f"forward-drop-{args.dataset}"
-
-
-def _options_of_data(parser: argparse.ArgumentParser) -> None:
-    of_mnist = "digits, or MNIST as 8 × 8 means of 3 × 3 pixels, with 2,000 of its test images (digits)"
-    parser.add_argument("--dataset", choices=["digits", "mnist"], default="digits", help=of_mnist)
-    parser.add_argument("--samples", type=int, default=4000, metavar="N", help="training images of MNIST (4000)")
-    parser.set_defaults(epochs=4)
 
 
 def deck(drop: float, folder: Path) -> str:
@@ -135,10 +129,6 @@ def _cells(args: argparse.Namespace, runs: list[Run], every: list[Run]) -> dict[
     }
 
 
-def _no_figure(args: argparse.Namespace, run: Run) -> None:
-    return None
-
-
 FORWARD_DROP = DropStudy(
     "forward-drop",
     "Accuracy against the diodes' forward drop",
@@ -149,8 +139,17 @@ FORWARD_DROP = DropStudy(
     {"gain": (4.0, 16.0), "drop": (0.0, 0.2, 0.4, 0.8)},
     _options,
     _cells,
-    _no_figure,
     measure=_measure,
-    more=_options_of_data,
+    more={
+        "dataset": Option(
+            Kind.WORD,
+            f"digits, or mnist: 8 × 8 means of 3 × 3 pixels, with {HELD_OUT} of its test images",
+            "NAME",
+            "digits",
+            choices=("digits", "mnist"),
+        ),
+        "samples": Option(Kind.WHOLE, "training images of MNIST", "N", 4000),
+        "epochs": Option(Kind.WHOLE, "passes over the data", "N", 4),
+    },
     over="drop",
 )

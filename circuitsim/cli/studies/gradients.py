@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-from circuitsim.cli.studies.runner import csv_text, deliver, markdown
+from circuitsim.cli.models import RunOptions
+from circuitsim.cli.options import Kind, Option
+from circuitsim.cli.studies.runner import Comparison, csv_text, markdown
 from circuitsim.errors import UsageError
 
 BLOCKS = (2, 2, 3, 3, 2, 3)
@@ -17,54 +20,35 @@ Findings = tuple[list[str], str, Callable[[Any], None]]
 """Lines of a page, a table as CSV, what draws on a figure."""
 
 
-class GradientStudy(NamedTuple):
-    """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain.
+OPTIONS = {
+    "size": Option(Kind.WORD, "small: widths over 16, or paper: as published", "NAME", "small", choices=(*DIVISORS,)),
+    "beta": Option(Kind.NUMBER, "nudge for errors of size 1", "B", 1e-4),
+    "sweeps": Option(Kind.WHOLE, "free sweeps", "T", 60),
+    "nudged_sweeps": Option(Kind.WHOLE, "nudged sweeps, the paper's", "K", 15),
+    "batch": Option(Kind.WHOLE, "samples", "N", 2),
+    "dataset": Option(Kind.WORD, "cifar10, cifar100 or imagenet32; otherwise random images", "NAME"),
+    "data_dir": Option(Kind.WORD, **RunOptions.COMMON["data_dir"]),
+    "seed": Option(Kind.WHOLE, "of the random weights and samples", "N", 0),
+    "out": Option(Kind.WORD, "write figure, table and page here", "DIR"),
+}
 
-    Attributes
-    ----------
-    name, title : str
-        Of its command and files; head of its page.
-    compare : callable
-        ``compare(chain, x, y, seed)`` gives `Findings`.
-    """
 
-    name: str
-    title: str
-    compare: Callable[[Any, Any, Any, int], Findings]
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """The options."""
-        sizes = "widths over 16 (small), or as published"
-        parser.add_argument("--size", choices=list(DIVISORS), default="small", help=sizes)
-        parser.add_argument("--beta", type=float, default=1e-4, metavar="B", help="nudge for errors of size 1 (1e-4)")
-        parser.add_argument("--sweeps", type=int, default=60, metavar="T", help="free sweeps (60)")
-        parser.add_argument("--nudged-sweeps", type=int, default=15, metavar="K", help="nudged sweeps (the paper's 15)")
-        parser.add_argument("--batch", type=int, default=2, metavar="N", help="samples (2)")
-        colour = "cifar10, cifar100 or imagenet32; otherwise random images"
-        parser.add_argument("--dataset", metavar="NAME", help=colour)
-        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/models.md)")
-        parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random weights and samples (0)")
-        parser.add_argument("--out", metavar="DIR", help="write figure, table and page here")
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Compare, print the page, and write the requested files."""
-        chain, x, y = _setting(args)
-        lines, table, draw = self.compare(chain, x, y, args.seed)
-        page = [f"# {self.title}", "", _about(args, chain), "", *lines, "", _kinks(chain, x, y), "", ""]
-        deliver(args.out, self.name, "\n".join(page), table, draw)
-        return 0
+def _compare(title: str, of: Callable[[Any, Any, Any, int], Findings], args: argparse.Namespace) -> Any:
+    """A comparison of the gradients of EP and of implicit differentiation (ID) on one chain."""
+    chain, x, y = _setting(args)
+    lines, table, draw = of(chain, x, y, args.seed)
+    page = [f"# {title}", "", _about(args, chain), "", *lines, "", _kinks(chain, x, y), "", ""]
+    return "\n".join(page), table, draw
 
 
 def figure_chain(size: str = "small", sweeps: int = 60, nudged: int = 20, beta: float = 1e-4, seed: int = 0) -> Any:
     """The chain of the figures in double precision, its widths divided by `DIVISORS`."""
     from circuitsim.ffebm import build_chain
-    from circuitsim.ffebm.architectures import LayerSizes, published
+    from circuitsim.ffebm.architectures import published_layers
+    from circuitsim.training.presets import published
 
-    table, divisor = published()["layers"]["figure"], DIVISORS[size]
-    # With fewer channels a kernel's sum has fewer terms; V grows so that the sums have equal size.
-    narrow = {name: [width // divisor for width in table[name]] for name in ("channels", "dense")}
-    sweep = {"free": sweeps, "nudged": nudged, "normalise": published()["pixels"]["cifar10"]}
-    layers = LayerSizes(**{**table, **narrow, "variance": table["variance"] * divisor, **sweep})
+    pixels = published("ffebm")["pixels"]["cifar10"]
+    layers = published_layers("figure", DIVISORS[size], free=sweeps, nudged=nudged, normalise=pixels)
     return build_chain(layers.cut((32, 32, 3), BLOCKS, 10), chaining={"beta": beta}, dtype="float64", seed=seed)
 
 
@@ -118,8 +102,6 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
 
     if args.batch < 2:
         raise UsageError("batch normalisation needs at least two samples")
-    if args.seed < 0:
-        raise UsageError(f"--seed must be at least 0, not {args.seed}")
     chain = figure_chain(args.size, args.sweeps, args.nudged_sweeps, args.beta, args.seed)
     rng = np.random.default_rng((args.seed, 1))
     if args.dataset is None:
@@ -168,5 +150,9 @@ def _draw_curves(figure: Any, curves: list[Any]) -> None:
     figure.supylabel("estimated ∂ℓ/∂w of single weights")
 
 
-GDU = GradientStudy("gdu", "Every nudged sweep is a step of backpropagation", _curves)
-COSINE = GradientStudy("cosine", "Cosine between the gradients of EP and of implicit differentiation", _cosines)
+GDU = Comparison("gdu", OPTIONS, partial(_compare, "Every nudged sweep is a step of backpropagation", _curves))
+COSINE = Comparison(
+    "cosine",
+    OPTIONS,
+    partial(_compare, "Cosine between the gradients of EP and of implicit differentiation", _cosines),
+)

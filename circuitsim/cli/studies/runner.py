@@ -1,7 +1,7 @@
 """One runner for the studies of ``circuitsim reproduce``: networks of a grid, trained with several seeds, resumable.
 
-A study is a table (`Study`): its grid, how a point of it is trained, and the columns of a row. Runs are stored in
-folders and continued; the page, the CSV file and the picture are the same for all.
+A study is a table (`Study`): its grid, how a point of it is trained, the columns of a row, what is published.
+Runs are stored in folders and continued; the page, the CSV file and the picture are the same for all.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from circuitsim.cli.models import new_options
+from circuitsim.cli.models import RunOptions, new_options
+from circuitsim.cli.options import Kind, Option
 from circuitsim.cli.seeds import train_run
-from circuitsim.cli.workers import add_workers, workers_of
+from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
 
@@ -49,6 +50,36 @@ class Run(NamedTuple):
         return 100.0 * self.history[-1]["test_error"]
 
 
+class Comparison(NamedTuple):
+    """A study that trains nothing of a grid.
+
+    Attributes
+    ----------
+    name : str
+        Of its files.
+    options : mapping of str to Option
+    compare : callable
+        ``compare(args)``: its page, its table as CSV, and what draws on a figure.
+    """
+
+    name: str
+    options: Mapping[str, Option]
+    compare: Callable[[argparse.Namespace], tuple[str, str, Callable[[Any], None]]]
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Compare, print the page, and write the requested files."""
+        deliver(args.out, self.name, *self.compare(args))
+        return 0
+
+
+class Paper(NamedTuple):
+    """What a paper has of a point of the grid: its data set, its test error, %, and columns of the page."""
+
+    dataset: str
+    error: float
+    columns: Mapping[str, str]
+
+
 def nothing(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:
     """No further measures."""
     return {}
@@ -59,8 +90,9 @@ def every(key: Key) -> bool:
     return True
 
 
-def no_more(parser: argparse.ArgumentParser) -> None:
-    """No options beyond those of all studies."""
+def no_paper(runs: list[Run]) -> Paper | None:
+    """None is published."""
+    return None
 
 
 class Study(NamedTuple):
@@ -72,12 +104,13 @@ class Study(NamedTuple):
         Of its command and files; head of its page; what is compared, in sentences.
     axes : mapping of str to tuple
         Axis → its values; ``--<axis>s`` chooses some of them, or other numbers where they are floats.
-    options : callable
-        ``options(args, key)``: those of ``circuitsim train`` for a point of the grid.
+    train : callable
+        ``train(args, key)``: options of ``circuitsim train`` for a point of the grid.
     cells : callable
         ``cells(args, runs, all_runs)``: the columns of a row, for all seeds of a point.
-    figure : callable
-        ``figure(args, run)``: the paper's test error, %, where the run is comparable with it; else None.
+    paper : callable
+        ``paper(runs)``: what is published of their point. It stands beside runs on the paper's data and on whole
+        networks and data sets only ("–" beside others).
     seeds : int
         By default.
     usual : mapping of str to str
@@ -86,8 +119,8 @@ class Study(NamedTuple):
         Which points of the grid there are.
     measure : callable
         ``measure(args, key, experiment)`` after the training.
-    more : callable
-        Adds options of its own to a parser.
+    more : mapping of str to Option
+        Options of its own.
     over : str
         Axis over which the picture shows accuracies; without it errors are shown over the epochs.
     """
@@ -96,29 +129,45 @@ class Study(NamedTuple):
     title: str
     about: str
     axes: Mapping[str, tuple[Any, ...]]
-    options: Callable[[argparse.Namespace, Key], dict[str, Any]]
+    train: Callable[[argparse.Namespace, Key], dict[str, Any]]
     cells: Callable[[argparse.Namespace, list[Run], list[Run]], dict[str, str]]
-    figure: Callable[[argparse.Namespace, Run], float | None]
+    paper: Callable[[list[Run]], Paper | None] = no_paper
     seeds: int = 1
     usual: Mapping[str, str] = {}
     keys: Callable[[Key], bool] = every
     measure: Callable[[argparse.Namespace, Key, Any], dict[str, float]] = nothing
-    more: Callable[[argparse.ArgumentParser], None] = no_more
+    more: Mapping[str, Option] = {}
     over: str = ""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    @property
+    def options(self) -> dict[str, Option]:
         """The options of the study."""
-        for axis, values in self.axes.items():
-            text = self.usual.get(axis) or ",".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)
-            parser.add_argument(f"--{axis}s", default=text, metavar="LIST", help=f"with commas between ({text})")
-        parser.add_argument("--seeds", type=int, default=self.seeds, metavar="N", help=f"runs of each ({self.seeds})")
-        parser.add_argument("--epochs", type=int, metavar="N", help="passes over the data (each network's own number)")
-        parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop training after so many minutes")
-        parser.add_argument("--data-dir", metavar="DIR", help="directory of data sets (docs/models.md)")
-        parser.add_argument("--runs", metavar="DIR", help="store each run here, and continue stored ones")
-        add_workers(parser, "this one")
-        parser.add_argument("--out", metavar="DIR", help=f"write {self.name}.md, .csv and .png here")
-        self.more(parser)
+        axes = {
+            f"{axis}s": Option(
+                Kind.WORD, "with commas between", "LIST", self.usual.get(axis, ",".join(map(word, values)))
+            )
+            for axis, values in self.axes.items()
+        }
+        return {
+            **axes,
+            "seeds": Option(Kind.WHOLE, "runs of each", "N", self.seeds),
+            "epochs": Option(Kind.WHOLE, "passes over the data (each network's own number)", "N"),
+            "budget": Option(Kind.NUMBER, "stop training after so many minutes", "MINUTES"),
+            "data_dir": Option(Kind.WORD, **RunOptions.COMMON["data_dir"]),
+            "runs": Option(Kind.WORD, "store each run here, and continue stored ones", "DIR"),
+            "workers": Option(Kind.WHOLE, **RunOptions.COMMON["workers"]),
+            "dask": Option(Kind.WORD, **RunOptions.COMMON["dask"]),
+            "out": Option(Kind.WORD, f"write {self.name}.md, .csv and .png here", "DIR"),
+            **self.more,
+        }
+
+    def published(self, args: argparse.Namespace, runs: list[Run]) -> Paper | None:
+        """What the paper has of runs of one point, where they are comparable with it."""
+        paper, whole = (
+            self.paper(runs),
+            getattr(args, "size", "paper") == "paper" and getattr(args, "samples", None) is None,
+        )
+        return paper if paper and whole and all(run.dataset == paper.dataset for run in runs) else None
 
     def run(self, args: argparse.Namespace) -> int:
         """Train, print the page, and write the requested files."""
@@ -158,11 +207,11 @@ class Study(NamedTuple):
         rows = []
         for group in groups(runs):
             epochs = sorted({int(run.history[-1]["epoch"]) for run in group})
-            head = {
-                axis: f"{value:g}" if isinstance(value, float) else str(value) for axis, value in group[0].key.items()
-            }
+            head = {axis: word(value) for axis, value in group[0].key.items()}
             counts = {"runs": str(len(group)), "epochs": "–".join(map(str, sorted({epochs[0], epochs[-1]})))}
-            rows.append(head | counts | self.cells(args, group, runs))
+            paper = self.paper(group)
+            columns = {} if paper is None else beside(paper.columns, self.published(args, group) is not None)
+            rows.append(head | counts | self.cells(args, group, runs) | columns)
         names = ", ".join(sorted({run.dataset for run in runs}))
         lines = [f"# {self.title}", "", f"{self.about} Trained here on {names}.", "", *markdown(list(rows[0]), rows)]
         return "\n".join([*lines, "", f"± is the deviation between runs. {COMPILED}", ""])
@@ -205,10 +254,9 @@ class Study(NamedTuple):
                     errors, epochs = ([row[name] for row in run.history] for name in ("test_error", "epoch"))
                     percent = [100.0 * error for error in errors]
                     axes.plot(epochs, percent, color=f"C{k}", linewidth=1, marker=marker_of(len(epochs)), **named)
-                level = self.figure(args, group[0])
-                if level is not None:
+                if (paper := self.published(args, group)) is not None:
                     dotted = " (dotted: the paper's)"
-                    axes.axhline(level, color=f"C{k}", linewidth=0.8, linestyle=":")
+                    axes.axhline(paper.error, color=f"C{k}", linewidth=0.8, linestyle=":")
             percent_over_epochs(axes, f"test error{dotted}")
         axes.legend(frameon=False, fontsize="small")
 
@@ -223,8 +271,7 @@ class Task(NamedTuple):
     @property
     def name(self) -> str:
         """Of the run: its folder and its progress line."""
-        words = (f"{value:g}" if isinstance(value, float) else str(value) for value in self.key.values())
-        return "-".join([self.study.name, *words, str(self.seed)])
+        return "-".join([self.study.name, *map(word, self.key.values()), str(self.seed)])
 
 
 class _Order(NamedTuple):
@@ -281,7 +328,7 @@ def _train(order: _Order) -> Run | None:
         # Stored runs are shown even after the time limit; new ones are not begun.
         if late() and (folder is None or not (folder / task.name).exists()):
             return None
-        given = new_options({"seed": task.seed, **task.study.options(args, task.key)})
+        given = new_options({"seed": task.seed, **task.study.train(args, task.key)})
         made, dataset, history = train_run(task.name, given, args.epochs, folder, late, order.shown)
         if not history:
             return None
@@ -289,12 +336,17 @@ def _train(order: _Order) -> Run | None:
 
 
 # ---------------------------------------------------------------------- pages
+def word(value: Any) -> str:
+    """A value of an axis as it is typed."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def groups(runs: list[Run]) -> list[list[Run]]:
     """Runs of one point of the grid each."""
     return [list(group) for _, group in itertools.groupby(runs, key=lambda run: run.key)]
 
 
-def published(figures: Mapping[str, str], comparable: bool) -> dict[str, str]:
+def beside(figures: Mapping[str, str], comparable: bool) -> dict[str, str]:
     """A paper's figures; "–" for each where the runs are of other data or of another network."""
     return {name: figure if comparable else "–" for name, figure in figures.items()}
 
