@@ -163,7 +163,7 @@ def published_layers(name: str, divisor: int = 1, **change: Any) -> LayerSizes:
     for widths in ("channels", "dense"):
         layers[widths] = [width // divisor for width in layers.get(widths, ())]
     # With fewer channels a kernel's sum has fewer terms; the variance grows so that the sums have equal size.
-    layers["variance"] = layers["variance"] * divisor
+    layers["variance"] *= divisor
     return LayerSizes(**layers)
 
 
