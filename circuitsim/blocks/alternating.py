@@ -52,6 +52,14 @@ class Relaxed(NamedTuple):
     sweeps: int
 
 
+class Tilted(NamedTuple):
+    """Inverse slopes of the layers (None where they are 1), pulls on them, and what follows the output, if anything."""
+
+    inverses: list[Any]
+    pulls: list[Array]
+    follow: Callable[[Array], Array] | None
+
+
 @dataclass(frozen=True, eq=False)
 class LayeredEnergy:
     """An energy for one value of the parameters.
@@ -101,26 +109,18 @@ class LayeredEnergy:
         states = [for_products(state) for state in start.layers]
         switches = list(start.switches)
         buffers = [xp.empty_like(state) for state in states]
-        inverses, pulls, follow = self._tilted(xp, constants, nudge)
-        pulls = [for_products(pull) for pull in pulls]
+        tilted = self._tilted(xp, constants, nudge)
+        tilted = tilted._replace(pulls=[for_products(pull) for pull in tilted.pulls])
         order = _order(len(states), reverse)
         done = 0
         for done in range(1, sweeps + 1):
             before = None if tolerance is None else [xp.asarray(state, copy=True) for state in states]
             for index in order:
-                late = follow(states[-1]) if follow is not None and index == len(states) - 1 else None
-                target = states[index]
-                self._pull(index, states, switches, target, buffers[index], renew=True)
-                target += pulls[index]
-                if late is not None:
-                    target -= late
-                if inverses[index] is not None:
-                    target *= inverses[index]
-                clip_into(xp, target, self.layers[index].lower, self.layers[index].upper)
+                self._minimise(index, states, switches, tilted, states[index], buffers[index])
             if record is not None:
                 record.append(Relaxed(tuple(xp.asarray(state, copy=True) for state in states), tuple(switches), done))
             if before is not None and all(
-                bool(xp.all(xp.abs(state - before[k]) <= tolerance * self.scale(k, states, inverses, pulls)))
+                bool(xp.all(xp.abs(state - before[k]) <= tolerance * self.scale(k, states, tilted)))
                 for k, state in enumerate(states)
             ):
                 break
@@ -139,24 +139,17 @@ class LayeredEnergy:
     def residual(self, constants: Sequence[Array], relaxed: Relaxed, nudge: Nudge | None = None) -> Array:
         """(batch,) largest |s − argmin over that unit alone|, relative to the unit's `scale`."""
         xp = namespace(relaxed.layers[0])
-        inverses, pulls, follow = self._tilted(xp, constants, nudge)
+        tilted = self._tilted(xp, constants, nudge)
         states, switches = relaxed.layers, list(relaxed.switches)
         worst = None
         for index, state in enumerate(states):
-            target, buffer = xp.empty_like(state), xp.empty_like(state)
-            self._pull(index, states, switches, target, buffer, renew=True)
-            target += pulls[index]
-            if follow is not None and index == len(states) - 1:
-                target -= follow(state)
-            if inverses[index] is not None:
-                target *= inverses[index]
-            clip_into(xp, target, self.layers[index].lower, self.layers[index].upper)
-            off = rows(xp, xp.abs(target - state) / self.scale(index, states, inverses, pulls))
+            target = self._minimise(index, states, switches, tilted, xp.empty_like(state), xp.empty_like(state))
+            off = rows(xp, xp.abs(target - state) / self.scale(index, states, tilted))
             here = xp.max(off, axis=1)
             worst = here if worst is None else xp.maximum(worst, here)
         return worst
 
-    def scale(self, index: int, states: Sequence[Array], inverses: Sequence[Any], pulls: Sequence[Array]) -> Array:
+    def scale(self, index: int, states: Sequence[Array], tilted: Tilted) -> Array:
         """What errors of the units of a layer are relative to; see ``local``."""
         xp, size = namespace(states[index]), namespace(states[index]).abs(states[index])
         if not self.local:
@@ -164,7 +157,7 @@ class LayeredEnergy:
         near = {k: xp.abs(states[k]) for k in (index - 1, index + 1) if 0 <= k < len(states)}
         total, buffer = xp.empty_like(size), xp.empty_like(size)
         self._pull(index, near, [None] * len(self.couplings), total, buffer, renew=True)
-        total = (total + xp.abs(pulls[index])) * inverses[index] + size
+        total = (total + xp.abs(tilted.pulls[index])) * tilted.inverses[index] + size
         return xp.where(total > 0, total, xp.ones_like(total))
 
     def active(self, states: Sequence[Array]) -> np.ndarray:
@@ -183,17 +176,14 @@ class LayeredEnergy:
     def kinks(self, constants: Sequence[Array], relaxed: Relaxed) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound whose minimum without bounds is there too, to `KINK`, and the units with bounds."""
         xp, states = namespace(relaxed.layers[0]), relaxed.layers
-        inverses, pulls, _ = self._tilted(xp, constants, None)
+        tilted, switches = self._tilted(xp, constants, None), list(relaxed.switches)
         at_bound = self.active(states) != 0
         count, units = np.zeros(len(at_bound), dtype=np.int64), 0
         for index, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
             if layer.lower is None and layer.upper is None:
                 continue
-            target, buffer = xp.empty_like(state), xp.empty_like(state)
-            self._pull(index, states, list(relaxed.switches), target, buffer, renew=False)
-            target += pulls[index]
-            if inverses[index] is not None:
-                target *= inverses[index]
+            target = xp.empty_like(state)
+            self._minimise(index, states, switches, tilted, target, xp.empty_like(state), clipped=False)
             near = to_numpy(xp.abs(target - state) <= KINK * xp.maximum(xp.abs(state), xp.ones_like(state)))
             size = math.prod(state.shape[1:])
             count += (near.reshape(len(near), -1) & at_bound[:, units : units + size]).sum(axis=1)
@@ -305,6 +295,30 @@ class LayeredEnergy:
         solution = _conjugate_gradients(xp, apply, residual, slopes, even)
         return solve_odd([zeros[i] if i % 2 == 0 else solution[i] for i in range(len(states))], right)
 
+    def _minimise(
+        self,
+        index: int,
+        states: Sequence[Array],
+        switches: list[Array | None],
+        tilted: Tilted,
+        out: Array,
+        buffer: Array,
+        clipped: bool = True,
+    ) -> Array:
+        """The minimum over a layer given its neighbours, into `out` (within its bounds and with the switches that its
+        neighbours then have, if ``clipped``); `buffer` is scratch."""
+        follows = tilted.follow is not None and index == len(states) - 1
+        late = tilted.follow(states[-1]) if follows else None  # type: ignore[misc]
+        self._pull(index, states, switches, out, buffer, renew=clipped)
+        out += tilted.pulls[index]
+        if late is not None:
+            out -= late
+        if tilted.inverses[index] is not None:
+            out *= tilted.inverses[index]
+        if clipped:
+            clip_into(namespace(out), out, self.layers[index].lower, self.layers[index].upper)
+        return out
+
     def _pull(
         self,
         index: int,
@@ -328,10 +342,8 @@ class LayeredEnergy:
         if not written:
             out[...] = 0
 
-    def _tilted(
-        self, xp: Any, constants: Sequence[Array], nudge: Nudge | None
-    ) -> tuple[list[Any], list[Array], Callable[[Array], Array] | None]:
-        """Inverse slopes (None where they are 1), pulls, and what follows the output; the last layer is nudged."""
+    def _tilted(self, xp: Any, constants: Sequence[Array], nudge: Nudge | None) -> Tilted:
+        """The layers' own terms with a nudge of the last one."""
         slopes = [layer.slope for layer in self.layers]
         pulls = list(constants)
         follow = None
@@ -346,7 +358,7 @@ class LayeredEnergy:
             else:
                 pulls[-1] = pulls[-1] - xp.reshape(nudge.linear, (-1, *shape))
         inverses = [None if isinstance(slope, int | float) and slope == 1.0 else 1.0 / slope for slope in slopes]
-        return inverses, pulls, follow
+        return Tilted(inverses, pulls, follow)
 
 
 def _order(count: int, reverse: bool) -> list[int]:

@@ -29,13 +29,6 @@ class Drive(NamedTuple):
     load: np.ndarray
 
 
-class Tilt(NamedTuple):
-    """A tilt of the energy at the outputs: linear · u + ½ stiffness ‖u‖², V."""
-
-    linear: np.ndarray
-    stiffness: float
-
-
 def drive(first: np.ndarray, x: np.ndarray, gain: float) -> Drive:
     """The drive of inputs x, (batch, D), through the doubled first matrix, (2 D, n_1)."""
     half = len(first) // 2
@@ -57,16 +50,6 @@ def numerator(layer: int, inner: Matrices, biases: Matrices, given: Drive, u: St
     return below + above + biases[layer]
 
 
-def minimum(
-    layer: int, inner: Matrices, biases: Matrices, given: Drive, sums: list[np.ndarray], u: States, tilt: Tilt | None
-) -> np.ndarray:
-    """The layer's minimum given its neighbours, before its bounds (Theorem 2's p)."""
-    top, bottom = numerator(layer, inner, biases, given, u), sums[layer]
-    if tilt is not None and layer == len(inner):
-        top, bottom = top - tilt.linear, bottom + bottom.dtype.type(tilt.stiffness)
-    return top / bottom
-
-
 def clamp(p: np.ndarray, is_output: bool) -> np.ndarray:
     """Back into the layer's bounds."""
     if is_output:
@@ -75,48 +58,19 @@ def clamp(p: np.ndarray, is_output: bool) -> np.ndarray:
     return np.concatenate([np.maximum(p[:, :half], 0), np.minimum(p[:, half:], 0)], axis=1)
 
 
-def sweep(
-    inner: Matrices, biases: Matrices, given: Drive, sums: list[np.ndarray], u: States, tilt: Tilt | None = None
-) -> States:
+def sweep(inner: Matrices, biases: Matrices, given: Drive, sums: list[np.ndarray], u: States) -> States:
     """Layers 1, 3, … together, then 2, 4, …: exact block coordinate descent."""
     u = list(u)
     for first in (0, 1):
         for layer in range(first, len(u), 2):
-            p = minimum(layer, inner, biases, given, sums, u, tilt)
+            p = numerator(layer, inner, biases, given, u) / sums[layer]  # Theorem 2's p
             u[layer] = clamp(p, layer == len(inner))
     return u
 
 
-def relax(inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: int, tilt: Tilt | None = None) -> States:
+def relax(inner: Matrices, biases: Matrices, given: Drive, u: States, sweeps: int) -> States:
     """So many sweeps."""
     sums = conductances(inner, given.load)
     for _ in range(sweeps):
-        u = sweep(inner, biases, given, sums, u, tilt)
+        u = sweep(inner, biases, given, sums, u)
     return u
-
-
-class Contrast(NamedTuple):
-    """Two relaxed states as what their gradient needs: weighted differences and means."""
-
-    diff: States
-    mean: States
-
-
-def contrast(plus: States, minus: States, weight: np.ndarray) -> Contrast:
-    """``weight`` is (batch,): each sample's share, over the distance between the two nudges."""
-    diff = [(a - b) * weight[:, None].astype(a.dtype) for a, b in zip(plus, minus)]
-    return Contrast(diff, [(a + b) * a.dtype.type(0.5) for a, b in zip(plus, minus)])
-
-
-def first_gradient(x: np.ndarray, gain: float, pair: Contrast) -> np.ndarray:
-    """Σ_b [½ (ΔV⁺)² − ½ (ΔV⁻)²] for the doubled first matrix, without cancellation: ∓ A xᵀ d + Σ d m."""
-    input_part = x.T @ pair.diff[0] * pair.diff[0].dtype.type(gain)
-    drop = (pair.diff[0] * pair.mean[0]).sum(axis=0)
-    return np.concatenate([drop - input_part, drop + input_part])
-
-
-def inner_gradient(pair: Contrast, layer: int) -> np.ndarray:
-    """The same for the matrix between layers ``layer`` and ``layer + 1``: Σ_b (d_j − d_k)(m_j − m_k), expanded."""
-    (dj, dk), (mj, mk) = pair.diff[layer - 1 : layer + 1], pair.mean[layer - 1 : layer + 1]
-    own = (dj * mj).sum(axis=0)[:, None] + (dk * mk).sum(axis=0)
-    return own - dj.T @ mk - mj.T @ dk

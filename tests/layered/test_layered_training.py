@@ -12,7 +12,6 @@ from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm import ChainClassifier
 from circuitsim.layered import Architecture, DeepResistiveNetwork, DRNClassifier, LayeredLearner, ResistiveLearning
-from circuitsim.layered.learner import resistive_chain
 from circuitsim.learning import CircuitClassifier, ImplicitDifferentiation
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
@@ -76,22 +75,6 @@ def test_the_three_methods_take_nearly_the_same_step() -> None:
         assert np.linalg.norm(exact) > 0
         for other in steps[:2]:
             assert np.linalg.norm(other[name] - exact) < 1e-4 * np.linalg.norm(exact)
-
-
-@pytest.mark.parametrize("variant", ["centred", "positive", "negative"])
-def test_the_compiled_network_is_a_chain_of_one_block(variant: str) -> None:
-    """Two passes of equilibrium propagation in double precision, both from the same conductances."""
-    x, y = DATA[0][:208] / 255, DATA[1][:208]
-    rule, of = learning(variant=variant), architecture(40, 30)
-    compiled = LayeredLearner(of, rule, 4, np.random.default_rng(0), dtype=np.float64)
-    start = bits(compiled)
-    chain = resistive_chain(of, rule, 4, np.random.default_rng(1), dtype=np.float64, parameters=start)
-    rows = [Trainer(model, (x, y), plan()).train().history.rows for model in (compiled, chain)]
-    for name, array in bits(compiled).items():
-        np.testing.assert_allclose(chain.parameters[name], array, atol=1e-11, err_msg=name)
-        assert np.abs(array - start[name]).max() > 1e-4
-    for ours, theirs in zip(*rows):
-        assert all(ours[name] == pytest.approx(theirs[name], rel=1e-9) for name in ("loss", "error", "kink_share"))
 
 
 class Half:
