@@ -13,7 +13,7 @@ from circuitsim.blocks.propagation import unit
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import UsageError
 from circuitsim.learning.chain import Chain
-from circuitsim.learning.chaining import Step, forward, is_block, through_block
+from circuitsim.learning.chaining import Step, backward, forward, is_block
 from circuitsim.learning.rules import Chaining
 
 
@@ -41,8 +41,9 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
 
     The error at a block's output is that which EP has carried there; each sweep of both methods starts from it.
     """
-    _, steps = forward(chain.elements, x, True)
-    errors = _errors_at_blocks(chain, steps, targets)
+    output, steps = forward(chain.elements, x, True)
+    rule = Chaining(beta=chain.rule.beta)  # type: ignore[attr-defined]
+    errors = backward(steps, output, targets, chain.loss, np.ones_like(output[:, 0]), rule).errors
     rng = np.random.default_rng(seed)
     found: list[GradientCurves] = []
     for number in reversed(range(len(steps))):
@@ -65,25 +66,6 @@ def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     if ep is None or reference is None:
         raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
     return {name: _cosine(to_numpy(ep[name]), to_numpy(reference[name])) for name in ep}
-
-
-def _errors_at_blocks(chain: Chain, steps: list[Step], targets: Any) -> dict[int, Any]:
-    """∂(sum of losses)/∂(a block's output), for each block, by EP."""
-    output = steps[-1].memory.output if is_block(steps[-1].element) else None
-    if output is None:
-        output, _ = steps[-1].element.forward(steps[-1].x, True)
-    error = chain.loss.gradient(output, targets)
-    rule, errors = Chaining(beta=chain.rule.beta), {}  # type: ignore[attr-defined]
-    for number in reversed(range(len(steps))):
-        step = steps[number]
-        error = error.reshape(step.shape)
-        if is_block(step.element):
-            errors[number] = error
-            estimate, factor = through_block(step, error, rule)
-            error = (estimate.inputs * factor[:, None]).astype(error.dtype)
-        else:
-            _, error = step.element.vjp(step.memory, error, True)
-    return errors
 
 
 def _block_curves(

@@ -63,12 +63,15 @@ class Passed(NamedTuple):
         Units of all blocks whose bounds (or diodes whose states) change between the free and the nudged states.
     estimate : Estimate or None
         Of the last block.
+    errors : dict of int to array
+        ∂(sum of losses)/∂(a block's output) by the block's place, where the rule was given it.
     """
 
     gradients: list[Gradients]
     certified: Array
     kinks: Kinks
     estimate: Estimate | None
+    errors: dict[int, Array]
 
 
 def is_block(element: Element) -> bool:
@@ -121,6 +124,7 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
     gradients: list[Gradients] = [{} for _ in steps]
     first = next((i for i, step in enumerate(steps) if step.element.parameters), len(steps))
     found: dict[int, Estimate] = {}
+    given: dict[int, Array] = {}
     place = len(steps) - 1
     # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
     errors = [(1.0, loss.gradient(output, targets) * weight[:, None])]
@@ -148,7 +152,8 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
         step, with_input = steps[index], index > first
         errors = [(c, xp.reshape(e, step.shape)) for c, e in errors]
         if is_block(step.element):
-            errors = use(index, *through_block(step, sum(c * e for c, e in errors), rule))
+            given[index] = sum(c * e for c, e in errors)
+            errors = use(index, *through_block(step, given[index], rule))
         else:
             pulled = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
             gradients[index] = _combined([(c / batch, own) for c, (own, _) in pulled])
@@ -157,7 +162,7 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
     for estimate in found.values():
         certified = certified & xp.asarray(estimate.certified)
     total = Kinks(sum((k.changes for k in kinks), np.zeros(batch, np.int64)), sum(k.switches for k in kinks))
-    return Passed(gradients, certified, total, found[max(found)] if found else None)
+    return Passed(gradients, certified, total, found[max(found)] if found else None, given)
 
 
 def through_block(step: Step, error: Array, rule: Rule) -> tuple[Estimate, Array]:
