@@ -215,6 +215,8 @@ def sensitivity(
     (0.75, -1.875)
     """
     point = source if isinstance(source, OperatingPoint) else _solved(source, tolerance)
+    if point.circuit.dynamics is not None:
+        point.circuit.dynamics.check_changes(None)
     text = _text(outputs) or (outputs_of(source) if isinstance(source, Deck) else "")
     probes = [_linear(probe) for probe in parse_probes(text, point.circuit)]
     if not probes:

@@ -547,7 +547,7 @@ class Circuit(ElementTable):
             for k, own in enumerate(circuit.node_names)
         ]
         offset, moving = len(self), circuit.dynamics
-        if moving is not None and moving.formulas:
+        if moving is not None and (moving.formulas or moving.frozen):
             raise UsageError(f"{name}: sources that follow others by formulas belong to their own deck")
         kind, first, second, values = circuit.columns()
         for k, (own, value) in enumerate(zip(circuit.names, values)):

@@ -48,6 +48,8 @@ class Dynamics:
 
     formulas: Mapping[int, Any] = NONE
     """Sources that follow others, by position; a deck has them."""
+    frozen: Mapping[int, Any] = NONE
+    """Controlled elements whose laws hold the values of independent sources, by position."""
     set_switches: Mapping[int, SwitchLaw] = NONE
     """Switches that were given a resistance, as in an operating point: they no longer operate."""
 
@@ -64,7 +66,7 @@ class Dynamics:
 
     def acts(self) -> bool:
         """Whether the circuit alone is not all: something acts over time or frequency, or follows by a formula."""
-        return bool(self.waves or self.formulas or self.phasors or self.switches or self.couplings)
+        return bool(self.waves or self.formulas or self.frozen or self.phasors or self.switches or self.couplings)
 
     def coupled(self, given: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
         """The coupling factors of pairs of inductors, those given before the circuit's own."""

@@ -52,8 +52,9 @@ class TimedDeck:
     ) -> None:
         if not roles.trainable:
             raise UsageError("nothing may change: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
-        if deck.following.formulas:
-            name = deck.operating_circuit.names[min(deck.following.formulas)]
+        follow = {*deck.following.formulas, *deck.following.frozen}
+        if follow:
+            name = deck.operating_circuit.names[min(follow)]
             raise UsageError(
                 f"{name} follows other sources, which fits over time do not do yet: give it a time function of its own"
             )

@@ -8,6 +8,9 @@ next ``name=``, or words: the controls and a gain, ``POLY(n)``. What the source 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations_with_replacement
+from itertools import count as count_from
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.circuit.elements import (
@@ -247,20 +250,18 @@ class _Reader:
         source = ControlledSource(law, code, formula=code if letter in "beg" else None)
         self.put(kind if letter in "beg" else law, code.start, source, multiplier=multiplier, numbers=details)
 
-    def of_terms(self, at: int, terms: list[tuple[Value | None, Signal | None]]) -> Code:
-        """The formula Σ coefficient · signal; one or the other may be left out."""
+    def of_terms(self, at: int, terms: Iterable[tuple[Value, Sequence[Signal], int]]) -> Code:
+        """The formula Σ coefficient · product of signals, each at an offset."""
         code = Code(self.card, self.scope, at)
-        for number, (coefficient, signal) in enumerate(terms):
+        for number, (coefficient, signals, place) in enumerate(terms):
             if isinstance(coefficient, Code):
                 code.program += coefficient.program
                 code.names |= coefficient.names
-            elif coefficient is not None:
+            else:
                 code.program.append((PUSH, coefficient, at))
-            if signal is not None:
+            for signal in signals:
                 code.signals.append(signal)
-                code.program.append((SIGNAL, signal, at))
-            if None not in (coefficient, signal):
-                code.program.append(("*", None, at))
+                code.program += [(SIGNAL, signal, at), ("*", None, place)]
             if number:
                 code.program.append(("+", None, at))
         return code
@@ -308,7 +309,7 @@ class _Reader:
         at, letter = self.name.offset, self.letter
         if letter == "e" and words.words and words.words[0].word == "opamp":
             words.take(1)
-            law = self.of_terms(at, [(None, signal) for signal in self.controls(words, 1)])
+            law = self.of_terms(at, [(1.0, self.controls(words, 1), at)])
             self.put(NULLOR, at, ControlledSource(NULLOR, law))
             return
         multiplier = self.pairs(words)
@@ -319,8 +320,8 @@ class _Reader:
             raise CardError("syntax", f"{self.shown} needs one gain", at, "an expression goes in braces: {…}")
         gain, at, kind = value_of(rest[0], self.card, self.scope), rest[0].offset, _PLAIN[letter]
         may_be_fixed = letter in "eg" and multiplier == 1.0
-        formula = self.of_terms(at, [(gain, signals[0])]) if may_be_fixed else None
-        source = ControlledSource(kind, self.of_terms(at, [(None, signals[0])]), gain, formula)
+        formula = self.of_terms(at, [(gain, signals, at)]) if may_be_fixed else None
+        source = ControlledSource(kind, self.of_terms(at, [(1.0, signals, at)]), gain, formula)
         own = kind if formula is None else VOLTAGE if letter == "e" else CURRENT
         self.put(own, at, source, multiplier=multiplier)
 
@@ -349,7 +350,7 @@ class _Reader:
         return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
 
     def polynomial(self, poly: re.Match[str], words: Words) -> None:
-        """``POLY(n)`` of first order."""
+        """``POLY(n)``: the products of no, one, two … controls in their order, as often as there are coefficients."""
         count, at = int(poly.group(1)), poly.end()
         if not 1 <= count <= 100:
             raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
@@ -361,15 +362,11 @@ class _Reader:
             numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
         if not numbers:
             raise CardError("syntax", f"{self.shown}: POLY needs its coefficients", self.card.last, "p0 p1 …")
-        for token, number in zip(terms[count + 1 :], numbers[count + 1 :]):
-            if number != 0.0:
-                raise CardError(
-                    "unsupported",
-                    f"{self.shown} is a polynomial of second order or more",
-                    token.offset,
-                    "only p0 + p1 c1 + p2 c2 … is affine",
-                )
-        numbers += [0.0] * (count + 1 - len(numbers))
+        plain = all(number == 0.0 for number in numbers[count + 1 :])
+        numbers = numbers[: count + 1] + [0.0] * (count + 1 - len(numbers)) if plain else numbers
+        places = [token.offset for token in terms][-len(numbers) :] if not plain else [at] * len(numbers)
+        products = chain.from_iterable(combinations_with_replacement(signals, order) for order in count_from(0))
+        law = self.of_terms(at, zip(numbers, products, places))
         kind = AFFINE_VOLTAGE if self.letter in "eh" else AFFINE_CURRENT
-        law = self.of_terms(at, list(zip(numbers, (None, *signals))))
-        self.put(kind, at, ControlledSource(kind, law), multiplier=multiplier)
+        own = kind if plain else VOLTAGE if self.letter in "eh" else CURRENT
+        self.put(own, at, ControlledSource(kind, law, formula=None if plain else law), multiplier=multiplier)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,11 +35,12 @@ from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist.affine import PiecewiseLinear, affine_value
 from circuitsim.netlist.evaluate import Domain
-from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, ExpressionError, Signal
-from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, Affine, Entry, Formula, joined, tape_of
+from circuitsim.netlist.expression import NEGATE, NOT, PUSH, SIGNAL, TRUTH, UNKNOWN, Code, ExpressionError, Signal
+from circuitsim.netlist.functional import FollowingSources, Formula, Moment
+from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, Affine, Entry, OfTape, joined, tape_of
 from circuitsim.netlist.physical import factor_of
 from circuitsim.netlist.protocols import Frame
-from circuitsim.netlist.scope import ControlledSource, ElementCard
+from circuitsim.netlist.scope import ElementCard
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
 
@@ -62,7 +63,7 @@ def times(tape: Tape, factor: float) -> Tape:
 class _OfFormulas(Domain):
     """Tapes of the voltage, whose sign each control has."""
 
-    symbols = (Formula,)
+    symbols = (OfTape,)
 
     def __init__(self, signs: dict[Signal, float]) -> None:
         self.signs = signs
@@ -71,9 +72,9 @@ class _OfFormulas(Domain):
         """The tape."""
         return tape_of(value)
 
-    def signal(self, signal: Signal) -> Formula:
+    def signal(self, signal: Signal) -> OfTape:
         """The voltage or its negative."""
-        own = Formula(((f.VOLTAGE, 0.0),))
+        own = OfTape(((f.VOLTAGE, 0.0),))
         return own if self.signs[signal] > 0.0 else joined(f.NEGATE, own)
 
     def need_condition(self, value: Any) -> None:
@@ -86,12 +87,12 @@ class _OfFormulas(Domain):
         message = f"{what} is not supported in a formula of the source's own voltage"
         return ExpressionError("unsupported", message, hint="docs/elements.md lists what is")
 
-    def either(self, condition: Any, yes: Entry, no: Entry) -> Formula:
+    def either(self, condition: Any, yes: Entry, no: Entry) -> OfTape:
         """``yes`` where the condition holds, else ``no``."""
-        holds = all(way.condition if isinstance(way, Formula) else way in (0.0, 1.0) for way in (yes, no))
+        holds = all(way.condition if isinstance(way, OfTape) else way in (0.0, 1.0) for way in (yes, no))
         return _bounded(joined(f.CHOOSE, condition, yes, no, condition=holds))
 
-    def apply(self, name: Any, values: Sequence[Any]) -> Formula:
+    def apply(self, name: Any, values: Sequence[Any]) -> OfTape:
         """A sign, or an operator or function that has an operation."""
         if name == NEGATE:
             return joined(f.NEGATE, *values)
@@ -105,7 +106,7 @@ class _OfFormulas(Domain):
         return _bounded(made)
 
 
-def _bounded(formula: Formula) -> Formula:
+def _bounded(formula: OfTape) -> OfTape:
     """The formula itself, unless it is too long."""
     if len(formula.tape) > f.LONGEST:
         raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", hint="simplify it")
@@ -187,10 +188,12 @@ class _Sources:
         self.elaborator, self.out = elaborator, elaborator.out
         self.circuit = Circuit.from_columns(title, self.out.columns(), self.out.names, self.out.node_names)
 
+        self.following: FollowingSources = elaborator.following(self.circuit)
+
     @cached_property
     def fixed(self) -> set[int]:
         """Positions of the formulas that sources fix."""
-        return self.elaborator.following(self.circuit).fixed() if self.elaborator.formulas else set()
+        return self.following.fixed()
 
     @cached_property
     def ends(self) -> Counter[int]:
@@ -203,20 +206,46 @@ class _Sources:
         return {name.lower() for name in (*self.out.names, *self.out.nodes)}
 
     def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> _Values | Device:
-        """A law, or where a formula is no sum of ramps a device.
+        """A law or a device; where a formula is neither, that which it is with the values that sources fix.
 
         Raises
         ------
         CardError
             Neither.
         """
+        source = stated.source
+        assert source is not None
+        try:
+            return self.of(source.law, frame, stated, name, position)
+        except ExpressionError as error:
+            fixed = self.fixed_signals(source.law, frame) if error.kind == "unsupported" else {}
+            if position in self.fixed or not fixed:
+                raise
+            made = self.of(_frozen(source.law, fixed), frame, stated, name, position)
+        formula = Formula(source.law, frame, cells(self.elaborator, frame, stated), tuple(fixed))
+        self.elaborator.frozen[position] = formula
+        return made
+
+    def fixed_signals(self, law: Code, frame: Frame) -> dict[Signal, float]:
+        """The voltages and currents of an expression that sources fix, with their values, V and A."""
+        found, known = {}, self.fixed
+        formula, moment = Formula(law, frame), Moment(self.following, {}, 0.0)
+        for signal in law.signals:
+            if signal.kind in UNKNOWN:
+                sources = self.following.sources_of(formula, signal)
+                if sources is not None and all(k in known or k not in self.following.formulas for k in sources):
+                    found[signal] = moment.signal(signal, formula)
+        return found
+
+    def of(self, law: Code, frame: Frame, stated: ElementCard, name: str, position: int) -> _Values | Device:
+        """A law, or where an expression is no sum of ramps a device; raises as `one`."""
         source, evaluator = stated.source, self.elaborator.evaluator
         assert source is not None
         count, environment = cells(self.elaborator, frame, stated), frame.environment
         try:
-            found = affine_value(source.law, environment, evaluator)
+            found = affine_value(law, environment, evaluator)
         except ExpressionError as error:
-            signs = self.signs(frame, source, name, position) if error.kind == "unsupported" else None
+            signs = self.signs(frame, source.kind, law, name, position) if error.kind == "unsupported" else None
             if signs is None:
                 raise
         else:
@@ -227,7 +256,7 @@ class _Sources:
             if not all(math.isfinite(c * count) for c in sums) or math.isinf(gain):
                 raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", stated.offset)
             return _Values(found, count, gain)
-        tape = evaluator.symbolic(source.law, environment, _OfFormulas(signs))
+        tape = evaluator.symbolic(law, environment, _OfFormulas(signs))
         try:
             if source.kind == AFFINE_CURRENT:
                 return FormulaLaw(tape, count)
@@ -237,19 +266,19 @@ class _Sources:
         except ValueError as wrong:
             raise CardError("range", f"{short(name)}: {wrong}", stated.offset) from None
 
-    def signs(self, frame: Frame, source: ControlledSource, name: str, position: int) -> dict[Signal, float] | None:
+    def signs(self, frame: Frame, kind: int, law: Code, name: str, position: int) -> dict[Signal, float] | None:
         """1 for each voltage that is the source's own, −1 for its negative; likewise for its own current, also as that
         of a source in series, where it is a source of a voltage. None: some voltage or current is something else."""
         found = {}
         _, first, second, _ = self.circuit.columns()
         own = first[position], second[position]
-        for signal in source.law.signals:
+        for signal in law.signals:
             if signal.kind not in UNKNOWN:
                 continue
             ends: tuple[int, ...] = ()
-            if source.kind == AFFINE_VOLTAGE and signal.kind == "i":
+            if kind == AFFINE_VOLTAGE and signal.kind == "i":
                 ends = self.in_series(frame.prefix + signal.first, name, own)
-            elif source.kind == AFFINE_CURRENT and signal.kind == "v" and own[0] != own[1]:
+            elif kind == AFFINE_CURRENT and signal.kind == "v" and own[0] != own[1]:
                 ends = nodes_of(signal, frame)
             if ends not in (own, own[::-1]):
                 return None
@@ -316,6 +345,17 @@ class _Sources:
             out.element(code, f"{stem}{letter}{number}", *ends, value, stated.card)
             self.taken.add(f"{stem}{letter}{number}".lower())
         return output
+
+
+def _frozen(law: Code, fixed: Mapping[Signal, float]) -> Code:
+    """The expression with numbers in place of some of its signals."""
+    found = Code(law.card, law.scope, law.start)
+    found.names, found.signals = law.names, [signal for signal in law.signals if signal not in fixed]
+    found.program = [
+        (PUSH, fixed[argument], at) if instruction == SIGNAL and argument in fixed else (instruction, argument, at)
+        for instruction, argument, at in law.program
+    ]
+    return found
 
 
 def nodes_of(signal: Signal, frame: Frame) -> tuple[int, int]:

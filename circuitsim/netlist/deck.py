@@ -416,7 +416,9 @@ class Deck(Circuit):
         if not (self.following.over_time() if names is None else self.following).followers(names):
             return self._bare, self.following
         circuit, following = self.all_controlled()
-        left = (following.over_time() if names is None else following).followers(names)
+        at = following.over_time() if names is None else following
+        at.check_frozen(names)
+        left = at.followers(names)
         if left:
             raise UsageError(
                 f"{circuit.names[left[0]]} is a formula that is not affine in what voltage and current sources fix: it "

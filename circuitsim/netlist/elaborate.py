@@ -147,6 +147,7 @@ class Elaborator:
         self.element_values = ElementValues(self)
         self.dynamics = Dynamics()
         self.formulas: dict[int, Formula] = {}
+        self.frozen: dict[int, Formula] = {}
 
     def circuit(self, title: str) -> Circuit:
         """The elaborated circuit; errors go to the reporter."""
@@ -195,7 +196,7 @@ class Elaborator:
     def following(self, circuit: Circuit) -> FollowingSources:
         """The sources of the elaborated circuit that follow time or other sources."""
         constants, factors = self.evaluator.constants, self.out.factors
-        return FollowingSources(circuit, self.dynamics, self.formulas, constants, self.names, factors)
+        return FollowingSources(circuit, self.dynamics, self.formulas, self.frozen, constants, self.names, factors)
 
     def names(self) -> dict[str, float]:
         """The constants and the deck's own parameters, by name in lower case."""

@@ -25,11 +25,13 @@ from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 
 
 class Formula(NamedTuple):
-    """The value of a source as an expression, in its call; ``factor`` sources in parallel."""
+    """The value of a source as an expression, in its call; ``factor`` sources in parallel; ``fixed``: of a controlled
+    source the signals that independent ones fix."""
 
     code: Code
     frame: Frame
     factor: float = 1.0
+    fixed: tuple[Signal, ...] = ()
 
     def node(self, name: str, circuit: Circuit) -> int:
         """The node that the formula calls ``name``.
@@ -56,8 +58,8 @@ class FollowingSources(Dynamics):
     circuit : Circuit
     found : Dynamics
         Time functions and the like.
-    formulas : dict of int to Formula
-        By position.
+    formulas, frozen : dict of int to Formula
+        Of independent sources, and of controlled ones with the values of such, by position.
     constants : mapping of str to float
         The constants of expressions.
     names : callable
@@ -67,18 +69,20 @@ class FollowingSources(Dynamics):
     """
 
     formulas: dict[int, Formula]
+    frozen: dict[int, Formula]
 
     def __init__(
         self,
         circuit: Circuit,
         found: Dynamics,
         formulas: Mapping[int, Formula],
+        frozen: Mapping[int, Formula],
         constants: Mapping[str, float],
         names: Callable[[], Mapping[str, float]],
         factors: Mapping[int, float],
     ) -> None:
         super().__init__(found.waves, found.initials, found.phasors, found.switches, found.couplings)
-        self.circuit, self.formulas, self.constants = circuit, dict(formulas), constants
+        self.circuit, self.formulas, self.frozen, self.constants = circuit, dict(formulas), dict(frozen), constants
         self.names, self.factors = names, factors
         self.joining = frozenset((VOLTAGE, INDUCTOR))
         self._paths: dict[int, tuple[int, int, float]] | None = None
@@ -94,7 +98,7 @@ class FollowingSources(Dynamics):
         }
 
     def __bool__(self) -> bool:
-        return bool(self.waves or self.formulas)
+        return bool(self.waves or self.formulas or self.frozen)
 
     def values(self, given: Mapping[str, float], time: float | None = None, grid: Grid = STEADY) -> dict[str, float]:
         """Values by element name, V or A.
@@ -112,15 +116,18 @@ class FollowingSources(Dynamics):
         ------
         NetlistError
             A formula without a value.
+        UsageError
+            A controlled source would not follow.
         """
+        names = self.circuit.names
+        self.check_frozen([*given, *(names[k] for k in (*self.waves, *self.formulas) if time is not None)])
         stated = {self.circuit.element_index(name): value for name, value in given.items() if name in self.circuit}
         if time is not None:
             for k, wave in self.waves.items():
                 if k not in stated:
                     stated[k] = self._wave(k, wave, time, grid)
-        moment = _Moment(self, stated, 0.0 if time is None else time)
+        moment = Moment(self, stated, 0.0 if time is None else time)
         found = {k: moment.placed(k) for k in self.formulas if k not in stated}
-        names = self.circuit.names
         moved = stated if time is not None else {}
         return {names[k]: value for k, value in (*moved.items(), *found.items())}
 
@@ -137,12 +144,30 @@ class FollowingSources(Dynamics):
         UsageError
         """
         given = {name.lower() for name in names or ()}
-        left = {k for k in self.formulas if self.circuit.names[k].lower() not in given}
-        late = left.intersection((self.over_time() if names is None else self).followers(names)) if left else ()
+        left = {k for k in (*self.formulas, *self.frozen) if self.circuit.names[k].lower() not in given}
+        at = self.over_time() if names is None else self
+        late = left.intersection(at.followers(names)) if left else ()
+        at.check_frozen(names)
         if late:
             raise UsageError(
                 f"{self.circuit.names[min(late)]} follows other elements by a formula, but has a fixed value in this "
                 "circuit; take the circuit of its deck, in which affine formulas follow, or sweep the deck"
+            )
+
+    def check_frozen(self, names: Collection[str] | None) -> None:
+        """Refuse new values of elements that fix a factor or a condition of a controlled source; None: of all.
+
+        Raises
+        ------
+        UsageError
+        """
+        late = [k for k in self.followers(names) if k in self.frozen] if self.frozen else []
+        if late:
+            fixing = {e for found in self._needs()[late[0]] for e in found or ()}
+            by = ", ".join(self.circuit.names[e] for e in sorted(fixing)) or "another element"
+            raise UsageError(
+                f"{self.circuit.names[late[0]]} holds a factor or a condition fixed by {by} and would not follow it "
+                "here; set the source by a parameter (.param) and vary that"
             )
 
     def fixed(self) -> set[int]:
@@ -153,7 +178,9 @@ class FollowingSources(Dynamics):
         while new := {
             k
             for k, signals in needs.items()
-            if k not in known and all(s is not None and all(e in known or e not in needs for e in s) for s in signals)
+            if k in self.formulas
+            and k not in known
+            and all(s is not None and all(e in known or e not in needs for e in s) for s in signals)
         }:
             known |= new
         return known
@@ -176,11 +203,11 @@ class FollowingSources(Dynamics):
     def _needs(self) -> dict[int, list[set[int] | None]]:
         """The sources that the signals of each formula are made of; None where one depends on the solution."""
         return {
-            k: [self._sources_of(formula, signal) for signal in formula.code.signals]
-            for k, formula in self.formulas.items()
+            k: [self.sources_of(formula, signal) for signal in formula.fixed or formula.code.signals]
+            for k, formula in (*self.formulas.items(), *self.frozen.items())
         }
 
-    def _sources_of(self, formula: Formula, signal: Signal) -> set[int] | None:
+    def sources_of(self, formula: Formula, signal: Signal) -> set[int] | None:
         """The sources that a signal is made of; None where it depends on the solution."""
         try:
             terms = self.terms(formula, signal)
@@ -233,7 +260,7 @@ class FollowingSources(Dynamics):
         NetlistError
             The formula has no value.
         """
-        moment = _Moment(self, {}, time, grid)
+        moment = Moment(self, {}, time, grid)
         return moment.placed(k), tuple(moment.taken)
 
     def line_at(
@@ -289,7 +316,7 @@ class FollowingSources(Dynamics):
         return paths
 
 
-class _Moment:
+class Moment:
     """The values of all sources at one time.
 
     Parameters
@@ -365,7 +392,7 @@ class _Moment:
         )
 
 
-class _LineMoment(_Moment):
+class _LineMoment(Moment):
     """The straight lines of all sources at one time; see `FollowingSources.line_at`."""
 
     def __init__(

@@ -284,60 +284,60 @@ def total(left: Any, right: Any) -> Affine:
 
 
 # --------------------------------------------------------- tapes
-class Formula(NamedTuple):
+class OfTape(NamedTuple):
     """A part of a formula that depends on the voltage; ``condition``: 1 or 0."""
 
     tape: Tape
     condition: bool = False
 
 
-Entry = float | Formula
+Entry = float | OfTape
 
 
 def tape_of(entry: Entry) -> Tape:
-    return entry.tape if isinstance(entry, Formula) else ((f.CONSTANT, float(entry)),)
+    return entry.tape if isinstance(entry, OfTape) else ((f.CONSTANT, float(entry)),)
 
 
-def joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> Formula:
+def joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> OfTape:
     """An operation behind the tapes of its operands."""
-    return Formula((*(one for entry in of for one in tape_of(entry)), (op, number)), condition)
+    return OfTape((*(one for entry in of for one in tape_of(entry)), (op, number)), condition)
 
 
-def _raised(base: Entry, exponent: Entry) -> Formula:
+def _raised(base: Entry, exponent: Entry) -> OfTape:
     """base ** exponent, with the domain that it has in decks (`circuitsim.netlist.functions.power`)."""
-    if isinstance(exponent, Formula):
+    if isinstance(exponent, OfTape):
         return joined(f.EXP, joined(f.MULTIPLY, exponent, joined(f.LOG, base)))
     return joined(f.POWER if exponent % 2.0 == 0.0 else f.ROOTED, base, number=exponent)
 
 
-def _signed(base: Entry, exponent: Entry) -> Formula | None:
+def _signed(base: Entry, exponent: Entry) -> OfTape | None:
     """``pow``: of a negative base only with a whole exponent."""
-    if isinstance(exponent, Formula):
+    if isinstance(exponent, OfTape):
         return _raised(base, exponent)
     kinds = {0.0: f.POWER, 1.0: f.SIGNED_POWER}
     return joined(kinds.get(exponent % 2.0, f.ROOTED), base, number=exponent)
 
 
-def _with_number(op: int) -> Callable[..., Formula | None]:
+def _with_number(op: int) -> Callable[..., OfTape | None]:
     """|x|^c, or that with the sign of x."""
-    return lambda x, c: None if isinstance(c, Formula) else joined(op, x, number=c)
+    return lambda x, c: None if isinstance(c, OfTape) else joined(op, x, number=c)
 
 
 def _extreme(op: int) -> Callable[..., Any]:
     return lambda *x: reduce(partial(joined, op), x)
 
 
-def _limited(x: Entry, low: Entry, high: Entry) -> Formula:
+def _limited(x: Entry, low: Entry, high: Entry) -> OfTape:
     """``limit``: bounds in either order."""
     lower, upper = joined(f.MINIMUM, low, high), joined(f.MAXIMUM, low, high)
-    if not isinstance(low, Formula) and not isinstance(high, Formula):
+    if not isinstance(low, OfTape) and not isinstance(high, OfTape):
         return joined(f.MINIMUM, joined(f.MAXIMUM, x, min(low, high)), max(low, high))
     return joined(f.MINIMUM, joined(f.MAXIMUM, x, lower), upper)
 
 
-def _polygon(x: Entry, *points: Entry) -> Formula | None:
+def _polygon(x: Entry, *points: Entry) -> OfTape | None:
     """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
-    if len(points) < 4 or any(isinstance(one, Formula) for one in points):
+    if len(points) < 4 or any(isinstance(one, OfTape) for one in points):
         return None
     try:
         places, values = pairs("table", points)
@@ -348,14 +348,14 @@ def _polygon(x: Entry, *points: Entry) -> Formula | None:
         if y != z:
             piece = joined(f.SUBTRACT, _limited(x, a, b), a)
             total = joined(f.ADD, total, joined(f.MULTIPLY, (z - y) / (b - a), piece))
-    return total if isinstance(total, Formula) else joined(f.ADD, total, joined(f.MULTIPLY, 0.0, x))
+    return total if isinstance(total, OfTape) else joined(f.ADD, total, joined(f.MULTIPLY, 0.0, x))
 
 
-def _of(op: int, condition: bool = False) -> Callable[..., Formula | None]:
+def _of(op: int, condition: bool = False) -> Callable[..., OfTape | None]:
     return lambda *x: joined(op, *x, condition=condition)
 
 
-def _compared(op: int, turned: bool = False) -> Callable[..., Formula | None]:
+def _compared(op: int, turned: bool = False) -> Callable[..., OfTape | None]:
     return lambda x, y: joined(op, joined(f.SUBTRACT, *((y, x) if turned else (x, y))), condition=True)
 
 
@@ -385,7 +385,7 @@ class Row(NamedTuple):
     way: Callable[..., Any] | None = None
     straight: bool = False
     ramps: Callable[..., Any] | None = None
-    tape: Callable[..., Formula | None] | None = None
+    tape: Callable[..., OfTape | None] | None = None
 
     def takes(self, values: Sequence[Any]) -> bool:
         """Whether so many arguments may be given."""

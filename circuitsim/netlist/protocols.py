@@ -106,6 +106,7 @@ class Elaboration(Protocol):
     out: Any
     element_values: Any
     formulas: dict[int, Any]
+    frozen: dict[int, Any]
 
     def number(self, value: Value, frame: Frame) -> float:
         """The value of a number or expression inside a call."""

@@ -253,7 +253,7 @@ class _Writer:
         circuit, code, own = self.circuit, self.kind[k], str(self.circuit.names[k])[:1].upper()
         if k in self.following.switches:
             return "W" if isinstance(self.following.switches[k].control, str) else "S"
-        if circuit.dynamics is not None and k in circuit.dynamics.formulas:
+        if k in self.following.frozen or (circuit.dynamics is not None and k in circuit.dynamics.formulas):
             return own  # its card is written as it was
         if code == NULLOR:
             return "E"
@@ -275,12 +275,12 @@ class _Writer:
         # What models of diodes state for analyses over time is written with their law.
         models, ideal = ModelCards({} if self.deck is None else self.deck.idle_parameters()), DIODE in self.kind
         for k, value in enumerate(self.value):
-            own = self.timed(k) if k not in circuit.laws else None
+            own = self.timed(k) if k not in circuit.laws or k in self.following.frozen else None
             device = circuit.devices.get(k)
-            if k in circuit.laws:
-                lines += self.controlled(k)
-            elif own is not None:
+            if own is not None:
                 lines.append(own)
+            elif k in circuit.laws:
+                lines += self.controlled(k)
             elif device is not None and device.model.dialect and ngspice:
                 lines += self.portable(device, k)
                 ideal = True
@@ -382,10 +382,10 @@ class _Writer:
             return f"{head} {control} switch{k}{' ON' * following.switches[k].closed}"
         if code in (CAPACITOR, INDUCTOR) and k in following.initials:
             return f"{head} {exact(value)} ic={exact(following.initials[k])}"
+        if k in following.frozen or (code in (VOLTAGE, CURRENT) and k in following.formulas):
+            return self.formula(k)
         if code not in (VOLTAGE, CURRENT):
             return None
-        if k in following.formulas:
-            return self.formula(k)
         if wave is None and any(isinstance(card, Transient) and card.startup for card in self.analyses):
             return f"{head} PWL(0 0 {exact(STARTUP)} {exact(value)})"
         if wave is None and phasor is None:
@@ -407,7 +407,7 @@ class _Writer:
             It stands in a sub-circuit, or reads parameters, functions of the deck, or what has another name here.
         """
         circuit, names = self.circuit, self.names
-        found = self.following.formulas[k]
+        found = (self.following.frozen if k in self.following.frozen else self.following.formulas)[k]
         code, used = found.code, {self.first[k], self.second[k]}
         card = " ".join(code.card.text.split())
         same = card.split()[0].lower() == circuit.names[k].lower() == names[k].lower() and not code.names

@@ -111,6 +111,7 @@ def setting(
     waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
     if cards and cards[0].startup:
         waves |= _turned_on(circuit, waves)
+    following.over_time().check_frozen(waves)
     begin = cards[0].start if cards and cards[0].start < grid.stop else 0.0
     start = None if initial is None else dict(initial)
     longest = cards[0].longest or None if cards else None
@@ -150,6 +151,8 @@ def stated(
     following = circuit.dynamics
     following.check_changes(waveforms)
     waves = beside(_moving(circuit, following, grid, straight), waveforms)
+    if isinstance(following, FollowingSources):
+        following.over_time().check_frozen(waves)
     longest = grid.step / STEPS if any(isinstance(wave, FormulaOfTime) for wave in waves.values()) else 0.0
     operated = beside(_abrupt(circuit, following), switches)
     return circuit.carrying(None), waves, operated, following.coupled(couplings), longest

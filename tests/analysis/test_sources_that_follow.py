@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import circuitsim
-from circuitsim.errors import UsageError
+from circuitsim.circuit.waveforms import Sine
+from circuitsim.errors import NetlistError, UsageError
 from circuitsim.learning.function import circuit_block
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
@@ -66,3 +67,69 @@ def test_formulas_that_are_not_affine_are_refused_where_they_would_have_to_follo
     ):
         with pytest.raises(UsageError, match="B1 is a formula that is not affine in what voltage"):
             change()
+    with pytest.raises(UsageError, match="B1 follows other elements"):
+        circuitsim.sensitivity(circuitsim.solve(deck), "v(m)")
+
+
+FACTOR = "t\n.param x=2\nV1 a 0 {x}\nI1 0 b 1\nR1 b 0 1\nR2 o 0 1\n"
+"""v(b) is 1 V, and V1 fixes v(a)."""
+
+
+@pytest.mark.parametrize(
+    ("card", "value"),
+    [
+        ("B1 o 0 V=v(b)*v(a)", 2.0),
+        ("B1 o 0 V=v(a)*max(v(b),0.5)/v(a)", 1.0),
+        ("E1 o 0 VALUE={if(v(a)>1,v(b),0)}", 1.0),
+        ("E1 o 0 POLY(2) a 0 b 0 0 0 0 0 3", 6.0),
+        ("G1 0 o POLY(2) a 0 b 0 1 0 0 0 3", 7.0),
+        ("F1 0 o POLY(2) I1 V1 1 0 0 5 0", 6.0),
+        ("B1 0 o I=v(a)*(2-v(o))", 4.0 / 3.0),
+        ("B1 0 o I=1-v(a)*sinh(v(o))", 0.3293425687),
+    ],
+)
+def test_factors_and_conditions_that_sources_fix(card: str, value: float) -> None:
+    assert circuitsim.solve(loads(f"{FACTOR}{card}\n"))["o"] == pytest.approx(value, rel=1e-7)
+
+
+def test_polynomials_of_fixed_and_of_own_voltages() -> None:
+    deck = loads(FACTOR + "E1 p 0 POLY(2) a 0 q 0 1 0 0 0 0 0 2 3\nVq q 0 5\nRp p 0 1\nG1 0 o POLY(1) o 0 1 0 0 -1\n")
+    point = circuitsim.solve(deck)
+    assert point["p"] == pytest.approx(1 + 2 * 8 + 3 * 4 * 5)
+    assert point["o"] + point["o"] ** 3 == pytest.approx(1.0)
+    with pytest.raises(NetlistError, match="product"):
+        loads(FACTOR + "E1 o 0 POLY(1) b 0 0 0 1\n")
+
+
+def test_what_fixes_a_factor_does_not_vary() -> None:
+    deck = loads(FACTOR + "B1 o 0 V=v(b)*v(a)\n.tran 1u 1m\n")
+    sine = Sine(1.0, 1.0, 1e3)
+    for change in (
+        lambda: deck.with_values({"V1": 3.0}),
+        lambda: deck.circuit.with_values({"V1": 3.0}),
+        lambda: circuitsim.sweep(deck, {"V1": [1.0, 2.0]}, "v(o)"),
+        lambda: circuitsim.sweep(deck.circuit, {"V1": [1.0, 2.0]}, "v(o)"),
+        lambda: circuitsim.worst_case(deck, ["V1=1%"], "v(o)"),
+        lambda: circuitsim.montecarlo(deck, ["V1=1%"], "v(o)", 10),
+        lambda: circuitsim.optimise(deck, {"V1": (0.1, 10.0)}, ["v(o)=5"]),
+        lambda: circuitsim.sensitivity(deck, "v(o)"),
+        lambda: circuitsim.sensitivity(circuitsim.solve(deck), "v(o)"),
+        lambda: circuitsim.transfer_function(deck, "v(o)", "V1"),
+        lambda: circuitsim.prepared(deck),
+        lambda: circuitsim.ac(deck, [1.0], {"I1": 1.0}),
+        lambda: circuitsim.poles(deck),
+        lambda: circuitsim.transient(deck, waveforms={"V1": sine}),
+        lambda: circuitsim.transient(deck.circuit, 1e-3, waveforms={"V1": sine}),
+        lambda: circuitsim.transient(loads(FACTOR.replace("{x}", "SIN(1 1 1k)") + "B1 o 0 V=v(b)*v(a)\n.tran 1u 1m\n")),
+        lambda: circuitsim.transient(loads(FACTOR + "B1 o 0 V=v(b)*v(a)\n.tran 1u 1m startup\n")),
+        lambda: circuitsim.transient(loads("t\nBa a 0 V=time\nI1 0 b 1\nR1 b 0 1\nB1 o 0 V=v(b)*v(a)\n.tran 1u 1m\n")),
+        lambda: circuit_block(deck, "V1", "v(o)", ["R1"]),
+    ):
+        with pytest.raises(UsageError, match=r"B1 holds a factor or a condition fixed by (V1|Ba|another)"):
+            change()
+    assert circuitsim.sweep(deck, {"param:x": [1.0, 3.0]}, "v(o)")["v(o)"].tolist() == pytest.approx([1.0, 3.0])
+    assert circuitsim.sweep(deck, {"R1": [1.0, 3.0]}, "v(o)")["v(o)"].tolist() == pytest.approx([2.0, 6.0])
+    assert circuitsim.transfer_function(deck, "v(o)", "I1").gain.value == pytest.approx(2.0)
+    moving = loads(FACTOR.replace("b 1\n", "b SIN(1 1 1k)\n") + "B1 o 0 V=v(b)*v(a)\n.tran 1u 1m\n")
+    assert circuitsim.transient(moving).voltage("o").max() == pytest.approx(4.0, rel=1e-6)
+    assert "B1 o 0 V=v(b)*v(a)" in circuitsim.dumps(deck)

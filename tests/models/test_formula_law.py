@@ -96,7 +96,7 @@ def test_slopes_and_enclosures(name: str) -> None:
         ("v(a)/(1 + abs(v(a)))", "is not proven between .* limit"),
         ("int(v(a))", r"int\(\) is not supported"),
         ("v(a) ? v(a) : 2*v(a)", "a number as condition is not supported"),
-        ("v(a)*v(in)", "not affine"),
+        ("v(a)*i(R1)", "not affine"),
     ],
 )
 def test_refusals(formula: str, wrong: str) -> None:
