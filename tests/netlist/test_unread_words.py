@@ -180,40 +180,6 @@ def test_formulas_as_ngspice_reads_them(card, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("card", "column", "word"),
-    [
-        ("B1 o 0 V={2*v(a)} nonsense here", 19, "nonsense"),
-        ("B1 o 0 V={2*v(a)} m=2 zzz=1", 23, "zzz"),
-        ("B1 o 0 zzz V={2*v(a)}", 8, "zzz"),
-        ("B1 o 0 V=1 I=2", 12, "second formula"),
-        ("E1 o 0 TABLE {v(a)} = (0,0) (1,1) zzz", 35, "must be numbers"),
-        ("E1 o 0 OPAMP a 0 3", 18, "'3'"),
-        ("K1 L1 L2 .5 zzz=1", 13, "zzz"),
-        ("S1 a o a 0 m zzz=1", 14, "zzz"),
-        ("V1 a 0 1 DC 2", 10, "second value at DC"),
-        ("V1 a 0 SIN(0 1 1k) PULSE(0 1)", 20, "second time function"),
-        ("V1 a 0 SIN(0 1 1k) r=2", 20, "belongs to PWL"),
-        ("V1 a 0 PULSE(0 1 2 3 4 5 6 7 8)", 30, "at most 8"),
-        ("R1 a 0 1 m=2 m=3", 14, "twice"),
-        (".op zzz", 5, "zzz"),
-        (".end zzz", 6, "zzz"),
-        (".options temp=27+1", 15, "27+1"),
-        (".options temp=27 *2", 18, "'*2'"),
-        (".print dc v(a) zzz=1", 16, "zzz"),
-        (".if (1)\n.else zzz\n.endif", 7, "zzz"),
-        (".if (1)\n.endif zzz", 8, "zzz"),
-        (".control zzz\n.endc", 10, "zzz"),
-        (".sens v(a) dc zzz", 15, "zzz"),
-        (".tran 1u = 1m", 10, "'='"),
-    ],
-)
-def test_what_is_left_of_a_card_is_refused_where_it_stands(card, column, word):
-    with pytest.raises(NetlistError) as caught:
-        loads(f"t\n{card}\nR1 a o 1\n" if not card.startswith("R1") else f"t\n{card}\n")
-    assert any(word in p.message and p.location.column == column for p in caught.value.problems), caught.value
-
-
-@pytest.mark.parametrize(
     ("model", "use", "word"),
     [
         ("D(IS=1p) zzz", "", "zzz"),
