@@ -38,7 +38,7 @@ from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.requests import memory
 from circuitsim.netlist.scope import Scope
-from circuitsim.netlist.stepping import FORMS, PARAMETER_WORDS, Named, Ranges, Resolver, Scale, merged
+from circuitsim.netlist.stepping import BASES, FORMS, PARAMETER_WORDS, Ranges, merged
 from circuitsim.netlist.temperature import Temperatures, checked_temperature
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, finish, tokens
 from circuitsim.netlist.values import value_of
@@ -197,21 +197,22 @@ class Analyses:
         return tuple(found)
 
     def one(self, card: Card) -> Analysis | None:
+        """The request that a card is; None for one that is not done."""
         start = card.start
         word = card.text[start : start + 10].split()[0].split("(")[0].lower()
-        place = card.place(start)
+        place, after = card.place(start), start + len(word)
         if word == ".op":
             return OperatingPointRequest(place)
         card.done()
         if word in OUTPUTS:
-            return output(card, word, start + len(word))
+            return output(card, word, after)
         if word in (".tf", ".sens"):
-            return self.small_signal(card, word, start + len(word))
+            return self.small_signal(card, word, after)
         if word in (".meas", ".measure"):
-            return measurement(card, start + len(word))
+            return measurement(card, after)
         if word in (".four", ".fourier"):
-            return FourierCard(card.text[start + len(word) :].strip(), place)
-        found = tokens(card, start + len(word))
+            return FourierCard(card.text[after:].strip(), place)
+        found = tokens(card, after)
         if word == ".ic":
             return initial_values(card, found, self.circuit, lambda token: self.number(card, token), self.reporter)
         words = merged(found)
@@ -221,9 +222,13 @@ class Analyses:
             return self.transient(card, words)
         if word == ".ac":
             return self.ac(card, words)
+        ranges = self.ranges(card, word, words)
         if word == ".dc":
-            return DcSweep(self.dc(card, words), place)
-        return Step(self.step(card, words), place)
+            return DcSweep(ranges, place)
+        if len(ranges) > 1:
+            message = f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}"
+            raise CardError("syntax", message, found[0].offset, "write a .step card for each")
+        return Step(ranges[0], place)
 
     def small_signal(self, card: Card, word: str, after: int) -> TransferRequest | SensitivityRequest:
         """``.tf v(out) V1`` or ``.sens v(out)``; what stands behind ``AC`` is left out, with a warning."""
@@ -261,82 +266,47 @@ class Analyses:
     # ------------------------------------------------------------------ .dc and .step
     def ranges(self, card: Card, word: str, words: list[Token]) -> tuple[DcRange | TableRange, ...]:
         """All ranges of a card, or the table it names."""
-        if words and words[0].word == "data":
-            return (self.table(card, word, words),)
-        resolve = Resolver(word, self.circuit, self.scope)
-        reader = Ranges(card, word, words, lambda token: self.number(card, token))
-        found: list[DcRange] = []
-        offsets: list[int] = []
-        while reader.at < len(words) or not found:
-            offsets.append(words[reader.at].offset)
-            found.append(reader.one(resolve))
-        for one in found:
-            if one.target is Target.TEMPERATURE:
-                checked_temperature(min(one.values), words[0].offset)
-            low = one.target is Target.ELEMENT and self.element(one.name) == "resistor" and min(one.start, one.stop) < 0
-            if low:
-                raise CardError(
-                    "range", f"{word} sweeps a resistance below zero", words[0].offset, "resistances are positive"
-                )
-        if math.prod(len(one.values) for one in found) > limits.SWEEP_POINTS:
-            many = f"{word} has more than {limits.SWEEP_POINTS:,} points"
-            raise CardError("limit", many, words[0].offset, "take a larger step")
-        for k, one in enumerate(found):
-            again = [o.name for o in found[:k] if (o.name.lower(), o.target) == (one.name.lower(), one.target)]
-            if again:
-                raise CardError("analysis", f"{word} sweeps {short(again[0])} twice", offsets[k], "name two sources")
-        return tuple(found)
-
-    def dc(self, card: Card, words: list[Token]) -> tuple[DcRange | TableRange, ...]:
-        """``.dc V1 start stop step [V2 start stop step]`` and the other forms of a range."""
-        if not words:
-            raise CardError(
-                "syntax",
-                ".dc needs a source, start, stop and step, for one source or two",
-                card.last,
-                f".dc {FORMS}",
-            )
-        return self.ranges(card, ".dc", words)
-
-    def element(self, name: str) -> str:
-        """The kind of the element called ``name``; empty if there is none."""
-        return self.circuit[name].kind if name in self.circuit else ""
-
-    def step(self, card: Card, words: list[Token]) -> DcRange | TableRange:
-        """``.step`` of a parameter, an element, a model or a table."""
+        if not words and word == ".dc":
+            message = ".dc needs a source, start, stop and step, for one source or two"
+            raise CardError("syntax", message, card.last, f".dc {FORMS}")
         if not words:
             raise CardError("analysis", ".step names nothing to vary", card.last, f".step {FORMS}")
-        found = self.ranges(card, ".step", words)
-        if len(found) > 1:
-            second = found[1].name
+        first = words[0].offset
+        reader = Ranges(card, word, words, lambda token: self.number(card, token), self.circuit, self.scope)
+        if words[0].word == "data":
+            return (self.table(card, reader),)
+        found: list[DcRange] = []
+        while words:
+            at = words[0].offset
+            one = reader.one()
+            if one.target is Target.TEMPERATURE:
+                checked_temperature(min(one.values), first)
+            resistance = one.target is Target.ELEMENT and one.name in self.circuit
+            if resistance and self.circuit[one.name].kind == "resistor" and min(one.start, one.stop) < 0:
+                raise CardError("range", f"{word} sweeps a resistance below zero", first, "resistances are positive")
+            again = [o.name for o in found if (o.name.lower(), o.target) == (one.name.lower(), one.target)]
+            if again:
+                raise CardError("analysis", f"{word} sweeps {short(again[0])} twice", at, "name two sources")
+            found.append(one)
+        if math.prod(len(one.values) for one in found) > limits.SWEEP_POINTS:
             raise CardError(
-                "syntax",
-                f".step varies {short(found[0].name)} and {short(second)}",
-                words[0].offset,
-                "write a .step card for each",
+                "limit", f"{word} has more than {limits.SWEEP_POINTS:,} points", first, "take a larger step"
             )
-        return found[0]
+        return tuple(found)
 
-    def table(self, card: Card, word: str, words: list[Token]) -> TableRange:
+    def table(self, card: Card, reader: Ranges) -> TableRange:
         """``DATA=name``."""
-        if len(words) != 2 or words[1].word not in self.tables:
-            at = words[1].offset if len(words) > 1 else words[0].offset
+        words = reader.words
+        table = self.tables.get(words[1].word) if len(words) == 2 else None
+        if table is None:
             known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
-            raise CardError(
-                "analysis",
-                f"{word}: there is no such table",
-                at,
-                f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …",
-            )
-        table = self.tables[words[1].word]
-        resolve = Resolver(word, self.circuit, self.scope)
-        columns = []
+            hint = f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …"
+            raise CardError("analysis", f"{reader.word}: there is no such table", words[:2][-1].offset, hint)
         values = array("d", [self.number(table.card, token) for token in table.values])
+        columns = []
         for k, token in enumerate(table.columns):
-            name, _, own = token.text.partition(":")
-            target, known, elements = resolve(Named(Token(name, token.offset, token.kind, token.end), own, False))
-            column = values[k :: len(table.columns)]
-            place = table.card.place(token.offset)
+            target, known, elements = reader.meant(token)
+            column, place = values[k :: len(table.columns)], table.card.place(token.offset)
             columns.append(DcRange(known, column[0], column[-1], 0.0, column, place, target, elements))
         return TableRange(table.name.text, tuple(columns), card.place())
 
@@ -410,7 +380,7 @@ def undeclared(card: Card, scope: Scope) -> tuple[Token, Token] | None:
     """The parameter that a ``.step param`` card steps without a ``.param``, and its first value; None otherwise."""
     start = card.start
     words = [t for t in tokens(card, start + len(".step")) if t.kind != MARK]
-    words = [t for t in words if t.kind != WORD or (Scale.of(t.text) is None and t.word != "list")]
+    words = [t for t in words if t.kind != WORD or (t.word not in BASES and t.word != "list")]
     if len(words) < 3 or words[0].word not in PARAMETER_WORDS or words[1].word in scope.parameters:
         return None
     return (words[1], words[2]) if words[1].text.isidentifier() else None
