@@ -7,16 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numba
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
-from circuitsim import _jit, kernel_family
+from circuitsim import _jit
 from circuitsim.bench.families import make
-from circuitsim.kernel_family import KernelFamily
 from circuitsim.netlist import dumps
 
 ROOT = Path(__file__).parents[1]
@@ -109,53 +107,6 @@ def test_a_cache_with_types_that_are_gone_is_compiled_anew(tmp_path: Path) -> No
     assert run("import typed", **own).stderr == ""
 
 
-LOADED = """
-import sys
-import numpy as np
-from circuitsim._jit import jit
-
-@jit()
-def digest(text, a):
-    if a.size > 3:
-        raise ValueError("too long")
-    b = np.empty(a.size)
-    for k in range(a.size):
-        b[k] = np.sqrt(a[k])
-    return hash(text), b
-
-print(digest("RΩ1", np.array([4.0, 3.0])))
-try:
-    digest("R", np.ones(9))
-except ValueError as error:
-    print(error)
-print(hash("RΩ1") == digest("RΩ1", np.ones(1))[0], "numba.np.arraymath" in sys.modules)
-"""
-
-
-def test_loading_a_kernel_imports_nothing_that_compiles(tmp_path: Path) -> None:
-    (tmp_path / "loaded.py").write_text(LOADED)
-    path = os.pathsep.join((str(tmp_path), str(ROOT)))
-    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path, "PYTHONHASHSEED": "7"}
-    first, second = run("import loaded", **own), run("import loaded", **own)
-    assert first.stdout.splitlines()[:2] == second.stdout.splitlines()[:2]
-    assert first.stdout.splitlines()[2] == "True True"
-    assert second.stdout.splitlines()[2] == "True False"
-
-
-def test_symbols_of_machine_code_come_from_known_modules() -> None:
-    """What is loaded without numba's implementations may refer to these only (`circuitsim._compile._Cache`)."""
-    package = Path(numba.__file__).parent
-    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if "add_symbol(" in path.read_text()}
-    own = {name for name in found if not name.startswith(("tests/", "cuda/"))}
-    assert own == {
-        "cpython/hashing.py",
-        "core/runtime/nrt.py",  # imported when a kernel is loaded
-        "core/base.py",
-        "core/externals.py",  # with the target itself
-        "np/ufunc/parallel.py",  # by each parallel kernel
-    }
-
-
 def test_numbas_own_pipeline_where_its_internals_are_missing(tmp_path: Path) -> None:
     code, environment = module(tmp_path)
     missing = f"import sys; sys.modules['circuitsim._compile'] = None; {code}"
@@ -173,31 +124,6 @@ def test_where_nothing_can_be_cached(tmp_path: Path) -> None:
         done = run(code, **{**environment, **lost, "PYTHONDONTWRITEBYTECODE": "1"})
         assert done.stdout.startswith("6.0 1.0 2.0")
         assert done.stderr.count("in each process anew") == 1
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_same_bits_as_numbas_own_pipeline(dtype: type) -> None:
-    """A sum of products in an order of its own, in a function that is called in a loop."""
-
-    def dot(u, v):
-        s = u.dtype.type(0.0)
-        for i in range(u.size):
-            s += u[i] * v[i]
-        return s
-
-    def rows(a, v, out):
-        for i in range(a.shape[0]):
-            out[i] = inner(a[i], v)
-
-    rng = np.random.default_rng(0)
-    a, v = rng.normal(size=(40, 33)).astype(dtype), rng.normal(size=33).astype(dtype)
-    found = []
-    for decorate in (_jit.jit(), numba.njit(**_jit.DEFAULTS)):
-        inner = decorate(dot)
-        out = np.zeros(40, dtype)
-        decorate(rows)(a, v, out)
-        found.append(out.tobytes())
-    assert found[0] == found[1]
 
 
 def test_numba_is_bound_to_versions_whose_internals_are_known() -> None:
@@ -320,32 +246,6 @@ def test_only_constant_indices_count_from_the_end() -> None:
     assert done.stdout.split("\n") == ["[31.0, 32.0, 33.0]", "33.0", ""]
     done = run(INDICES, NUMBA_CACHE_DIR="", NUMBA_BOUNDSCHECK="1")
     assert done.stdout.split("\n") == ["[31.0, 32.0, 33.0]", "index is out of bounds", ""]
-
-
-def test_long_interpretation_is_noted_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    def family() -> KernelFamily:
-        own = KernelFamily(("double",), (SimpleNamespace(double=lambda x: 2 * x),), lambda: None, tuple, 10, 100)
-        monkeypatch.setattr(own, "_at_hand", lambda name: False)
-        return own
-
-    kernel_family._note_interpretation.cache_clear()
-    first, second = family(), family()
-    with caplog.at_level("WARNING", logger="circuitsim.compilation"):
-        assert first("double", 25)(2) == 4
-        assert not caplog.records
-        for kernels in (first, first, second):
-            assert kernels("double", 26)(2) == 4
-    (record,) = caplog.records
-    assert "circuitsim warm-up" in record.getMessage()
-
-
-def test_a_cache_without_a_kernel_is_read_again_when_the_work_has_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    own = KernelFamily(("double",), (SimpleNamespace(double=lambda x: 2 * x),), lambda: None, tuple, 10, 1_000)
-    monkeypatch.setattr(_jit, "cached", lambda kernel: asked.append(own._work["double"]))
-    for _ in range(100):
-        assert own("double", 9)(2) == 4
-    assert asked == [18, 36, 72, 144, 288, 576]
 
 
 def _stretches(a: np.ndarray, m: np.ndarray, first: int, stop: int) -> tuple[np.ndarray, float]:

@@ -77,20 +77,3 @@ def test_contents_may_change_between_calls(compiled) -> None:  # type: ignore[no
         pinned.members.inner.matrix[2, 1] = twin.inner.matrix[2, 1] = 10.0**k
         assert compiled(pinned, 0.5) == weighed(twin, 0.5)
     assert len(compiled.signatures) == 1
-
-
-def test_one_type_for_equal_layouts_and_another_for_others() -> None:
-    first, second = Pinned(drawn(1, True)), Pinned(drawn(2, False))
-    assert first._numba_type_ is second._numba_type_
-    other = drawn(1, True)._replace(slices=np.zeros(3))
-    assert Pinned(other)._numba_type_ is not first._numba_type_
-    frozen = drawn(1, True)
-    frozen.cube.setflags(write=False)
-    assert Pinned(frozen)._numba_type_ is not first._numba_type_
-
-
-def test_what_cannot_be_pinned() -> None:
-    with pytest.raises(AttributeError):
-        _ = Pinned(drawn(1, True)).missing
-    with pytest.raises(TypeError, match="pinned"):
-        _ = Pinned(drawn(1, True)._replace(number=1j)).address

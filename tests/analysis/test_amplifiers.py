@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import circuitsim
 from circuitsim import Circuit, solve, sweep
 from circuitsim.analysis.amplified import certify_amplified
-from circuitsim.circuit.amplifiers import section_gains, without_amplifiers
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.cli import main
 from circuitsim.errors import AmplifierError, CircuitError, InfeasibleError, NetlistError, TopologyError
@@ -145,18 +144,6 @@ def test_the_certificate_sees_wrong_voltages_and_wrong_currents(circuit, error):
         i[k] *= 1 + error
         assert not certify_amplified(arrays, v, i, v[arrays.first] - v[arrays.second], 1e-9).certified
     assert certify_amplified(arrays, v, point.currents, point.drops, 1e-9).certified
-
-
-def test_a_wire_in_the_coordinates_of_its_section():
-    circuit = circuitsim.loads(DECK)
-    node = dict(zip(circuit.node_names, section_gains(circuit)))
-    assert node == {"0": 1, "in": 1, "l1": 1, "h1": 4, "l2": 4, "out": 2}
-    image = without_amplifiers(circuit)
-    assert not image.circuit.amplified and image.circuit["X1"].value == 0.0
-    point = solve(circuit)
-    inner = solve(image.circuit)
-    np.testing.assert_allclose(point.voltages, image.node * inner.voltages, rtol=1e-15)
-    assert point.energy == inner.energy
 
 
 def test_signs_and_powers():

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
-import networkx
 import numpy as np
 import pytest
 from exact import Oracle, edges_of
@@ -14,7 +12,6 @@ import circuitsim
 from circuitsim.circuit.elements import DIODE
 from circuitsim.cli import main
 from circuitsim.formats.operating_point import as_csv, as_table
-from circuitsim.program.flow import path_maxima
 
 BRIDGE = [("V", 1, 0, 6.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("R", 1, 3, 2.0), ("R", 3, 0, 6.0), ("D", 2, 3, 0.0)]
 
@@ -124,31 +121,6 @@ def test_json_csv_table_and_dataframe(tmp_path, capsys) -> None:
     assert "blocking °" in shown and shown.count("°") == 2
     frame = circuitsim.solve(circuitsim.load(path)).to_dataframe()
     assert frame["kink"].tolist() == [False] * 5 + [True, False]
-
-
-@pytest.mark.parametrize("n", [7, 900])
-def test_path_maxima_against_networkx(n: int) -> None:
-    rng = np.random.default_rng(n)
-    head = np.arange(1, n)
-    tail = (rng.uniform(size=n - 1) ** 0.3 * head).astype(np.int64)
-    keep = rng.uniform(size=n - 1) < 0.99 if n > 10 else np.arange(n - 1) != 3
-    tail, head = tail[keep], head[keep]
-    size = rng.integers(0, 5, head.size).astype(float)
-    graph = networkx.Graph()
-    graph.add_nodes_from(range(n))
-    graph.add_weighted_edges_from(zip(tail.tolist(), head.tolist(), size.tolist()))
-    pairs = rng.integers(0, n, (200, 2))
-    expected = []
-    for a, b in pairs.tolist():
-        try:
-            path = networkx.shortest_path(graph, a, b)
-        except networkx.NetworkXNoPath:
-            expected.append(np.nan)
-            continue
-        expected.append(max((graph[u][v]["weight"] for u, v in pairwise(path)), default=0.0))
-    found = path_maxima(n, tail, head, size, pairs[:, 0], pairs[:, 1])
-    np.testing.assert_array_equal(found, expected)
-    assert np.isnan(found).any()
 
 
 def test_large_circuits_have_margins_too() -> None:

@@ -53,34 +53,3 @@ def test_a_row_passes_by_its_bar_or_beside_the_old_version(
     given = case("" if rival is None else "rival")
     result = headline.judged(given, given.rows[0], found(old, new, rival))
     assert result["pass"] is passes and result["ratio"] == pytest.approx(new / old)
-
-
-def test_without_its_rival_a_row_is_judged_beside_the_old_version_alone() -> None:
-    given = case("rival")
-    for new, passes in ((1.2, True), (1.4, None)):
-        answers = {**found(1.0, new), "rival": "Missing: torch is missing"}
-        result = headline.judged(given, given.rows[0], answers)
-        assert result["pass"] is passes and result["note"] == "not measured: torch is missing"
-
-
-def test_a_version_that_fails_is_neither_passed_nor_failed() -> None:
-    given = case()
-    result = headline.judged(given, given.rows[0], {**found(1.0, 1.0), "new": "ArithmeticError: no certificate"})
-    assert result["pass"] is None and result["note"] == "not measured: new: ArithmeticError: no certificate"
-
-
-def test_differences_that_are_nothing_have_no_ratio() -> None:
-    given = case()
-    result = headline.judged(given, given.rows[0], found(0.01, -0.01))
-    assert result["pass"] is True and result["ratio"] is None
-
-
-def test_names_of_rows_and_groups() -> None:
-    every = headline.cases()
-    names = [row.name for case in every for row in case.rows]
-    assert len(set(names)) == len(names)
-    assert {case.group for case in headline.chosen("mesh,help", quick=False)} == {"mesh", "first-use"}
-    assert [case.rows[0].name for case in headline.chosen("mesh-1000000", quick=True)] == ["mesh-1000000"]
-    assert not any(case.group == "suite" for case in headline.chosen("", quick=False))
-    with pytest.raises(SystemExit, match="no row or group is called 'nonsense'"):
-        headline.chosen("nonsense", quick=False)

@@ -13,9 +13,7 @@ from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.bench.families import GAIN, chain
 from circuitsim.controlled.block_plan import BlockPlan
 from circuitsim.controlled.equations import right_side
-from circuitsim.controlled.kernels import controlled_kernel
 from circuitsim.controlled.law_arrays import law_arrays
-from circuitsim.controlled.linear import FINE
 from circuitsim.errors import CircuitError
 
 
@@ -25,24 +23,6 @@ def planned(circuit: Circuit) -> tuple[BlockPlan, np.ndarray] | None:
     system = ControlledSystem(circuit, arrays, laws)
     plan = system.plan
     return None if plan is None else (plan, right_side(arrays, laws, system.eq)[plan.rows])
-
-
-def results(solve, plan: BlockPlan, right: np.ndarray) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray]:
-    size, count, most = right.size, plan.diode.size, int(np.diff(plan.diode_ends).max(initial=1))
-    high, low, conducting = np.empty(size), np.empty(size), np.empty(count, dtype=bool)
-    done = solve(
-        plan,
-        right,
-        np.zeros(count, dtype=bool),
-        FINE,
-        high,
-        low,
-        conducting,
-        np.empty(size, dtype=np.int64),
-        np.empty((3, size)),
-        np.zeros((most + 4, most + 1)),
-    )
-    return done, high, low, conducting
 
 
 def mesh(diodes: int, seed: int = 0) -> Circuit:
@@ -61,17 +41,6 @@ def mesh(diodes: int, seed: int = 0) -> Circuit:
         circuit.current_source(f"I{k}", f"n{a}", f"n{b}", float(random.normal(0.0, 1e-3)))
     circuit.vccs("G1", "n1", "0", (f"n{n - 1}", "0"), 1e-6)
     return circuit
-
-
-@pytest.mark.parametrize("make", [lambda: chain(20), lambda: mesh(30), lambda: mesh(60, 1)])
-def test_interpreted_and_compiled_give_the_same_bits(make) -> None:
-    found = planned(make())
-    assert found is not None
-    forms = controlled_kernel.plain, controlled_kernel.compiled
-    one, other = (results(form("solve_blocks"), *found) for form in forms)
-    assert one[0] and other[0]
-    for a, b in zip(one[1:], other[1:]):
-        assert np.array_equal(a, b)
 
 
 def test_random_circuits_agree_with_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,18 +129,6 @@ B1 p n I={cell(v(p,n), g)} m=2
         assert point.current("X1.B1") == pytest.approx(6 * 2e-3 * math.sinh(point["a"] / 0.4), rel=1e-12)
 
 
-def test_batches_and_prepared_circuits_agree() -> None:
-    c = netlist.loads(
-        "t\nV1 in 0 2\nR1 in a 100\nB1 a b I={1m*sinh(v(a,b)/0.3)}\nR2 b 0 50\nG1 b 0 VALUE={1m*v(b)*abs(v(b))}\n"
-    )
-    volts = np.linspace(-3.0, 3.0, 13)
-    batch = circuitsim.batched(c, ["V1"], [("a", "0"), ("b", "0")]).solve(volts[:, None])
-    assert batch.certified.all()
-    ready = circuitsim.prepared(c)
-    single = np.array([[ready.solve({"V1": v})[node] for node in "ab"] for v in volts])
-    np.testing.assert_allclose(batch.output, single, rtol=1e-9, atol=1e-15)
-
-
 @pytest.mark.skipif(shutil.which("ngspice") is None, reason="needs ngspice")
 def test_ngspice_runs_what_is_written(tmp_path: Path) -> None:
     lines = ["t", ".options reltol=1e-12 abstol=1e-16 vntol=1e-14 gmin=1e-30"]

@@ -15,12 +15,9 @@ from bisection import device_current
 
 import circuitsim
 from circuitsim import netlist
-from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.errors import NetlistError
-from circuitsim.learning import EquilibriumPropagation, GradientProblem, ImplicitDifferentiation, SquaredError
 from circuitsim.models.formula_inverse import inverse
 from circuitsim.models.formula_law import FormulaVoltage
-from circuitsim.netlist.roles import make_roles
 
 DECK = "t\nV1 in 0 {volts}\nR1 in a 100\nB1 a 0 V={{{formula}}}\n"
 SOURCES = (40.0, 2.5, 1e-3, -0.7, -20.0)
@@ -130,40 +127,6 @@ B1 p n V={v0*asinh(i(B1)/2m)}
 """
     point = circuitsim.solve(netlist.loads(deck))
     assert point["a"] == pytest.approx(0.4 * math.asinh(point.current("X1.B1") / 3 / 2e-3), rel=1e-12)
-
-
-def test_batches_agree() -> None:
-    c = netlist.loads(
-        "t\nV1 in 0 2\nR1 in a 100\nB1 a b V={0.3*asinh(i(B1)/1m)}\nR2 b 0 50\nB2 b 0 V={exp(i(B2))-1+i(B2)}\n"
-    )
-    volts = np.linspace(-3.0, 3.0, 13)
-    batch = circuitsim.batched(c, ["V1"], [("a", "0"), ("b", "0")]).solve(volts[:, None])
-    assert batch.certified.all()
-    single = np.array([[circuitsim.solve(c.with_values({"V1": v}))[node] for node in "ab"] for v in volts])
-    np.testing.assert_allclose(batch.output, single, rtol=1e-9, atol=1e-15)
-
-
-def test_gradients_through_it_are_those_of_finite_differences() -> None:
-    c = netlist.loads(
-        "t\nV1 in 0 2\nR1 in a 100\nB1 a out V={0.3*asinh(i(B1)/1m)+10*i(B1)}\nRL out 0 200\n"
-        "D1 out 0 d\n.model d D(IS=1e-9)\n"
-    )
-    block = CircuitBlock(c, make_roles(c, "V1", "v(out)", ["R1", "RL"]))
-    x, y, share = np.array([[1.0], [3.0]]), np.array([[0.2], [0.3]]), np.full(2, 0.5)
-    problem = GradientProblem(block, x, y, SquaredError(), block.relax(x), share)
-    exact = ImplicitDifferentiation().estimate(problem).parameters["conductance"]
-    nudged = EquilibriumPropagation(1e-5).estimate(problem).parameters["conductance"]
-    np.testing.assert_allclose(nudged, exact, rtol=1e-5)
-
-    def loss(siemens: np.ndarray) -> float:
-        changes = dict(zip(("R1", "RL"), (1.0 / siemens).tolist()))
-        out = [circuitsim.solve(c.with_values({**changes, "V1": volts}))["out"] for volts in x[:, 0].tolist()]
-        return float(0.5 * share @ (np.array(out) - y[:, 0]) ** 2)
-
-    at = np.array([1.0 / 100.0, 1.0 / 200.0])
-    for k in range(2):
-        step = np.eye(2)[k] * 1e-4 * at[k]
-        assert exact[k] == pytest.approx((loss(at + step) - loss(at - step)) / (2.0 * step[k]), rel=1e-6)
 
 
 @pytest.mark.skipif(shutil.which("ngspice") is None, reason="needs ngspice")

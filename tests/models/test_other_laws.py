@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +12,8 @@ from bisection import device_voltage
 import circuitsim
 from circuitsim import netlist
 from circuitsim.errors import InfeasibleError, NetlistError, UnboundedError
-from circuitsim.models import MODELS
 from circuitsim.models.smooth import SmoothDevice
 
-ROOT = Path(__file__).parents[2]
 Law = Callable[[float], float]
 
 
@@ -135,16 +132,3 @@ def test_what_a_deck_cannot_say(model: str, message: str) -> None:
     with pytest.raises(NetlistError) as error:
         netlist.loads(f"t\nV1 a 0 1\nD1 a 0 x\n.model x {model}\n")
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize("file", ["varistor", "sinh_cell", "table", "limiter", "junction_diode"])
-def test_a_model_lies_in_its_file_and_its_registration(file: str) -> None:
-    (row,) = [row for row in MODELS if row.device is not None and row.device.__module__.endswith(f".{file}")]
-    assert row.device is not None
-    package = ROOT / "circuitsim"
-    found = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if f"models.{file} import" in path.read_text(encoding="utf-8")
-    }
-    assert found <= {"models/__init__.py"}

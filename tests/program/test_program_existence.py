@@ -8,8 +8,7 @@ import pytest
 import circuitsim
 from circuitsim.errors import InfeasibleError, UnboundedError
 from circuitsim.program import analyse, quadratic_program
-from circuitsim.program.components import _hopcroft_tarjan, block_labels, by_node, component_labels
-from circuitsim.program.flow import _eliminate_leaves, forest_flow, rooted, spanning_forest
+from circuitsim.program.components import block_labels, component_labels
 from circuitsim.program.precise import two_sum
 
 
@@ -83,38 +82,6 @@ def test_diode_cycles_close_but_for_rounding_only() -> None:
     assert closes.certificate.certified
 
 
-def test_spanning_forest_and_flows_on_a_known_tree() -> None:
-    tail, head = np.array([0, 1, 1, 3]), np.array([1, 2, 3, 0])
-    kept = spanning_forest(3, tail, head, np.arange(4))
-    assert kept.tolist() == [0, 1, 2]
-    need = np.array([1.0, 0.0, -3.0, 2.0])
-    flow = forest_flow(3, tail[kept], head[kept], need, np.array([1.0, 9.0, 3.0, 2.0]))
-    assert flow.tolist() == [1.0, 3.0, -2.0]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_graph_kernels_run_the_same_compiled(seed: int) -> None:
-    """The compiled form of every kernel equals the interpreted one, bit for bit."""
-    from circuitsim._jit import jit
-
-    rng = np.random.default_rng(seed)
-    n, m = 60, 90
-    a, b = rng.integers(0, n, (2, m))
-    label = block_labels(n, a, b)
-    compiled = np.full(m, -1)
-    ptr, position = by_node(n, np.concatenate([a, b]))
-    work = [np.full(n, -1) for _ in range(4)]
-    jit()(_hopcroft_tarjan)(ptr, position % m, a, b, compiled, *work, np.empty(m, dtype=np.int64))
-    assert compiled.tolist() == label.tolist()
-    kept = spanning_forest(n - 1, a, b, np.arange(m))
-    need, scale = rng.normal(size=n), rng.uniform(size=n)
-    flow = forest_flow(n - 1, a[kept], b[kept], need, scale)
-    again = np.zeros(kept.size)
-    forest = rooted(n - 1, a[kept], b[kept], scale)
-    jit()(_eliminate_leaves)(*forest, a[kept], need.copy(), again)
-    assert again.tobytes() == flow.tobytes()
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_blocks_and_components_agree_with_networkx(seed: int) -> None:
     import networkx
@@ -135,14 +102,6 @@ def test_blocks_and_components_agree_with_networkx(seed: int) -> None:
         smallest[list(part)] = min(part)
     for copies in (1, 100):  # interpreted, compiled
         assert component_labels(n, np.tile(a, copies), np.tile(b, copies)).tolist() == smallest.tolist()
-
-
-def test_incidence_is_the_same_compiled() -> None:
-    ends = np.random.default_rng(1).integers(0, 50, 9000)
-    ptr, position = by_node(60, ends)
-    assert position.tolist() == np.argsort(ends, kind="stable").tolist()
-    for k in range(60):
-        assert (ends[position[ptr[k] : ptr[k + 1]]] == k).all() and ptr[k + 1] - ptr[k] == (ends == k).sum()
 
 
 def test_sums_with_their_rounding_errors_are_exact() -> None:

@@ -100,6 +100,13 @@ def test_circuits_that_were_wrong(regime: Regime, seed: int) -> None:
     assert examine(draw(regime, seed, SMALL)) == []
 
 
+@pytest.mark.parametrize(("regime", "seed", "nodes"), [(Regime.ISLANDS, 2674, SMALL), (Regime.SPREAD, 370, LARGE)])
+def test_circuits_on_which_changes_of_all_diodes_return_to_an_earlier_set(
+    regime: Regime, seed: int, nodes: tuple[int, int]
+) -> None:
+    assert examine(draw(regime, seed, nodes)) == []
+
+
 SHRUNK: dict[str, Parts] = {
     # 0.6 − 0.1 − 0.5 = 2⁻⁵⁵: the diode at the end of a short closes a loop of sources that carry nothing.
     "loop of sources, short, diode": [

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
 import circuitsim
 from circuitsim import Circuit, TopologyError, UnboundedError, batched
-from circuitsim.analysis import small_circuit
 from circuitsim.bench.families import make
 
 
@@ -198,31 +195,3 @@ def test_errors_say_what_is_wrong() -> None:
         solver.solve(np.array([[np.nan]]))
     with pytest.raises(TopologyError, match="2 samples"):
         solver.solve(np.ones((3, 1)), start=solver.solve(np.ones((2, 1))))
-
-
-def test_one_kind_of_arrays_reaches_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels are compiled for each kind of arrays: columns first, in a mapped file, that one may not write to."""
-    circuit = make("drn", 40, 0)
-    solver = batched(circuit, inputs=[name for name in circuit.names if name.startswith("V")][:4])
-    x = np.random.default_rng(0).uniform(-1.0, 1.0, (9, 4))
-    found = solver.solve(x)
-    buffers: list[pickle.PickleBuffer] = []
-    packed = pickle.dumps(solver, protocol=5, buffer_callback=buffers.append)
-    lent = pickle.loads(packed, buffers=[bytes(buffer) for buffer in buffers])
-    for given in (solver, lent):
-        again = given.solve(np.asfortranarray(x))
-        assert np.array_equal(again.voltages, found.voltages)
-        assert given.samples(np.asfortranarray(x), None)[0].flags.c_contiguous
-        assert given.plan is not None
-        for column in (*given.plan, *given.columns, given.value):
-            assert not isinstance(column, np.ndarray) or column.flags.writeable
-    seen = []
-    kernels = small_circuit.small_kernel
-
-    def watched(name: str, size: int) -> object:
-        return lambda *rest: seen.append((name, [a.flags.writeable for a in rest[2:3]])) or kernels(name, size)(*rest)
-
-    monkeypatch.setattr(small_circuit, "small_kernel", watched)
-    ready = circuitsim.prepared(circuit)
-    ready.solve(start=ready.solve())
-    assert [flags for name, flags in seen if name == "solve_once"] == [[False], [False]]

@@ -108,12 +108,6 @@ def test_adjoint_with_nodes_that_only_blocking_diodes_hold() -> None:
     assert -current[:, circuit.element_index("V1")] == pytest.approx([2.0 / 2.8, 1.0 / 3.0])
 
 
-def test_samples_without_any_source_value() -> None:
-    solver = without_plan(0)
-    found = solver.solve(np.zeros((3, 4)))
-    assert found.certified.all() and not found.voltages.any() and not found.currents.any()
-
-
 def test_a_sample_without_a_steady_state_is_not_certified() -> None:
     circuit = circuitsim.loads("t\nI1 0 a 1\nD1 0 a\nR1 b 0 1\nV1 b 0 1\n")  # a has no way out for a positive current
     solver = replace(circuitsim.batched(circuit, ["I1"]), plan=None)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim._graphs import Tracks, grow_forest
 from circuitsim.analysis.small_circuit import WHY_LOOPS, LazyOperatingPoint
 from circuitsim.analysis.solve import Prepared, prepared
 from circuitsim.bench.families import make
-from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.small.loops import MOST
 
 
@@ -59,25 +57,6 @@ def test_meshes(family: str) -> None:
     assert sum(check(point) for point in points) > 3
 
 
-def test_what_is_carried_away_may_differ_by_many_decades() -> None:
-    """A triangle that carries a megaampere, and feeds a picoampere on the way."""
-    first, second = np.array([1, 2, 1]), np.array([2, 0, 0])
-    carried = carry_away(np.array((first, second)), None, np.array([0.0, 1e6, -1e-12]))
-    assert carried is not None
-    assert carried[0] + carried[2] == pytest.approx(1e6, rel=1e-15)
-    # Least norm: two thirds go straight on, one third by way of node 2.
-    assert carried == pytest.approx(np.array([1.0, 1.0, 2.0]) * 1e6 / 3.0, rel=1e-12)
-
-
-def test_graphs_that_are_kept_planned_carry_other_currents() -> None:
-    """Two diodes in parallel share what they carry; the same graph again, with other needs, and with none."""
-    first, second, one_way = np.array([1, 1, 2]), np.array([0, 0, 1]), np.ones(3, dtype=bool)
-    for into in ([3.0, 0.0], [1.0, 2.0], [0.0, 4.0], [3.0, 0.0], [0.0, 0.0]):
-        carried = carry_away(np.array((first, second)), one_way, np.array([0.0, *into]))
-        assert carried is not None
-        assert carried == pytest.approx([0.5 * sum(into), 0.5 * sum(into), into[1]], rel=1e-14)
-
-
 def test_loops_through_sources_are_left_to_the_engine() -> None:
     circuit = circuitsim.Circuit("sourced")
     circuit.voltage_source("V1", "a", "b", 0.0)
@@ -102,14 +81,3 @@ def test_very_many_loops_are_left_to_the_engine() -> None:
     point = circuitsim.solve(circuit)
     assert not isinstance(point, LazyOperatingPoint)
     assert point.currents[1:-1] == pytest.approx(np.full(2 * pairs, 0.5), rel=1e-12)
-
-
-def test_trees_are_rooted_where_most_conductance_meets() -> None:
-    first, second = np.array([0, 1, 3]), np.array([1, 2, 4])
-    n = 6
-    tracks = Tracks(np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(6, np.int64), np.empty(n, np.int64))
-    node, parent, edge, root = (np.empty(n, np.int64) for _ in range(4))
-    strength = np.array([1.0, 1.0, 5.0, 2.0, 2.0, 0.0])
-    assert grow_forest(n, 3, first, second, 5, strength, tracks, node, parent, edge, root) == 3
-    assert root.tolist() == [2, 2, 2, 3, 3, 5]
-    assert node[:3].tolist() == [1, 0, 4] and parent[:3].tolist() == [2, 1, 3] and edge[:3].tolist() == [1, 0, 2]

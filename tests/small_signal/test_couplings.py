@@ -59,12 +59,12 @@ def test_a_floating_winding() -> None:
 
 
 def coupled(seed: int) -> tuple[list[Element], dict[tuple[str, str], float]]:
-    """A random circuit with at least two inductors, their couplings: every second pair of seeds ideal."""
+    """A random circuit with at least two inductors, their couplings: of every fifth none, of two in four ideal ones."""
     rng = np.random.default_rng(seed)
     elements = list[Element]()
     while sum(e.letter == "L" for e in elements) < 2:
         elements = random_elements(rng, int(rng.integers(4, 12)), controlled=seed % 2 == 1)
-    return elements, random_couplings(rng, elements, ideal=seed % 4 >= 2)
+    return elements, random_couplings(rng, elements, ideal=seed % 4 >= 2) if seed % 5 else {}
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -7,13 +7,12 @@ import pytest
 from local_scales import distance, same_bits
 
 import circuitsim
-from circuitsim.analysis import prepared
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.engine.network import network
 from circuitsim.errors import ConvergenceError
 from circuitsim.program import analyse
-from circuitsim.solvers import conjugate, dense, laplacian
+from circuitsim.solvers import conjugate, dense
 
 
 def varied(family: str, unknowns: int, seed: int, factor: float) -> circuitsim.Circuit:
@@ -88,15 +87,3 @@ def test_both_methods_give_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         merged(network).solve(network[-1], 1e-13)
     direct = circuitsim.solve(circuit)  # conjugate gradients give up, factors take over
     assert direct.solver["linear"] == "sparse factors" and distance(point, direct) < 1e-9
-
-
-def test_new_values_reuse_what_the_topology_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for family in ("grid", "erdos-renyi"):
-        kept = prepared(make(family, 2500, 0))
-        first = kept.solve()
-        with monkeypatch.context() as patch:
-            # Nothing of the topology is looked at a second time.
-            patch.setattr(laplacian, "analyse", None)
-            patch.setattr(conjugate, "small_diameter", None)
-            again = kept.solve()
-        assert same_bits(first, again)

@@ -72,17 +72,6 @@ def exact(n, a, b, weights, rhs):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_tree_and_counts_match_the_filled_pattern(graph):
-    n, a, b = graph
-    p = predict(n, a, b)
-    assert sorted(p.order) == list(range(n))
-    filled = twin.fill_pattern(n, a, b, p.order)
-    assert np.array_equal(p.count, filled.sum(axis=0))
-    assert np.array_equal(p.parent, twin.parents(filled))
-    assert p.fill == filled.sum()
-
-
-@pytest.mark.parametrize("graph", GRAPHS)
 def test_factor_and_solution_match_the_plain_twin(graph):
     n, a, b = graph
     w = weights_for(a, 1)
@@ -205,12 +194,3 @@ def test_recycled_memory_gives_the_same_bits_and_spends_the_old_factor():
         solve(first, np.ones(n))
     with pytest.raises(ValueError, match="recycled"):
         factor(symbolic, w, previous=first)
-
-
-@pytest.mark.parametrize("cases", [1, 7, 8, 21])
-def test_columns_solved_together_have_the_bits_of_fewer(cases):
-    n, a, b = grid(13)
-    made = factor(analyse(n, a, b), weights_for(a, 10))
-    rhs = np.random.default_rng(11).normal(size=(n, 21))
-    x, y = solve(made, rhs), solve(made, rhs[:, :cases])
-    assert np.array_equal(x[:, :cases], y)

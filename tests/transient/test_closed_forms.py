@@ -205,3 +205,38 @@ def test_repeated_corners() -> None:
     exact = np.interp(phase, [0.0, 1.0, 3.0, 4.0], [0.0, 1.0, -1.0, 0.0])
     assert np.abs(found.voltage("a") - np.maximum(exact, 0.0)).max() < 1e-14
     assert [event.time for event in found.events][:4] == pytest.approx([2.0, 4.0, 6.0, 8.0][:4], abs=1e-14)
+
+
+@pytest.mark.parametrize("rate", [1e-9, 1e-3, 1.0, 7.0, 1e3, 1e9])
+def test_a_filter_from_slow_to_fast(rate: float) -> None:
+    """v' = λ (sin ωt − v) from 0.7 V."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 0.0)
+    circuit.resistor("R1", "in", "a", 1.0 / rate)
+    circuit.add("C", "C1", "a", "0", 1.0)
+    omega = 1.5
+    found = transient(circuit, 6.0, {"V1": Sine(0.0, 1.0, omega / math.tau)}, {"C1": 0.7}, points=121)
+    t, size = found.times, rate**2 + omega**2
+    forced = rate * (rate * np.sin(omega * t) - omega * np.cos(omega * t)) / size
+    exact = forced + (0.7 + rate * omega / size) * np.exp(-rate * t)
+    assert np.abs(found.voltage("a") - exact).max() < 1e-13
+    assert found.current("R1", t[1:]) == pytest.approx(rate * (np.sin(omega * t) - exact)[1:], abs=1e-12 * rate)
+
+
+def test_rates_ten_decades_apart() -> None:
+    """1 pF behind 1 Ω beside 1 mF behind 10 kΩ, one after the other: the slow one to 1e-12."""
+    circuit = Circuit()
+    circuit.voltage_source("V1", "in", "0", 5.0)
+    circuit.resistor("R1", "in", "a", 1e4)
+    circuit.add("C", "C1", "a", "0", 1e-3)
+    circuit.resistor("R2", "a", "b", 1.0)
+    circuit.add("C", "C2", "b", "0", 1e-12)
+    found = transient(circuit, 20.0, {"V1": Sine(1.0, 4.0, 0.05, phase=90.0)}, {}, points=101)
+    assert found.certificate.certified
+    omega, tau = 2.0 * math.pi * 0.05, 10.0
+    t = found.times
+    steady = 1.0 - np.exp(-t / tau)
+    driven = np.cos(omega * t) + omega * tau * np.sin(omega * t) - np.exp(-t / tau)
+    steady += 4.0 / (1.0 + (omega * tau) ** 2) * driven
+    assert np.abs(found.voltage("a") - steady).max() < 2e-8  # 1 pF beside 1 mF
+    assert np.abs(found.current("R2", t[1:]) - 1e-12 * np.gradient(steady, t)[1:]).max() < 1e-13

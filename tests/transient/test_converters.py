@@ -6,21 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from test_waveform_gradients import Values, along, by_measurement
+from differences import Values, along, by_measurement
 
 from circuitsim import Circuit
-from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import Integral, Sine, TransientResult, Value, transient, waveform_gradient
-from circuitsim.time_domain.course import Course
-from circuitsim.time_domain.library import products
-from circuitsim.time_domain.mode_kernels import sums_of_currents
-from circuitsim.time_domain.mode_rows import cut_conductances
-from circuitsim.time_domain.modes import Parts, Role, normal_tree
-from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.roots import SHARES
-from circuitsim.time_domain.trees import FREE, C, L, R
-from circuitsim.time_domain.windows import later_sizes
 
 CONVERTERS = {
     "flyback": """V1 in 0 24
@@ -186,77 +176,4 @@ def test_gradients_by_sums_of_currents() -> None:
     for name, step in (("L2", 1e-4), ("Lo", 1e-4), ("Rp", 1e-2)):
         single = {other: float(other == name) for other in values}
         exact = gradient[name] * values[name]
-        assert exact == pytest.approx(along(rectifier, values, single, loss, step), rel=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_states_are_sums_of_currents_through_resistors(seed: int) -> None:
-    """Each large resistor of the tree, those of larger ones done, finds its sum of currents among the states."""
-    rng = np.random.default_rng(seed)
-    nodes = int(rng.integers(4, 9))
-    role = rng.choice([Role.RESISTOR, Role.INDUCTOR, Role.CAPACITOR, Role.CURRENT], 3 * nodes, p=[0.4, 0.4, 0.1, 0.1])
-    first = np.concatenate([np.arange(1, nodes), rng.integers(0, nodes, 2 * nodes + 1)])
-    second = np.concatenate([rng.integers(0, np.arange(1, nodes)), rng.integers(0, nodes, 2 * nodes + 1)])
-    second = np.where(first == second, (first + 1) % nodes, second)
-    parts = Parts(nodes, first, second, role, 10.0 ** rng.uniform(-2, 9, role.size), None, np.zeros((0, 0)))
-    net = normal_tree(parts, role)
-    coils = slice(net.rest[L], net.rest[L + 1])
-    given = np.zeros((role.size, 2))
-    given[role == Role.CURRENT] = rng.normal(size=(int((role == Role.CURRENT).sum()), 2))
-    (onto, back), (from_sources, of_sources) = sums_of_currents(net, given)
-    np.testing.assert_array_equal(onto @ back, np.eye(len(back)))
-    assert np.isin(onto, (-1.0, 0.0, 1.0)).all()
-    taken = np.zeros((0, len(back)))
-    for t in range(net.tree[R + 1] - 1, net.tree[R] - 1, -1):
-        row = net.cut[t, coils].astype(float)
-        if np.linalg.matrix_rank(np.vstack([taken, row])) > len(taken):
-            taken = np.vstack([taken, row])
-            (at,) = np.flatnonzero((back == row).all(axis=1))
-            driven = net.cut[t, net.rest[FREE] :] @ given[net.links[net.rest[FREE] :]]
-            np.testing.assert_allclose(of_sources[at], driven, rtol=1e-14)
-    np.testing.assert_allclose(back @ from_sources + of_sources, 0.0, atol=1e-13)
-    conductance = np.full(net.tree[R] - net.tree[C] + len(back), -1.0)
-    cut_conductances(net, role, parts.value, back, conductance)
-    assert np.isinf(conductance[: -len(back)]).all()
-    for row, found in zip(back, conductance[-len(back) :]):
-        at = [t for t in range(net.tree[R], net.tree[R + 1]) if (net.cut[t, coils] == row).all()]
-        beside = net.cut[:, : net.rest[L]] != 0.0
-        sums = [1.0 / parts.value[net.twigs[t]] + (beside[t] / parts.value[net.links[: net.rest[L]]]).sum() for t in at]
-        assert found == pytest.approx(sums[-1] if at else np.inf, rel=1e-14)
-    own = np.eye(len(back))
-    assert all((taken == row).all(axis=1).any() or (own == row).all(axis=1).any() for row in back)
-
-
-def test_errors_of_states_go_from_window_to_window() -> None:
-    rng = np.random.default_rng(0)
-    inside, (z, size) = rng.normal(size=(5, len(SHARES), 5)), rng.normal(size=(2, 5))
-    size, out = np.abs(size), np.empty(5)
-    for share in (0.0, 0.3, 1.0):
-        later_sizes(inside, 2, share, z, size, out)
-        about = [*np.flatnonzero(share <= SHARES)[:1], *np.flatnonzero(share > SHARES)[-1:]]
-        most = [np.einsum("ji,j->i", np.abs(inside[:, k]), np.maximum(size, np.abs(z))) for k in about]
-        expected = np.max([*most, *([size] if share == 0.0 else [])], axis=0)
-        np.testing.assert_allclose(out, [*size[:2], *expected[2:]], rtol=1e-14)
-
-
-def test_matrix_exponentials_of_stiff_circuits_count_as_work() -> None:
-    """Series of 19 terms for each step, but an exponential with 20 squarings at a time of 2²⁰ steps."""
-    assert products(3, np.array([0.5])) == 9 * 19
-    assert products(3, np.array([2.5, 0.0])) == 9 * 19 * 3
-    assert products(3, np.array([2.0**20])) == 27 * (16 + 20)
-
-
-def test_without_a_set_of_diodes_the_error_says_what_to_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a jump, tried last, has no solution: its error would name resistors that have no part in it."""
-    circuit = Circuit("one diode")
-    circuit.diode("D1", "a", "0")
-    circuit.add("C", "C1", "a", "0", 1.0)
-    course = Course(Problem(circuit, {}, {}, {}), 1.0)
-    course.begin({}, {})
-
-    def unsolved(least: float) -> None:
-        raise NoOperatingPointError("the equations of R1 do not determine currents and voltages")
-
-    monkeypatch.setattr(course, "_jump", unsolved)
-    with pytest.raises(ConvergenceError, match=r"no set of conducting diodes .* after 0 s; take the method implicit"):
-        course._no_set()
+        assert exact == pytest.approx(along(lambda own: loss(rectifier(own)), values, single, step), rel=1e-6)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from random_waveforms import draw_coupled, draw_switched
 from test_converters import CONVERTERS
-from test_windings import IDEAL, LOADED, closed_form, loaded
+from test_windings import IDEAL
 
 from circuitsim import Circuit
 from circuitsim.circuit.couplings import mutual_inductances
@@ -30,7 +30,7 @@ from circuitsim.time_domain import (
     waveform_gradient,
 )
 from circuitsim.time_domain.jumps import jump
-from circuitsim.time_domain.modes import Role, normal_tree
+from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
 
 STOP = 2.0
@@ -52,23 +52,6 @@ def voltages(problem: Problem) -> np.ndarray:
     missed = incidence[parts.role == Role.WINDING] - parts.turns @ incidence
     _, sizes, right = np.linalg.svd(missed)
     return incidence @ right[(sizes > 1e-9).sum() :].T
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_a_normal_tree_with_windings(seed: int) -> None:
-    """A basis of the voltages that takes elements in the order of their roles, by ranks alone."""
-    problem = problem_of(seed)
-    parts = problem.parts
-    random = np.random.default_rng(seed)
-    role = parts.role.copy()
-    role[problem.diodes[random.random(problem.diodes.size) < 0.5]] = Role.CONDUCTING
-    net = normal_tree(parts, role)
-    space = voltages(problem)
-    for kind in range(Role.WINDING):
-        own, every = net.twigs[role[net.twigs] <= kind], np.flatnonzero(role <= kind)
-        assert own.size == np.linalg.matrix_rank(space[own], 1e-9) == np.linalg.matrix_rank(space[every], 1e-9)
-    np.testing.assert_allclose(space[net.links], net.cut.T @ space[net.twigs], atol=1e-9)
-    assert sorted([*net.twigs, *net.links, *np.flatnonzero(role == Role.WINDING)]) == list(range(role.size))
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -138,17 +121,6 @@ def test_jumps_are_the_quadratic_program_of_node_potentials(seed: int) -> None:
         least = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.quad_form(gap, cvxpy.psd_wrap(k))), laws)
         least.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
         assert found[~capacitors] == pytest.approx(through.value[stored], abs=1e-6)
-
-
-def test_closed_form_of_three_ideal_windings() -> None:
-    initial = {name[:2]: LOADED[name] for name in ("L1.ic", "L2.ic", "L3.ic")}
-    found = transient(loaded(LOADED), 0.02, initial=initial, couplings=IDEAL, points=41, method="exact")
-    for k, time in enumerate(found.times.tolist()):
-        expected = closed_form(LOADED, time)
-        for node in "ast":
-            assert found.voltage(node)[k] == pytest.approx(expected[f"v({node})"], abs=1e-12)
-        for coil in ("L1", "L2", "L3"):
-            assert found.current(coil)[k] == pytest.approx(expected[f"i({coil})"], abs=1e-12)
 
 
 def converter(name: str, diode: str, stop: str = "200u") -> str:

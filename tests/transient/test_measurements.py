@@ -12,7 +12,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from circuitsim import Circuit
@@ -21,7 +20,6 @@ from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import Pulse, Sine, TransientResult, measure, signals, transient
-from circuitsim.time_domain.measure import measure_all
 
 OMEGA = 2.0 * math.pi * 50.0
 
@@ -406,21 +404,3 @@ def test_conditions_that_change_too_often(monkeypatch: pytest.MonkeyPatch) -> No
     run = transient(loads("t\nV1 a 0 PWL(0 0 1m 1)\nR1 a b 1\nC1 b 0 1p\n.tran 10u 1m\n"))
     with pytest.raises(UsageError, match="change more than 16 times"):
         measure(run, "m AVG floor(1e6*v(a))")
-
-
-def test_measurements_of_one_stretch_share_its_waveforms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Evaluated once, with the values of each alone; another stretch, a formula with conditions anew."""
-    deck = "t\nV1 a 0 PULSE(0 1 0 1u 1u 10u 20u)\nR1 a b 1k\nC1 b 0 1n\n.tran 1u 1m\n"
-    run, texts = transient(loads(deck)), ["p AVG v(b)", "q RMS v(b)", "r PP v(a)", "s AVG v(a)*i(R1)"]
-    alone = [measure(run, text).value for text in texts]
-    sizes, at = [], TransientResult.at
-
-    def counted(self: TransientResult, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sizes.append(len(times))
-        return at(self, times)
-
-    monkeypatch.setattr(TransientResult, "at", counted)
-    assert list(measure_all(run, texts, {}).values()) == alone
-    assert len(sizes) == 1 and sizes[0] > 1000
-    measure_all(run, [*texts, "u AVG v(b) FROM=0.5m", "w AVG v(b) FROM=0.5m"], {})
-    assert len(sizes) == 3

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
+from differences import Values, along, by_measurement
 from scipy.optimize import minimize
 
 from circuitsim import Circuit
@@ -23,9 +23,6 @@ from circuitsim.time_domain import (
     transient,
     waveform_gradient,
 )
-
-Values = dict[str, float]
-Run = Callable[[Values], TransientResult]
 
 
 def bridge(values: Values, steady: bool = False, stop: float = 0.6) -> TransientResult:
@@ -72,70 +69,13 @@ def buck(values: Values) -> TransientResult:
     return transient(circuit, 4.05e-4, gate, {}, 2, switches=switch)
 
 
-FAMILIES: list[tuple[Run, Values, tuple[str, str]]] = [
-    (bridge, {"Rs": 0.5, "L1": 1e-2, "C1": 2e-4, "R1": 100.0, "V1": 1.0}, ("v(o,m)", "i(Rs)")),
-    (half_wave, {"Rs": 2.0, "L1": 5e-2, "C1": 2e-4, "R1": 50.0, "V1": 1.0, "V2": 1.5}, ("v(p)", "i(L1)")),
-    (buck, {"Rs": 0.1, "L1": 1e-5, "C1": 1e-5, "R1": 20.0, "V2": 12.0}, ("v(o)", "i(L1)")),
-]
-
-
-def by_measurement(run: TransientResult, own: Value | Integral) -> float:
-    """The functional by `measure`, which does not compute gradients."""
-    if isinstance(own, Value):
-        found = measure(run, f"x FIND {own.quantity} AT={own.time!r}").value
-    elif own.power == 1:
-        found = measure(run, f"x INTEG {own.quantity} FROM={own.begin!r} TO={own.end!r}").value
-    else:
-        found = measure(run, f"x RMS {own.quantity} FROM={own.begin!r} TO={own.end!r}").value
-        assert found is not None
-        found = found**2 * (own.end - own.begin)
-    assert found is not None
-    return found
-
-
-def along(run: Run, values: Values, direction: Values, loss: Callable[[TransientResult], float], step: float) -> float:
-    """Derivative of a loss along a relative direction, by differences of fourth order."""
-
-    def at(share: float) -> float:
-        return loss(run({name: value * (1.0 + share * direction[name]) for name, value in values.items()}))
-
-    return (8.0 * (at(step) - at(-step)) - (at(2.0 * step) - at(-2.0 * step))) / (12.0 * step)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_against_differences(seed: int) -> None:
-    """More than 100 events each: a value, an integral and the integral of a square, all values at once."""
-    rng = np.random.default_rng(seed)
-    run, usual, (first, second) = FAMILIES[seed % 3]
-    values = {name: value * float(rng.uniform(0.8, 1.25)) for name, value in usual.items()}
-    direction = {name: float(rng.uniform(-1.0, 1.0)) for name in values}
-    found = run(values)
-    assert len(found.events) >= 100
-    begin, end = np.sort(rng.uniform(0.0, found.stop, 2)).tolist()
-    functionals = [
-        Value(first, float(rng.uniform(0.0, found.stop))),
-        Integral(second, begin, found.stop),
-        Integral(first, 0.0, end, 2),
-    ]
-    sizes = [by_measurement(found, own) for own in functionals]
-    weights = (rng.uniform(0.5, 1.0, 3) / np.abs(sizes)).tolist()
-    result = waveform_gradient(found, functionals, list(values), weights)
-    assert result.values == pytest.approx(sizes, rel=1e-9)
-    # The factor on the sine is relative to the run's own one.
-    scales = values | {"V1": 1.0}
-    exact = sum(result.gradient[name] * direction[name] * scales[name] for name in values)
-
-    def loss(other: TransientResult) -> float:
-        return sum(w * by_measurement(other, own) for w, own in zip(weights, functionals))
-
-    differences = along(run, values, direction, loss, 1e-4)
-    size = sum(abs(result.gradient[name] * scales[name]) for name in values)
-    assert exact == pytest.approx(differences, abs=1e-7 * size)
-    assert size > 1e-3
+BRIDGE = {"Rs": 0.5, "L1": 1e-2, "C1": 2e-4, "R1": 100.0, "V1": 1.0}
+HALF_WAVE = {"Rs": 2.0, "L1": 5e-2, "C1": 2e-4, "R1": 50.0, "V1": 1.0, "V2": 1.5}
+BUCK = {"Rs": 0.1, "L1": 1e-5, "C1": 1e-5, "R1": 20.0, "V2": 12.0}
 
 
 def test_a_periodic_state_moves_with_the_values() -> None:
-    values = FAMILIES[0][1]
+    values = BRIDGE
     functionals = [Integral("v(o,m)", 0.0, 0.02), Integral("v(o,m)", 0.0, 0.02, 2), Value("i(L1)", 0.003)]
     result = waveform_gradient(bridge(values, True), functionals, list(values), [50.0, 5.0, 1.0])
 
@@ -144,7 +84,7 @@ def test_a_periodic_state_moves_with_the_values() -> None:
 
     for name, value in values.items():
         single = {other: float(other == name) for other in values}
-        differences = along(lambda v: bridge(v, True), values, single, loss, 1e-4)
+        differences = along(lambda own: loss(bridge(own, True)), values, single, 1e-4)
         assert result.gradient[name] * value == pytest.approx(differences, rel=1e-7)
 
 
@@ -162,7 +102,7 @@ def test_closed_form_of_a_discharge() -> None:
 
 def test_a_rectifier_learns_its_mean_and_its_ripple() -> None:
     """Load and capacitor for 9.5 V with 100 mV of ripple (rms), from 100 Ω and 200 µF, in the periodic steady state."""
-    start = FAMILIES[0][1] | {"L1": 1e-3}
+    start = BRIDGE | {"L1": 1e-3}
     functionals = [Integral("v(o,m)", 0.0, 0.02), Integral("v(o,m)", 0.0, 0.02, 2)]
 
     def loss(logarithms: np.ndarray) -> tuple[float, np.ndarray]:
@@ -193,6 +133,6 @@ def test_a_rectifier_learns_its_mean_and_its_ripple() -> None:
     ],
 )
 def test_refused(functional: Value | Integral, name: str, said: str) -> None:
-    run = bridge(FAMILIES[0][1], stop=0.02)
+    run = bridge(BRIDGE, stop=0.02)
     with pytest.raises(UsageError, match=said):
         waveform_gradient(run, [functional], [name])
