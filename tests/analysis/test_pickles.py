@@ -49,3 +49,12 @@ def test_prepared_circuits_and_results(text: str) -> None:
     assert again(found).to_dict() == found.to_dict()
     samples = circuitsim.montecarlo(circuit, ["R*=1%"], "v(b)", 20, workers=1)
     assert again(samples).to_dict() == samples.to_dict()
+
+
+def test_batches_from_memory_that_cannot_be_written_to() -> None:
+    """As in a file that several processes map."""
+    solver = circuitsim.batched(circuitsim.loads("t\nV1 a 0 5\nR1 a b 1k\nD1 b c\nR2 c 0 1k"), ["V1"])
+    buffers: list[pickle.PickleBuffer] = []
+    packed = pickle.dumps(solver, protocol=5, buffer_callback=buffers.append)
+    there = pickle.loads(packed, buffers=[bytes(buffer) for buffer in buffers])
+    assert there.solve([[1.0], [-2.0]]).voltages.tolist() == solver.solve([[1.0], [-2.0]]).voltages.tolist()

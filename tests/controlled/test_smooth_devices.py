@@ -15,7 +15,7 @@ from scipy.optimize import brentq, root
 
 import circuitsim
 from circuitsim import Circuit
-from circuitsim.circuit.elements import CURRENT
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import CircuitError, NoOperatingPointError
 from circuitsim.models.junction_diode import BOLTZMANN, ZERO_CELSIUS, JunctionDiode
@@ -278,3 +278,23 @@ def test_random_circuits(first: int) -> None:
         if point.other is not None:
             assert np.abs(point.other.drops - point.drops).max() > 1e-6 * np.abs(point.drops).max()
     assert verdicts[Uniqueness.UNIQUE] >= 10
+
+
+def test_a_start_nearby_leads_to_the_same_point() -> None:
+    """Sources a hundredth larger, junctions beside ideal diodes and controlled sources."""
+    compared = 0
+    for seed in range(30):
+        circuit = random_circuit(seed, device=lambda random: JunctionDiode(**{"is": 1e-12, "rs": 0.1}))
+        try:
+            ready = circuitsim.prepared(circuit)
+            near = ready.solve()
+            kind, _, _, value, _ = circuit.arrays()
+            moved = np.where((kind == VOLTAGE) | (kind == CURRENT), 1.01 * value, value)
+            cold, warm = ready.solve(moved), ready.solve(moved, start=near)
+        except CircuitError:
+            continue
+        assert cold.certificate.certified and warm.certificate.certified
+        if cold.uniqueness is Uniqueness.UNIQUE:
+            compared += 1
+            assert np.abs(warm.voltages - cold.voltages).max() <= 1e-9 * np.abs(cold.voltages).max()
+    assert compared >= 10

@@ -66,6 +66,8 @@ def test_samples_of_a_large_crossbar() -> None:
     np.maximum.at(largest, second, np.abs(one.currents.T))
     assert (np.abs(net) <= 1e-14 * largest).all()
     assert one.output[:, 0] == pytest.approx(expected[circuit.node_index("c0_0")], abs=1e-13)
+    other = solver.with_values({"RX0_0": 1e3}).solve(volts[:2])
+    assert np.abs(other.voltages.T - nodal(circuit.with_values({"RX0_0": 1e3}), volts[:2])).max() <= 1e-13
     two = solver.solve(volts, threads=2)
     assert np.array_equal(one.voltages, two.voltages) and np.array_equal(one.currents, two.currents)
 

@@ -45,6 +45,13 @@ def test_minimum_degree_is_about_as_good_as_the_exact_one(seed):
     assert fill <= 1.1 * minimum_degree_fill(n, a, b)
 
 
+def test_minimum_degree_leaves_dense_nodes_to_the_end():
+    n, a, b = mesh(12, 12)
+    a, b, n = np.append(a, np.full(n, n)), np.append(b, np.arange(n)), n + 1
+    found = minimum_degree(*graph.adjacency(n, a, b))
+    assert sorted(found) == list(range(n)) and found[-1] == n - 1
+
+
 def test_scrambled_numbers_cost_little_fill():
     n, a, b = mesh(60, 60)
     scrambled = np.random.default_rng(8).permutation(n)
