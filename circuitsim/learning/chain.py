@@ -28,6 +28,20 @@ from circuitsim.training.checkpoint import CheckpointError, copy_into, load_chec
 #: Samples that pass through a chain at a time outside of training.
 SLICE = 512
 
+OF_CIRCUITS = (
+    "loss",
+    "lower",
+    "upper",
+    "error",
+    "certificate",
+    "kinks",
+    "kink_share",
+    "beta",
+    "clamped",
+    "uncertified_fraction",
+)
+"""Metrics of `Learner`."""
+
 UNCERTIFIED = ("omit", "skip", "stop")
 
 
@@ -58,6 +72,8 @@ class Chain:
         So many samples of a batch start at the nudged states of the batch before it, slot by slot; layered blocks only.
     fingerprint : bytes
         Stored with checkpoints; a run resumes only with the same (of circuit and data).
+    metrics : sequence of str
+        Those that a batch gives, in this order, as far as they apply; all if empty.
 
     Attributes
     ----------
@@ -87,6 +103,7 @@ class Chain:
         uncertified: str = "omit",
         warm: int = 0,
         fingerprint: bytes = b"",
+        metrics: Sequence[str] = (),
     ) -> None:
         for number, element in enumerate(elements):
             if not isinstance(element, Stage | EnergyBlock):
@@ -101,7 +118,8 @@ class Chain:
         self.loss = loss_named(loss)
         self.rule = rule or Chaining()
         self.dtype = np.dtype(dtype)
-        self.augment, self.uncertified, self.fingerprint = augment, uncertified, fingerprint
+        self.augment, self.uncertified = augment, uncertified
+        self.fingerprint, self.metrics = fingerprint, tuple(metrics)
         if seed is not None:
             # One stream each, so that an element's draw does not depend on those before it.
             for number, element in enumerate(self.elements):
@@ -175,6 +193,8 @@ class Chain:
                     raise
         shown = xp.ones_like(trusted) if omits else trusted
         metrics = self._metrics(output, targets, steps, to_numpy(weight), to_numpy(shown), to_numpy(good), passed)
+        if self.metrics:
+            metrics = {name: metrics[name] for name in self.metrics if name in metrics}
         if not omits and not bool(xp.all(good)):
             passed = None
             if self.uncertified == "stop":
@@ -516,7 +536,7 @@ def Learner(block: Any, rule: Rule, loss: Loss, uncertified: str = "skip", finge
     fingerprint : bytes
         See `Chain`.
     """
-    return Chain([block], loss, rule, None, np.float64, None, uncertified, 0, fingerprint)
+    return Chain([block], loss, rule, None, np.float64, None, uncertified, 0, fingerprint, OF_CIRCUITS)
 
 
 def build_chain(
