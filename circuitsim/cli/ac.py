@@ -13,7 +13,7 @@ from circuitsim.cli.output import Listed, present
 from circuitsim.cli.over_time import add_measure, lower_names, present_measured, say_not_measured
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.sweep import add_vary
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
 def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -> int:
     """The responses at all combinations of varied values."""
     from circuitsim.cli.progress import LateProgress
-    from circuitsim.cli.stepped import present_runs
+    from circuitsim.cli.stepped import check_runs, present_runs
     from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal import ac_sweep
 
@@ -123,10 +123,7 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
         )
     measured = found.measured
     present_runs(measured if args.measure else found.responses, measured, args, None if args.measure else found.plot)
-    if failures := measured.failures:
-        raise ConvergenceError(
-            f"{len(failures)} of {len(measured)} runs have no response; the first: {failures[0].error}"
-        )
+    check_runs(measured, "runs have no response")
     return 0
 
 

@@ -36,8 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random circuits (0)")
     parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds a measurement may take (120)")
     parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds for repeats of a time (1)")
-    for option in ("--workers", "--dask"):
-        parser.add_argument(option, help=argparse.SUPPRESS)
     parser.add_argument("--max-unknowns", type=int, default=10**7, metavar="N", help="leave larger circuits out")
 
 
@@ -50,11 +48,6 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.bench.competitors import expand
     from circuitsim.training.curves import save_figure
 
-    if args.workers is not None or args.dask is not None:
-        raise UsageError(
-            "bench measures one circuit after another: measurements beside one another disturb each "
-            "other's times; on several machines, split the suite by --against"
-        )
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
     check_values(options, dict.fromkeys(options, Option(Kind.NUMBER)))
     if args.limit <= 0.0 or args.budget < 0.0:

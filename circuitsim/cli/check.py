@@ -139,41 +139,27 @@ def _roles_to_dict(roles: Roles) -> dict[str, Any]:
 
 def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
     """The structure for people."""
-    from circuitsim.formats.columns import table
+    from circuitsim.formats.table import Table
+    from circuitsim.netlist.deck import CARDS
 
     kinds = ", ".join(f"{n} {kind}{'s' * (n > 1)}" for kind, n in report.kinds.items())
     rows = [
-        ["nodes", str(report.nodes), "ground included"],
-        ["elements", str(report.elements), kinds],
-        ["parts", str(report.parts), f"{report.floating} of them without a path to ground"],
-        ["islands", str(report.islands), "joined by resistors and voltage sources; only diodes lead out of one"],
-        ["super-nodes", str(report.super_nodes), "groups of nodes at fixed distances: voltage sources, shorts"],
-        ["unknowns", str(report.unknowns), "potentials to solve for"],
-        ["free–free diodes", str(report.free_diodes), "diodes between two unknown potentials"],
-        ["voltage loops", str(report.voltage_loops), "loops of voltage sources and shorts: currents not unique"],
+        ("nodes", report.nodes, "ground included"),
+        ("elements", report.elements, kinds),
+        ("parts", report.parts, f"{report.floating} of them without a path to ground"),
+        ("islands", report.islands, "joined by resistors and voltage sources; only diodes lead out of one"),
+        ("super-nodes", report.super_nodes, "groups of nodes at fixed distances: voltage sources, shorts"),
+        ("unknowns", report.unknowns, "potentials to solve for"),
+        ("free–free diodes", report.free_diodes, "diodes between two unknown potentials"),
+        ("voltage loops", report.voltage_loops, "loops of voltage sources and shorts: currents not unique"),
     ]
-    asked = [_asked(analysis) for analysis in deck.analyses]
-    rows.append(["analyses", str(len(asked)), ", ".join(asked) or "none asked for: solve finds the operating point"])
+    asked = [f".{(CARDS.get(type(own)) or own.card).lstrip('.')}" for own in deck.analyses]  # type: ignore[union-attr]
+    rows.append(("analyses", len(asked), ", ".join(asked) or "none asked for: solve finds the operating point"))
     if roles is not None:
-        rows.append(["inputs", str(len(roles.inputs)), _some(roles.inputs)])
-        rows.append(["outputs", str(len(roles.outputs)), _some(roles.output_names)])
-        rows.append(["trainable", str(len(roles.trainable)), _some([a.name for a in roles.trainable])])
-    return [deck.title, *table(["structure", "", ""], rows)]
+        named = roles.inputs, roles.output_names, [a.name for a in roles.trainable]
+        rows += [(what, len(names), _some(names)) for what, names in zip(("inputs", "outputs", "trainable"), named)]
+    return [deck.title, Table.of("structure, , ", rows).text().rstrip()]
 
 
 def _some(names: Sequence[str], shown: int = 6) -> str:
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
-
-
-def _asked(analysis: Any) -> str:
-    """The card of an analysis, in short."""
-    return {
-        "OperatingPointRequest": ".op",
-        "DcSweep": ".dc",
-        "Step": ".step",
-        "Temperature": ".temp",
-        "Transient": ".tran",
-        "SmallSignal": ".ac",
-        "TransferRequest": ".tf",
-        "SensitivityRequest": ".sens",
-    }.get(type(analysis).__name__) or f".{analysis.card.lstrip('.')}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from circuitsim.cli.output import present
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
@@ -21,26 +21,9 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 
-class Shown(NamedTuple):
-    """What is shown of the runs.
-
-    Attributes
-    ----------
-    columns : str or None
-        Of the waveforms; None: all.
-    events : bool
-        Changes of diodes in place of waveforms.
-    measure : sequence of str
-        Measurements in place of waveforms; empty: waveforms, and on standard error the measurements of the deck.
-    """
-
-    columns: str | None
-    events: bool = False
-    measure: Sequence[str] = ()
-
-
-def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown: Shown, **options: Any) -> int:
-    """Run a deck through time at all combinations of varied values, and print what is asked for.
+def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], columns: str | None, **options: Any) -> int:
+    """Run a deck through time at all combinations of varied values, and print what is asked for: waveforms, or changes
+    of diodes, or measurements.
 
     Raises
     ------
@@ -55,13 +38,13 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
     own = setting(deck, options.get("step"), options.get("stop"), options.get("initial"))
     span, moving = (own.begin, own.grid.stop), [*map(str, vary), *deck.parameters]  # parameters follow others
     wanted, _ = answerable(own.circuit, span, measurements_of(deck, "tran"), lower_names(deck), moving)
-    wanted += shown.measure
+    wanted += args.measure
     pool = workers_of(args.workers, getattr(args, "dask", None))
     with Interrupt() as interrupt, LateProgress("tran") as line, pool as (workers, executor):
         found = transient_sweep(
             deck,
             vary,
-            shown.columns,
+            columns,
             wanted,
             tolerance=args.tolerance,
             progress=interrupt.watch(line),
@@ -69,19 +52,13 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], shown
             executor=executor,
             **options,
         )
-    chosen = found.measured if shown.measure else found.waves
-    if shown.events:
-        present(chosen, args, [found.events])
+    if getattr(args, "events", False):
+        present(found, args, [found.events])
     else:
-        present_runs(chosen, found.measured, args)
+        present_runs(found.measured if args.measure else found.waves, found.measured, args)
     if interrupt.asked:
         print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
-    failed = found.measured.failures
-    if failed:
-        raise ConvergenceError(
-            f"{len(failed)} of {len(found.measured)} runs ended with an error; the first, at "
-            f"{_place(found.measured, failed[0].row)}: {failed[0].error}"
-        )
+    check_runs(found.measured, "runs ended with an error")
     return INTERRUPTED if interrupt.asked else 0
 
 
@@ -98,6 +75,20 @@ def present_runs(
         said = ", ".join(f"{name} = {'failed' if value != value else f'{value:g}'}" for name, value in values)
         if row not in failed:
             print(f"measured at {_place(measured, row)}: {said}", file=sys.stderr)
+
+
+def check_runs(found: Sweep, what: str) -> None:
+    """Refuse a result with runs or points that failed.
+
+    Raises
+    ------
+    ConvergenceError
+        How many, of what, and the first.
+    """
+    if found.failures:
+        first = found.failures[0]
+        count = f"{len(found.failures)} of {len(found)} {what}"
+        raise ConvergenceError(f"{count}; the first, at {_place(found, first.row)}: {first.error}")
 
 
 def _place(runs: Sweep, row: int) -> str:

@@ -12,8 +12,9 @@ from circuitsim.cli.output import Listed, check_targets
 from circuitsim.cli.over_time import add_measure, present_measured, say_not_measured
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_analysis, add_solver
+from circuitsim.cli.stepped import check_runs, run_all
 from circuitsim.cli.workers import add_workers, workers_of
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import DcSweep, Transient
 from circuitsim.netlist.requests import (
     OVER_TIME,
@@ -92,8 +93,7 @@ def run(args: argparse.Namespace) -> int:
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
     values = _measured(deck, found, texts, args.measure)
     present_measured(found, args, [found.tables()["points"]], values, whole=True)
-    if found.failures:
-        raise _failed(found)
+    check_runs(found, "points have no operating point")
     return 0
 
 
@@ -115,21 +115,11 @@ def runs_over_time(deck: Deck) -> bool:
 
 def _over_time(args: argparse.Namespace, deck: Deck) -> int:
     """The deck's ``.tran``, inside its ``.step`` cards."""
-    from circuitsim.cli.stepped import Shown, run_all
-
     report([note for note in deck.notes if not elsewhere(note)], args.verbose)
     if args.solver != "auto" or args.checkpoint:
         option = "--checkpoint" if args.checkpoint else "--solver"
         raise UsageError(f"{option} is for operating points; this deck's .tran runs over time: leave it out")
-    return run_all(args, deck, steps_of(deck), Shown(args.columns or columns_of(deck, OVER_TIME), measure=args.measure))
-
-
-def _failed(found: Sweep) -> ConvergenceError:
-    first = found.failures[0]
-    at = ", ".join(f"{name}={values[first.row]:g}" for name, values in found.axes.items())
-    return ConvergenceError(
-        f"{len(found.failures)} of {len(found)} points have no operating point; the first, at {at}: {first.error}"
-    )
+    return run_all(args, deck, steps_of(deck), args.columns or columns_of(deck, OVER_TIME))
 
 
 def varied(texts: Sequence[str]) -> Vary:

@@ -12,7 +12,7 @@ from circuitsim.cli.options import spice_number
 from circuitsim.cli.over_time import add_shown, answerable, harmonics_requested, lower_names, read_shown, show
 from circuitsim.cli.progress import INTERRUPTED, Interrupt, LateProgress
 from circuitsim.cli.solving import add_analysis, add_method
-from circuitsim.cli.stepped import Shown, run_all
+from circuitsim.cli.stepped import run_all
 from circuitsim.cli.sweep import add_vary, note_steps, varied
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
@@ -73,12 +73,11 @@ def run(args: argparse.Namespace) -> int:
     if vary and fourier_requested(deck):
         print("note: .four is of one run: it is left out of runs at several values", file=sys.stderr)
     if vary:
-        shown = Shown(" ".join(map(str, probes)), args.events, args.measure)
         return run_all(
             args,
             deck,
             vary,
-            shown,
+            " ".join(map(str, probes)),
             step=step,
             stop=stop,
             initial=initial_values(args.initial),

@@ -89,9 +89,10 @@ _SWITCHES = [SymbolArrays(0.2, [*_CONTACTS, _points((-0.15, 0.02), end)]) for en
 
 _OP_AMP = SymbolArrays(
     0.2,
-    [_points((0.1, 0.09), (0.18, 0.09)), _points((0.14, 0.05), (0.14, 0.13)), _points((0.1, -0.09), (0.18, -0.09))],
+    [_points((0.12, y - 0.035), (0.12, y + 0.035)) for y in (-0.08, 0.08)] + [_points((0.085, 0.08), (0.155, 0.08))],
     _points((-0.2, 0.0), (0.2, 0.2), (0.2, -0.2)),
 )
+"""Its output is the first terminal, + and − lie across the wire to the second."""
 HIGH_GAIN = 1e3
 """From which on a voltage source that its output feeds back to is an operational amplifier."""
 

@@ -185,6 +185,14 @@ def test_plus_stands_at_the_first_node_of_sources() -> None:
         assert sorted(line[0, 0] < 0.0 for line in across) == [False, True]
 
 
+def test_a_source_of_high_gain_with_feedback_is_an_operational_amplifier() -> None:
+    deck = "t\nV1 in 0 1\nR1 in n 1k\nR2 n out 10k\nE1 out 0 0 n 1e5\nE2 free 0 0 n 1e5\nE3 n2 0 out n2 2\n"
+    deck += "RL free 0 1k\nR3 n2 out 1k\n"
+    circuit = loads(deck)
+    corners = [len(symbol(circuit, circuit.element_index(name)).body) for name in ("E1", "E2", "E3")]
+    assert corners == [3, 5, 5]  # without feedback, or of gain 2, a diamond
+
+
 def test_switches_and_breakdown_have_their_symbols() -> None:
     deck = "t\nV1 a 0 {volts}\nS1 a b a 0 sw\nR1 b 0 1k\nD1 0 b z\nD2 b 0 j\n"
     deck += ".model sw SW(VT=0.5 RON=1 ROFF=1MEG)\n.model z D(IS=1e-14 BV=5)\n.model j D(IS=1e-14)\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,7 +91,7 @@ def names_of(axes: object) -> list[str]:
 
 
 def check(figure: Figure, axes: int) -> None:
-    """So many axes, all with data, none empty, everything within the picture."""
+    """So many axes, all with data, none empty, everything within the picture, no name over another."""
     assert len(figure.axes) == axes
     assert all(has_data(own) for own in figure.axes)
     figure.draw_without_rendering()
@@ -98,6 +99,8 @@ def check(figure: Figure, axes: int) -> None:
     for own in figure.axes:
         box = own.get_tightbbox()
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+        boxes = [text.get_window_extent() for text in own.texts if text.get_text()]
+        assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 COMMAND_ROWS = {
