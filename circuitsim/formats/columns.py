@@ -93,7 +93,9 @@ def cell(value: Cell, unit: str, scale: float) -> str:
     """A cell for people: a text as it is, a number with its unit."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value) if isinstance(value, str | int) else shown(value, unit, scale)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value if isinstance(value, str) else shown(value, unit, scale)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from circuitsim.plotting.drawing import Drawing, Label, arrange
-from circuitsim.plotting.figure import FAINT, INK, MARGIN, colours_of, plain, sheet
+from circuitsim.plotting.figure import FAINT, INK, LARGEST, ROUNDING, letters, measured, new_figure, plain, title
 from circuitsim.plotting.worst import draw_worst
 from circuitsim.units import format_quantity
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
     from circuitsim.analysis import OperatingPoint
     from circuitsim.circuit import Circuit
+
+
+MARGIN = 0.2
+"""Inches around a drawing."""
 
 
 def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None = None, unit: str = "A") -> Figure:
@@ -38,18 +43,40 @@ def draw_circuit(source: OperatingPoint | Circuit, strength: np.ndarray | None =
     drawing = arrange(source, strength)
     if drawing is None:
         return draw_worst(source)
-    paper = sheet(drawing.low - MARGIN, drawing.high + MARGIN, drawing.circuit.title)
+    low, high = (drawing.low - MARGIN).tolist(), (drawing.high + MARGIN).tolist()
+    width, height = max(4.5, high[0] - low[0] + 1.2), max(2.6, high[1] - low[1] + 0.7)
+    figure = new_figure(width, height)
+    axes = figure.add_axes((0.1 / width, 0.3 / height, 1.0 - 1.2 / width, 1.0 - 0.7 / height))
+    axes.set_axis_off()
+    axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    title(axes, drawing.circuit.title)
     colours = None if drawing.voltages is None else potential_colours(drawing, drawing.voltages)
-    _paint(paper.axes, drawing, drawing.voltages, colours, paper.scale)
-    paper.finish(colours, notes(drawing, drawing.unique, unit))
-    return paper.figure
+    _paint(axes, drawing, drawing.voltages, colours, min(1.0, LARGEST / max(width, height)))
+    if colours is not None:
+        bar = figure.add_axes((1.0 - 0.95 / width, 0.5 / height, 0.14 / width, 1.0 - 1.1 / height))
+        figure.colorbar(colours, cax=bar)
+        bar.tick_params(labelsize=7, colors=INK)
+        measured(bar.yaxis, "", "V")
+    space = "\N{NO-BREAK SPACE}"  # within a note
+    words = "   ·   ".join(note.replace(" ", space) for note in notes(drawing, drawing.unique, unit))
+    lines = [line.replace(space, " ").strip(" ·") for line in textwrap.wrap(words, letters(width, 7))]
+    figure.text(0.1 / width, 0.1 / height, plain("\n".join(lines)), fontsize=7, color=FAINT)
+    return figure
 
 
 def potential_colours(drawing: Drawing, voltages: np.ndarray) -> ScalarMappable:
-    """The map from potential, V, to colour, over the potentials of a drawing."""
+    """The map from potential, V, to colour, from the lowest to the highest of a drawing."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+
     potentials = [s.potential for s in drawing.strokes if s.potential is not None]
     potentials += [float(voltages[dot.node]) for dot in drawing.dots]
-    return colours_of(np.array(potentials))
+    low, high = min(potentials, default=0.0), max(potentials, default=0.0)
+    pad = 0.5 if high - low <= ROUNDING * max(abs(low), abs(high)) else 0.0
+    # The bright end of the map would vanish on white paper.
+    shades = LinearSegmentedColormap.from_list("potential", colormaps["plasma"](np.linspace(0.0, 0.88, 256)))
+    return ScalarMappable(Normalize(low - pad, high + pad), shades)
 
 
 def notes(drawing: Drawing, unique: np.ndarray | None, unit: str) -> list[str]:

@@ -6,8 +6,8 @@ import io
 import math
 import os
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from circuitsim.units import format_quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 ROUNDING = 1e-9
@@ -37,83 +36,6 @@ NAMED = 14
 DPI = 130
 LARGEST = 40.0
 """Largest side of a picture, in inches."""
-
-
-MARGIN = 0.2
-"""Inches around everything."""
-
-
-class Sheet(NamedTuple):
-    """A figure with axes in inches for a drawing, with room for a colour bar and a line of notes.
-
-    Attributes
-    ----------
-    figure : matplotlib.figure.Figure
-    axes : matplotlib.axes.Axes
-    size : (float, float)
-        Width and height that the drawing asks for, inches.
-    scale : float
-        Inches of the figure per inch of the drawing.
-    """
-
-    figure: Figure
-    axes: Axes
-    size: tuple[float, float]
-    scale: float
-
-    def finish(self, colours: ScalarMappable | None, notes: Iterable[str]) -> None:
-        """Add the bar of potentials, if there are any, and the notes.
-
-        Parameters
-        ----------
-        colours : ScalarMappable or None
-        notes : iterable of str
-        """
-        width, height = self.size
-        if colours is not None:
-            bar = self.figure.add_axes((1.0 - 0.95 / width, 0.5 / height, 0.14 / width, 1.0 - 1.1 / height))
-            self.figure.colorbar(colours, cax=bar)
-            bar.tick_params(labelsize=7, colors=INK)
-            measured(bar.yaxis, "", "V")
-        unbroken = [note.replace(" ", "\N{NO-BREAK SPACE}") for note in notes]
-        lines = textwrap.wrap("   ·   ".join(unbroken), letters(width, 7))
-        text = plain("\n".join(line.replace("\N{NO-BREAK SPACE}", " ").strip(" ·") for line in lines))
-        self.figure.text(0.1 / width, 0.1 / height, text, fontsize=7, color=FAINT)
-
-
-def sheet(low: np.ndarray, high: np.ndarray, heading: str) -> Sheet:
-    """An empty sheet for what lies between two corners.
-
-    Parameters
-    ----------
-    low, high : (2,) float arrays
-        Inches.
-    heading : str
-        The deck's title.
-    """
-    size = high - low
-    width, height = max(4.5, float(size[0]) + 1.2), max(2.6, float(size[1]) + 0.7)
-    figure = new_figure(width, height)
-    axes = figure.add_axes((0.1 / width, 0.3 / height, 1.0 - 1.2 / width, 1.0 - 0.7 / height))
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    axes.set_xlim(low[0], high[0])
-    axes.set_ylim(low[1], high[1])
-    title(axes, heading)
-    return Sheet(figure, axes, (width, height), min(1.0, LARGEST / max(width, height)))
-
-
-def colours_of(potentials: np.ndarray) -> ScalarMappable:
-    """The map from potential to colour, from the lowest to the highest of these potentials, V."""
-    from matplotlib import colormaps
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
-
-    low, high = (float(potentials.min()), float(potentials.max())) if potentials.size else (0.0, 0.0)
-    pad = 0.5 if high - low <= ROUNDING * max(abs(low), abs(high)) else 0.0
-    # The bright end of the map would vanish on white paper.
-    shades = LinearSegmentedColormap.from_list("potential", colormaps["plasma"](np.linspace(0.0, 0.88, 256)))
-    return ScalarMappable(Normalize(low - pad, high + pad), shades)
 
 
 def new_figure(width: float, height: float) -> Figure:

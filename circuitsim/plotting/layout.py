@@ -9,6 +9,7 @@ number of nodes on the right: there all wires are equally spaced, so that no sym
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -129,20 +130,11 @@ class Grid:
     def _place_vertex(self, v: int, wish: np.ndarray) -> None:
         """Put ``v`` on the free cell nearest to its wish."""
         x, y = round(float(wish[0])), round(float(wish[1]))
-        reach = 0
-        while True:
-            ring = [
-                (x + dx, y + dy)
-                for dx in range(-reach, reach + 1)
-                for dy in range(-reach, reach + 1)
-                if max(abs(dx), abs(dy)) == reach and (x + dx, y + dy) not in self.at
-            ]
-            if ring:
-                cell = min(ring, key=lambda c: ((c[0] - wish[0]) ** 2 + (c[1] - wish[1]) ** 2, c))
-                self.cells[v] = cell
-                self.at[cell] = v
-                return
-            reach += 1
+        reach = range(-math.isqrt(len(self.at)) - 1, math.isqrt(len(self.at)) + 2)
+        free = ((x + dx, y + dy) for dx in reach for dy in reach if (x + dx, y + dy) not in self.at)
+        cell = min(free, key=lambda c: ((c[0] - wish[0]) ** 2 + (c[1] - wish[1]) ** 2, c))
+        self.cells[v] = cell
+        self.at[cell] = v
 
     def _place_shape(self, vertices: np.ndarray, cells: np.ndarray, wish: np.ndarray) -> None:
         """Put a group where all its cells are free, as near to its wish as `REACH` and steps to the right go."""
@@ -247,20 +239,15 @@ class Grid:
 
     def _branches(self) -> list[tuple[int, list[int]]]:
         """Groups of vertices that one vertex (the root) connects to the rest: what can be turned as a whole."""
-        found = []
-        half = len(self.cells) / 2
+        import networkx
+
+        found, half, graph = [], len(self.cells) / 2, networkx.Graph(self.edges.tolist())
         for u, v in self.edges.tolist():
             for root, first in ((u, v), (v, u)):
-                branch, stack = {first}, [first]
-                while stack:
-                    w = stack.pop()
-                    for x in {int(x) for e in self.incident[w] for x in self.edges[e]} - branch - {root}:
-                        branch.add(x)
-                        stack.append(x)
+                branch = networkx.node_connected_component(graph.subgraph(graph.nodes - {root}), first)
                 if any(not branch.issuperset(shape) and not branch.isdisjoint(shape) for shape in self.shapes):
                     continue
-                outside = {int(x) for e in self.incident[root] for x in self.edges[e]} - branch - {root}
-                if 1 < len(branch) <= half + 1 and (outside or len(branch) < half):
+                if 1 < len(branch) <= half + 1 and (set(graph[root]) - branch or len(branch) < half):
                     found.append((root, [first, *sorted(branch - {first})]))
         return found
 

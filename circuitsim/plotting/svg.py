@@ -14,9 +14,8 @@ import numpy as np
 
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
-from circuitsim.plotting.circuit import potential_colours
+from circuitsim.plotting.circuit import MARGIN, potential_colours
 from circuitsim.plotting.drawing import NOTHING, Drawing, Label, Stroke, arrange
-from circuitsim.plotting.figure import MARGIN
 from circuitsim.plotting.labels import Text
 from circuitsim.units import format_quantity
 

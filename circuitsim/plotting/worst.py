@@ -10,7 +10,7 @@ import numpy as np
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import TopologyError
-from circuitsim.formats.columns import quantity, table
+from circuitsim.formats.table import Table
 from circuitsim.plotting.figure import INK, new_figure, plain, title
 from circuitsim.units import short
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Rows of a table."""
-
-Rows = tuple[list[str], list[list[str]]]
 
 
 def drops_of(source: OperatingPoint | Circuit) -> IrDrop | None:
@@ -39,25 +37,25 @@ def drops_of(source: OperatingPoint | Circuit) -> IrDrop | None:
     return found if np.isfinite(found.places).any() else None
 
 
-def worst(source: OperatingPoint | Circuit) -> list[Rows]:
-    """Tables (header, rows): the nodes with the largest drops of a power grid, else with the largest voltages by
+def worst(source: OperatingPoint | Circuit) -> list[Table]:
+    """Tables: the nodes with the largest drops of a power grid, else with the largest voltages by
     size, and the elements with the largest powers; of a circuit alone, how many elements of each kind it has."""
     circuit = circuit_of(source)
     if isinstance(source, Circuit):
         kinds = Counter(circuit.arrays().kind.tolist())
-        return [(["elements", "number"], [[ELEMENTS[kind].name, f"{n:,}"] for kind, n in kinds.most_common()])]
+        return [Table.of("elements, number", [(ELEMENTS[kind].name, n) for kind, n in kinds.most_common()])]
     grid = drops_of(source)
     if grid is not None:
-        nodes = [[name, quantity(volts, "V"), quantity(drop, "V")] for name, _, volts, drop in grid.worst(SHOWN)]
-        first: Rows = ["worst node", "voltage", "drop"], nodes
+        rows = [(short(name, 40), volts, drop) for name, _, volts, drop in grid.worst(SHOWN)]
+        first = Table.of("worst node, voltage, drop", rows, ("", "V", "V"))
     else:
-        order = np.argsort(-np.abs(source.voltages), kind="stable")[:SHOWN].tolist()
-        nodes = [[circuit.node_names[k], quantity(float(source.voltages[k]), "V")] for k in order]
-        first = ["largest node voltages", "voltage"], nodes
-    order = np.argsort(-np.abs(source.powers), kind="stable")[:SHOWN].tolist()
-    numbers = ((source.powers, "W"), (source.drops, "V"), (source.currents, "A"))
-    elements = [[circuit.names[k], *(quantity(float(x[k]), unit) for x, unit in numbers)] for k in order]
-    return [first, (["largest powers", "power", "voltage", "current"], elements)]
+        order = np.argsort(-np.abs(source.voltages), kind="stable")[:SHOWN]
+        names = [short(circuit.node_names[k], 40) for k in order.tolist()]
+        first = Table(("largest node voltages", "voltage"), ("", "V"), (names, source.voltages[order]))
+    order = np.argsort(-np.abs(source.powers), kind="stable")[:SHOWN]
+    names = [short(circuit.names[k], 40) for k in order.tolist()]
+    numbers = source.powers[order], source.drops[order], source.currents[order]
+    return [first, Table(("largest powers", "power", "voltage", "current"), ("", "W", "V", "A"), (names, *numbers))]
 
 
 def draw_worst(source: OperatingPoint | Circuit) -> Figure:
@@ -69,8 +67,8 @@ def draw_worst(source: OperatingPoint | Circuit) -> Figure:
         return plot_drops(grid)
     circuit = circuit_of(source)
     lines = [f"{len(circuit.node_names):,} nodes, {len(circuit):,} elements: too many for a drawing"]
-    for header, rows in worst(source):
-        lines += ["", *table(header, [[short(row[0], 40), *row[1:]] for row in rows])]
+    for table in worst(source):
+        lines += ["", *table.text().splitlines()]
     figure = new_figure(5.5, 0.8 + 0.145 * len(lines))
     axes = figure.add_axes((0.03, 0.02, 0.94, 0.9))
     axes.set_axis_off()

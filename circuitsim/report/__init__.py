@@ -144,7 +144,7 @@ def _worst(source: OperatingPoint | Circuit) -> str:
     parts = ["<h2>Circuit</h2><p>Too many nodes for a drawing.</p>"]
     if drops_of(source) is not None:
         parts.append(html.image(draw_circuit(source), "Voltage drops over the plane"))
-    return "".join([*parts, *(html.table(header, rows) for header, rows in worst(source))])
+    return "".join([*parts, *map(html.cells, worst(source))])
 
 
 def analysis(heading: str, found: Result) -> str:
