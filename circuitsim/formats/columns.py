@@ -75,8 +75,9 @@ def quantity(value: float | None, unit: str) -> str:
     if math.isinf(value):
         return "∞" if value > 0.0 else "-∞"
     # + 0.0: no minus sign before a zero
-    plain = not unit or "/" in unit
-    return f"{value + 0.0:.6g} {unit}".rstrip() if plain else format_quantity(value + 0.0, unit)
+    if not unit or "/" in unit:
+        return f"{value + 0.0:.6g} {unit}".rstrip()
+    return format_quantity(value + 0.0, unit)
 
 
 def scale_of(values: Iterable[float | None]) -> float:

@@ -42,16 +42,12 @@ def swept(title: str, table: Table, plot: str) -> str:
     plot : str
         ``"DC transfer characteristic"``, ``"Transient Analysis"``, ``"AC Analysis"``.
     """
-    columns = zip(table.header, table.units, table.columns)
-    return rawfile(
-        title,
-        plot,
-        [
-            Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), np.asarray(values).tolist())
-            for name, unit, values in columns
-            if np.asarray(values).dtype.kind in "fc"
-        ],
-    )
+    variables = [
+        Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), values.tolist())
+        for name, unit, values in zip(table.header, table.units, map(np.asarray, table.columns))
+        if values.dtype.kind in "fc"
+    ]
+    return rawfile(title, plot, variables)
 
 
 def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
