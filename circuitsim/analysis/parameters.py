@@ -10,9 +10,9 @@ from scipy.sparse import csr_array, vstack
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.small_signal import Change, elementary_point
-from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded
+from circuitsim.circuit.parameters import parameter
 from circuitsim.models import Device
 from circuitsim.models.smooth import SmoothDevice
 
@@ -133,13 +133,12 @@ def dependencies(point: OperatingPoint) -> Numbers:
 def _of_device(point: OperatingPoint, k: int, parts: Sequence[int]) -> list[DependsOn]:
     """The parameters of one device; one whose change adds or removes a part of the device is left out."""
     circuit, found = point.circuit, []
-    device = circuit.devices[k]
-    for name, number in device.parameters().items():
-        row = device.model.parameter_called(name)
-        assert row is not None
-        change = _change(point, k, parts, name, number)
+    for name in circuit.devices[k].parameters():
+        own = parameter(circuit, f"{circuit.names[k]}.{name}")
+        assert own is not None
+        change = _change(point, k, parts, own.key, own.value)
         if change is not None:
-            found.append(DependsOn(f"{circuit.names[k]}.{name}", number, row.unit, change))
+            found.append(DependsOn(own.name, own.value, own.unit, change))
     return found
 
 
@@ -236,15 +235,4 @@ def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values))
 
 
-def names_of(circuit: Circuit) -> list[str]:
-    """Names of all element values and device parameters."""
-    found = []
-    for k, code in enumerate(circuit.columns()[0]):
-        if k in circuit.devices:
-            found += [f"{circuit.names[k]}.{name}" for name in circuit.devices[k].parameters()]
-        elif ELEMENTS[code].parameter:
-            found.append(circuit.names[k])
-    return found
-
-
-__all__ = ["DependsOn", "Numbers", "dependencies", "law_slope", "names_of", "part_slopes", "quotient"]
+__all__ = ["DependsOn", "Numbers", "dependencies", "law_slope", "part_slopes", "quotient"]

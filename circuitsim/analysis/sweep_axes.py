@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.circuit import ELEMENTS, Circuit
+from circuitsim.circuit.parameters import parameter
 from circuitsim.circuit.table import checked_value
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
@@ -96,9 +97,7 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
     circuit, known = source, source.parameters if isinstance(source, Deck) else {}
     bare = name.removeprefix(PARAMETER)
     column = np.array([float(value) for value in values])
-    place = circuit.device_parameter(bare) if bare == name else None
-    if place is not None:
-        return _device_axis(place, column, circuit)
+    found = parameter(circuit, bare) if bare == name else None
     if bare == name and bare in circuit:
         index = circuit.element_index(name)
         code = int(circuit.arrays().kind[index])
@@ -108,7 +107,11 @@ def _axis(name: str, values: Sequence[float], source: Circuit | Deck) -> Axis:
             raise UsageError(f"{circuit.names[index]} is {_an(ELEMENTS[code].name)}: it has no value to vary{hint}")
         for value in column.tolist():
             checked_value(code, circuit.names[index], value)
-        return Axis(circuit.names[index], circuit.names[index], ELEMENTS[code].unit, Sort.VALUE, column)
+    elif found is not None and found.plain:
+        for value in column.tolist():
+            circuit.with_values({found.name: value})
+    if found is not None and found.plain:
+        return Axis(found.name, found.name, found.unit, Sort.VALUE, column)
     parameters = {key.lower(): key for key in known}
     if bare.lower() in parameters:
         own = parameters[bare.lower()]
@@ -136,16 +139,6 @@ def _grid(values: Sequence[float], column: np.ndarray) -> Grid:
 
 def _an(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def _device_axis(place: tuple[int, str], column: np.ndarray, circuit: Circuit) -> Axis:
-    """Values of one parameter of a device."""
-    k, parameter = place
-    row = circuit.devices[k].model.parameter_called(parameter)
-    label = f"{circuit.names[k]}.{parameter}"
-    for number in column.tolist():
-        circuit.with_values({label: number})
-    return Axis(label, label, row.unit if row is not None else "", Sort.VALUE, column)
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:

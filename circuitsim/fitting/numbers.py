@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.parameters import parameter
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, Transient
 from circuitsim.netlist.roles import Roles
@@ -64,30 +65,20 @@ class TimedDeck:
         self.setting = setting(deck, steps[0] if steps else None, stop)
         self.names = [a.name for a in roles.trainable]
         self.low, self.high = (np.array([getattr(a, end) for a in roles.trainable]) for end in ("minimum", "maximum"))
-        self.start = np.array([self._value(name) for name in self.names])
-
-    def _value(self, name: str) -> float:
-        """A number as the deck has it."""
-        circuit = self.deck.operating_circuit
-        place = circuit.device_parameter(name)
-        if place is not None:
-            return circuit.devices[place[0]].parameters()[place[1]]
-        if name in circuit:
-            return float(circuit.arrays().value[circuit.element_index(name)])
-        element, _, number = name.rpartition(".")
-        return float(self.deck.following.switches[circuit.element_index(element)].numbers[number.lower()])
+        found = [parameter(deck.operating_circuit, name, deck.following.switches) for name in self.names]
+        self._numbers = [own for own in found if own is not None]
+        self.start = np.array([own.value for own in self._numbers])
 
     def at(self, values: Sequence[float] | np.ndarray) -> tuple[Circuit, dict[str, Switch]]:
         """The circuit and its switches with values (n,) of the adjustable numbers."""
         circuit, switches = self.deck.operating_circuit, dict(self.setting.switches)
         plain = {}
-        for name, value in zip(self.names, np.asarray(values, dtype=float).tolist()):
-            element, _, number = name.rpartition(".")
-            if name in circuit or circuit.device_parameter(name) is not None:
-                plain[name] = value
+        for own, value in zip(self._numbers, np.asarray(values, dtype=float).tolist()):
+            if own.plain:
+                plain[own.name] = value
             else:
-                own = circuit.names[circuit.element_index(element)]
-                switches[own] = switches[own]._replace(**{NUMBERS[number.lower()]: value})
+                name = circuit.names[own.elements[0]]
+                switches[name] = switches[name]._replace(**{NUMBERS[own.key]: value})
         return circuit.with_values(plain), switches
 
     def run(

@@ -24,8 +24,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import same_shape
+from circuitsim.circuit.parameters import Parameter, Sort, parameter
 from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError
 from circuitsim.models import Device
 from circuitsim.units import NumberError, parse, short
@@ -213,7 +215,7 @@ def read_roles(deck: Deck) -> tuple[Roles, tuple[Problem, ...]]:
     """
     errors: list[Problem] = []
     warnings: list[Problem] = []
-    collected = _Collected(deck.operating_circuit, numbers_of(deck))
+    collected = _Collected(deck.operating_circuit, deck.following.switches)
     for directive in deck.directives:
         try:
             collected.take(directive.text)
@@ -233,7 +235,7 @@ def make_roles(
     outputs: str | Sequence[str] | None = None,
     trainable: str | Sequence[str] | None = None,
     base: Roles | None = None,
-    numbers: Mapping[str, float] = MappingProxyType({}),
+    switches: Mapping[int, SwitchLaw] = MappingProxyType({}),
 ) -> Roles:
     """Roles from text, in the syntax of the directives; missing ones are taken from ``base``.
 
@@ -246,8 +248,8 @@ def make_roles(
         ``"R* min=1k max=1MEG"``, or several such lines.
     base : Roles, optional
         The deck's own roles.
-    numbers : mapping of str to float
-        Of the deck's switches (`numbers_of`).
+    switches : mapping of int to SwitchLaw
+        Of the deck, whose numbers may change.
 
     Raises
     ------
@@ -255,7 +257,7 @@ def make_roles(
         A name that the circuit does not have, an element that cannot play the role, bounds that are none.
     """
     given = {"input": inputs, "output": outputs, "trainable": trainable}
-    collected = _Collected(circuit, numbers)
+    collected = _Collected(circuit, switches)
     lines = [
         line for line in (base.lines if base else ()) if given[_PLURAL.get(w := line.split()[0].lower(), w)] is None
     ]
@@ -278,9 +280,8 @@ class _Unknown(_Wrong):
 class _Collected:
     """Roles while directives come in."""
 
-    def __init__(self, circuit: Circuit, numbers: Mapping[str, float]) -> None:
-        self.circuit = circuit
-        self.numbers = {name.lower(): value for name, value in numbers.items()}
+    def __init__(self, circuit: Circuit, switches: Mapping[int, SwitchLaw]) -> None:
+        self.circuit, self.switches = circuit, switches
         self.inputs: dict[int, None] = {}
         self.outputs: dict[tuple[int, int], None] = {}
         self.bounds: dict[tuple[int, str], tuple[float, float]] = {}
@@ -365,8 +366,9 @@ class _Collected:
                 "resistors, current sources and parameters of devices (D1.vfwd) can be trained, on waveforms also "
                 "capacitors, inductors and numbers of switches (S1.vt)"
             )
-            if word.lower() in self.numbers and word not in self.circuit:
-                self._number(word, options)
+            number = parameter(self.circuit, word, self.switches)
+            if number is not None and number.sort is Sort.SWITCH and number.elements[0] in self.switches:
+                self._number(number, options)
                 continue
             # A pattern takes what acts at the operating point, if there is any such element.
             pattern = set("*?") & set(word) and word not in self.circuit
@@ -378,15 +380,14 @@ class _Collected:
         except ValueError as error:
             raise _Wrong(str(error), words[-1]) from None
 
-    def _number(self, word: str, options: dict[str, float]) -> None:
+    def _number(self, own: Parameter, options: dict[str, float]) -> None:
         """The bounds of one number of a switch."""
-        element, _, number = word.rpartition(".")
-        value, k = self.numbers[word.lower()], self.circuit.element_index(element)
+        word, value = own.name, own.value
         low, high = _defaults([value], RESISTOR if value > 0.0 else CURRENT)
         low, high = options.get("min", low), options.get("max", high)
         if not low < high or not low <= value <= high:
             raise _Wrong(f"{word} is {value:g}, its bounds are {low:g} and {high:g}", word, "min=… max=… around it")
-        self.bounds[k, number.lower()] = low, high
+        self.bounds[own.elements[0], own.key] = low, high
 
     def _bound(self, found: Iterable[int], options: dict[str, float], body: str) -> None:
         kind, _, _, value = self.circuit.columns()
@@ -469,14 +470,6 @@ def _number(text: str, word: str) -> float:
 
 def _defaults(values: list[float], code: int) -> tuple[float, float]:
     return (min(values) / SPAN, max(values) * SPAN) if code != CURRENT else (-math.inf, math.inf)
-
-
-def numbers_of(deck: Deck) -> dict[str, float]:
-    """Thresholds, hystereses and resistances of a deck's switches, by ``S1.vt`` and the like."""
-    names = deck.operating_circuit.names
-    return {
-        f"{names[k]}.{name}": value for k, law in deck.following.switches.items() for name, value in law.numbers.items()
-    }
 
 
 def _at(place: Location, word: str) -> Location:

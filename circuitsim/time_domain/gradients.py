@@ -24,7 +24,7 @@ from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Modes, ordered, ordered_square
 from circuitsim.time_domain.modes import Mode, Role, mode_of
 from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
-from circuitsim.time_domain.numbers import Stepped, stepped
+from circuitsim.time_domain.numbers import STEP, Stepped, stepped
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Origin, TransientResult, Turn
 from circuitsim.time_domain.steady import ONCE, PeriodicResult
@@ -129,16 +129,16 @@ def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> Mode
     mode = _mode(problem, conducting, of)
 
     def part(matrix: np.ndarray) -> np.ndarray:
-        return ordered(matrix.imag / of.step, mode.states.size, s, q)
+        return ordered(matrix.imag / STEP, mode.states.size, s, q)
 
     voltage, current = part(mode.voltage), part(mode.current)
     diodes = np.where(conducting[:d, None], current[problem.diodes], -voltage[problem.diodes])
-    controls, levels = np.zeros((len(problem.control), s + q)), of.thresholds.imag / of.step
+    controls, levels = np.zeros((len(problem.control), s + q)), of.thresholds.imag / STEP
     for k, ((by_current, element), closed) in enumerate(zip(problem.control.tolist(), conducting[d:].tolist())):
         control = (current if by_current else voltage)[element]
         controls[k] = control if closed else -control
         controls[k, s - 1] += -levels[1, k] if closed else levels[0, k]
-    system = ordered_square(mode._replace(system=mode.system.imag / of.step), s, q)
+    system = ordered_square(mode._replace(system=mode.system.imag / STEP), s, q)
     slack = np.concatenate([diodes, controls])
     return ModeDerivative(system, voltage, current, slack, part(mode.dependent[problem.storing]))
 
@@ -179,7 +179,7 @@ def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepp
     capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
     current = problem.states_of(mode.current[: problem.parts.role.size])
     rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], current[problem.storing])
-    return np.asarray(rows_of.imag @ problem.states(0.0)[0] / of.step)
+    return np.asarray(rows_of.imag @ problem.states(0.0)[0] / STEP)
 
 
 SAME = 1e-7
@@ -240,7 +240,7 @@ class JumpSweep:
             for key, (turn, *_) in self.sets.items():
                 given = constraint(self.problem, turn.carrying, turn.open, of.rows).given
                 found += float((self.by_given[key] * given.imag).sum())
-        return found / of.step
+        return found / STEP
 
 
 def _key(turn: Turn) -> bytes:
@@ -316,7 +316,7 @@ def waveform_gradient(
         total = sum(sweep.product(m, mode_derivative(problem, sweep.modes, m, of)) for m in met)
         total += sweep.jumps.product(of)
         if origin.begins is Beginning.STATED:
-            total += float(begin @ of.initial.imag) / of.step
+            total += float(begin @ of.initial.imag) / STEP
         else:
             total += float(begin @ operating_point_derivative(origin, first, of))
         found[name] = float(total)

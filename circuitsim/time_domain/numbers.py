@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.parameters import part_slopes
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.parameters import COUPLING, HELD, SWITCH, Parameter, Sort, parameter
 from circuitsim.circuit.waveforms import Constant
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.formula_sources import check_by_source
@@ -17,11 +17,7 @@ from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Origin
 
 STEP = 1e-30
-"""Imaginary step against the number; its square is nothing beside the number."""
-SWITCH = ("vt", "vh", "ron", "roff")
-"""Numbers of a switch: threshold and hysteresis, V or A, resistances of the closed and of the open switch, Ω."""
-COUPLING = re.compile(r"k\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)", re.IGNORECASE)
-HELD = re.compile(r"v\(\s*([^\s,()]+)\s*\)", re.IGNORECASE)
+"""Imaginary step; its square is nothing beside any number of a circuit."""
 NAMES = (
     "waveforms have gradients by R, C, L (not zero) and sources, by D1.vfwd and the like, by vt, vh, ron and roff of "
     "switches (S1.vt), couplings k(L1,L2) and initial values (C1.ic)"
@@ -30,11 +26,10 @@ IDEAL = " is of ideally coupled inductors, by which runs of the method implicit 
 
 
 class Stepped(NamedTuple):
-    """The numbers of a problem with an imaginary step of one of them: imaginary part / ``step`` is the derivative.
+    """The numbers of a problem with an imaginary step of one of them: imaginary part / `STEP` is the derivative.
 
     Attributes
     ----------
-    step : float
     value : (m,) complex array
         As `Parts.value`.
     coupling : (m, m) complex array or None
@@ -49,7 +44,6 @@ class Stepped(NamedTuple):
         What ``.ic`` holds.
     """
 
-    step: float
     value: np.ndarray
     coupling: np.ndarray | None
     rows: np.ndarray
@@ -75,31 +69,29 @@ def stepped(origin: Origin, name: str) -> Stepped:
         Another name, or a number whose change would add or remove a part of the circuit.
     """
     problem = origin.problem
-    size = _size(origin, name)
-    found = _numbers(origin, STEP * size)
-    outer, inner = problem.terminals.circuit, problem.circuit
-    couple = COUPLING.fullmatch(name.strip())
-    holds = HELD.fullmatch(name.strip())
-    if name in outer and outer.element_index(name) not in outer.devices:
-        _of_element(problem, found, outer.element_index(name), name)
-    elif couple is not None:
-        _of_coupling(problem, found, inner.element_index(couple[1]), inner.element_index(couple[2]), name)
-    elif holds is not None and holds[1] in origin.held:
-        found.held[holds[1]] += 1j * found.step
-    elif outer.device_parameter(name) is not None:
-        _of_device(problem, found, name)
+    found, own = _numbers(origin), parameter(problem.terminals.circuit, name)
+    own = own or parameter(problem.circuit, name)  # of a part of a device
+    if own is None or (own.sort is Sort.HELD and own.key not in origin.held):
+        raise _refuse(name, " is no number of the circuit")
+    if own.sort is Sort.HELD:
+        found.held[own.key] += 1j * STEP
+    elif own.sort is Sort.ELEMENT:
+        _of_element(problem, found, own.elements[0], name)
+    elif own.sort is Sort.DEVICE:
+        _of_device(problem, found, own)
+    elif own.sort is Sort.COUPLING:
+        _of_coupling(problem, found, own)
     else:
-        _of_part(origin, found, name)
+        _of_part(origin, found, own)
     return found
 
 
-def _numbers(origin: Origin, step: float) -> Stepped:
+def _numbers(origin: Origin) -> Stepped:
     """All numbers, without a step."""
     problem = origin.problem
     rows, switches = problem.supply(), problem.switches
     coupling = problem.parts.coupling
     return Stepped(
-        step,
         problem.parts.value.astype(complex),
         None if coupling is None else coupling.astype(complex),
         problem.rows.astype(complex),
@@ -108,18 +100,6 @@ def _numbers(origin: Origin, step: float) -> Stepped:
         np.zeros(problem.storing.size, dtype=complex),
         {key: complex(level) for key, level in origin.held.items()},
     )
-
-
-def _size(origin: Origin, name: str) -> float:
-    """What a step is relative to: the number's own size; 1 where it is zero."""
-    circuit = origin.problem.terminals.circuit
-    if name in circuit:
-        value = float(origin.problem.parts.value[circuit.element_index(name)])
-        return abs(value) or 1.0
-    found = circuit.device_parameter(name)
-    if found is not None:
-        return abs(circuit.devices[found[0]].parameters().get(found[1], 0.0)) or 1.0
-    return 1.0
 
 
 def _refuse(name: str, why: str = "") -> UsageError:
@@ -137,10 +117,10 @@ def _of_element(problem: Problem, found: Stepped, k: int, name: str) -> None:
     usable = k in problem.resistors.tolist() or k in problem.storing.tolist()
     if not usable or k in problem.switched or problem.own.value[k] == 0.0:
         raise _refuse(name, " has no such value")
-    found.value[k] += 1j * found.step
+    found.value[k] += 1j * STEP
     if found.coupling is not None:
         # M = k √(L₁ L₂) with k as it is.
-        share = 0.5j * found.step / problem.own.value[k]
+        share = 0.5j * STEP / problem.own.value[k]
         found.coupling[k] *= 1.0 + share
         found.coupling[:, k] *= 1.0 + share
 
@@ -148,68 +128,64 @@ def _of_element(problem: Problem, found: Stepped, k: int, name: str) -> None:
 def _of_source(problem: Problem, found: Stepped, row: int, slope: float, factor: bool) -> None:
     """A step of a constant source's value, or of the factor on a waveform."""
     if isinstance(problem.waveforms[row], Constant):
-        found.rows[row, -1] += 1j * slope * found.step
+        found.rows[row, -1] += 1j * slope * STEP
     elif factor:
-        found.rows[row] *= 1.0 + 1j * found.step
+        found.rows[row] *= 1.0 + 1j * STEP
 
 
-def _of_coupling(problem: Problem, found: Stepped, a: int, b: int, name: str) -> None:
+def _of_coupling(problem: Problem, found: Stepped, own: Parameter) -> None:
+    (a, b), name = own.elements, own.name
     if problem.ideally_coupled[[a, b]].any():
         raise _refuse(name, IDEAL)
     if found.coupling is None or problem.parts.coupling is None or problem.parts.coupling[a, b] == 0.0:
         raise _refuse(name, " couples nothing")
-    step = 1j * found.step * np.sqrt(problem.own.value[a] * problem.own.value[b])
+    step = 1j * STEP * np.sqrt(problem.own.value[a] * problem.own.value[b])
     found.coupling[a, b] += step
     found.coupling[b, a] += step
 
 
-def _of_device(problem: Problem, found: Stepped, name: str) -> None:
+def _of_device(problem: Problem, found: Stepped, own: Parameter) -> None:
     """A step of a device's parameter: of the values of its parts."""
-    circuit = problem.terminals.circuit
-    place = circuit.device_parameter(name)
-    assert place is not None
-    device = circuit.devices[place[0]]
-    number = device.parameters().get(place[1])
-    slopes = None if number is None else part_slopes(device, place[1], number, 1.0)
+    (place,), name = own.elements, own.name
+    device = problem.terminals.circuit.devices[place]
+    slopes = None if own.value != own.value else part_slopes(device, own.key, own.value, 1.0)
     if slopes is None:
         raise _refuse(name, " is not stated, or adds parts to its device")
     sources, resistors = problem.sources.tolist(), problem.resistors.tolist()
-    for k, slope in zip(problem.device_parts[place[0]], slopes):
+    for k, slope in zip(problem.device_parts[place], slopes):
         if slope == 0.0:
             continue
         if k in resistors:
-            found.value[k] += 1j * slope * found.step
+            found.value[k] += 1j * slope * STEP
         elif k in sources and problem.circuit.columns()[0][k] in (VOLTAGE, CURRENT):
             _of_source(problem, found, sources.index(k), slope, factor=False)
         else:
             raise _refuse(name, " is zero, and its change adds a resistance")
 
 
-def _of_part(origin: Origin, found: Stepped, name: str) -> None:
-    """A number of a switch, or an initial value."""
-    problem = origin.problem
-    element, _, which = name.rpartition(".")
-    which = which.lower()
-    if element not in problem.circuit:
-        raise _refuse(name, " is no number of the circuit")
-    k = problem.circuit.element_index(element)
+def _of_part(origin: Origin, found: Stepped, own: Parameter) -> None:
+    """A number of a switch, or an initial voltage or current."""
+    problem, (k,) = origin.problem, own.elements
     switched = problem.switched.tolist()
-    if k in switched and which in SWITCH:
-        place, step = switched.index(k), 1j * found.step
-        if which in ("ron", "roff"):
-            found.ohms[SWITCH.index(which) - 2, place] += step
+    if own.sort is Sort.SWITCH and k in switched:
+        place, which = switched.index(k), SWITCH.index(own.key)
+        if which >= 2:
+            found.ohms[which - 2, place] += 1j * STEP
         else:
-            found.thresholds[:, place] += step * np.array([1.0, 1.0 if which == "vt" else -1.0])
-        return
-    if which == "ic" and (k in problem.storing or problem.parts.role[k] == Role.WINDING):
+            found.thresholds[:, place] += 1j * STEP * np.array([1.0, (1.0, -1.0)[which]])
+    elif own.sort is Sort.INITIAL and (k in problem.storing or problem.parts.role[k] == Role.WINDING):
+        element = problem.circuit.names[k].lower()
+        named = next((key for key in origin.held if key.lower() == element), None)
         if origin.begins is Beginning.STATED:
-            own = np.zeros(problem.parts.role.size)
-            own[k] = found.step
-            found.initial.imag += problem.states_of(own)[problem.storing]
-            return
-        named = next((key for key in origin.held if key.lower() == element.lower()), None)
-        if named is not None and problem.own.role[k] in (Role.INDUCTOR, Role.WINDING):
-            found.held[named] += 1j * found.step
-            return
-        raise _refuse(name, " has no effect (the run begins at the operating point)")
-    raise _refuse(name, " is no number of the circuit")
+            levels = np.zeros(problem.parts.role.size)
+            levels[k] = STEP
+            found.initial.imag += problem.states_of(levels)[problem.storing]
+        elif named is not None and problem.own.role[k] in (Role.INDUCTOR, Role.WINDING):
+            found.held[named] += 1j * STEP
+        else:
+            raise _refuse(own.name, " has no effect (the run begins at the operating point)")
+    else:
+        raise _refuse(own.name, " is no number of the circuit")
+
+
+__all__ = ["COUPLING", "HELD", "NAMES", "STEP", "SWITCH", "Stepped", "stepped"]

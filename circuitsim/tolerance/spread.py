@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from circuitsim.analysis.parameters import names_of
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.parameters import parameter_values
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, warn_of_time
@@ -206,12 +206,13 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
         A tolerance that matches nothing, or nothing with a value other than zero; a resistance that may become
         negative; a random function of the deck that is not followed.
     """
-    known = names_of(circuit)
+    values = parameter_values(circuit)
+    known = list(values)
     lower = [name.lower() for name in known]
     own: dict[int, Tolerance] = {}
     lots: list[tuple[Tolerance, list[int]]] = []
     for tolerance in tolerances:
-        found = _matched(circuit, tolerance, known, lower)
+        found = _matched(circuit, tolerance, values, known, lower)
         if tolerance.lot:
             lots.append((tolerance, found))
         else:
@@ -219,10 +220,10 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
     order = {name: p for p, name in enumerate(known)}
     stated = _of_deck(circuit, deck, {known[k] for k in own}) if deck is not None else []
     single = [row for row in stated if len(row.effects) == 1]
-    single += [_row(circuit, known[k], own[k], [known[k]]) for k in own]
+    single += [_row(values, known[k], own[k], [known[k]]) for k in own]
     rows = sorted(single, key=lambda row: order[next(iter(row.effects))])
     rows += [row for row in stated if len(row.effects) > 1]
-    rows += [_row(circuit, f"{t.names} (lot)", t, [known[k] for k in members]) for t, members in lots]
+    rows += [_row(values, f"{t.names} (lot)", t, [known[k] for k in members]) for t, members in lots]
     if not rows:
         raise UsageError("no tolerance: give at least one, for instance --tol 'R*=1%', or write tol=1% in the deck")
     touched = {name for row in rows for name in row.effects}
@@ -232,7 +233,7 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
     own_row = [k for k, row in enumerate(rows) for _ in row.effects]
     change = [value for row in rows for value in row.effects.values()]
     weights = csr_array((change, (own_row, place)), shape=(len(rows), len(names)))
-    nominal = np.array([value_of(circuit, name) for name in names])
+    nominal = np.array([values[name] for name in names])
     spread = Spread(
         names,
         nominal,
@@ -245,20 +246,22 @@ def spread_of(circuit: Circuit, tolerances: Sequence[Tolerance], deck: Deviation
     return spread
 
 
-def _matched(circuit: Circuit, tolerance: Tolerance, known: Sequence[str], lower: Sequence[str]) -> list[int]:
+def _matched(
+    circuit: Circuit, tolerance: Tolerance, values: Mapping[str, float], known: Sequence[str], lower: Sequence[str]
+) -> list[int]:
     """Positions of the numbers that a tolerance names."""
     pattern = re.sub(r"\[", "[[]", tolerance.names.lower())
     found = [k for k, name in enumerate(lower) if fnmatchcase(name, pattern)]
     # R* means the elements; parameters of devices are named with their dot.
     found = [k for k in found if ("." in tolerance.names) or known[k] in circuit]
-    found = [k for k in found if not tolerance.relative or value_of(circuit, known[k]) != 0.0]
+    found = [k for k in found if not tolerance.relative or values[known[k]] != 0.0]
     if not found:
         raise UsageError(f"--tol {tolerance}: no element or parameter with a value other than zero is called so")
     return found
 
 
-def _row(circuit: Circuit, name: str, tolerance: Tolerance, members: Sequence[str]) -> _Row:
-    effects = {one: abs(value_of(circuit, one)) if tolerance.relative else 1.0 for one in members}
+def _row(values: Mapping[str, float], name: str, tolerance: Tolerance, members: Sequence[str]) -> _Row:
+    effects = {one: abs(values[one]) if tolerance.relative else 1.0 for one in members}
     return _Row(name, tolerance.amount, tolerance.distribution, effects)
 
 
@@ -296,11 +299,3 @@ def _check(circuit: Circuit, spread: Spread) -> None:
     for name, value in zip(spread.names, least.tolist()):
         if name in circuit and circuit[name].kind == "resistor" and value <= 0.0:
             raise UsageError(f"with its tolerance the resistance of {name} may be {value:g} Ω: it must stay positive")
-
-
-def value_of(circuit: Circuit, name: str) -> float:
-    """The value of an element or of a device's parameter."""
-    if name in circuit:
-        return float(circuit.columns()[3][circuit.element_index(name)])
-    element, _, parameter = name.rpartition(".")
-    return float(circuit.device_of(element).parameters()[parameter.lower()])

@@ -269,7 +269,7 @@ def setting_of(options: Options) -> Setting:
 
     from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.datasets.samples import read_samples
-    from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
+    from circuitsim.netlist.roles import make_roles, read_roles
 
     if options.data is None:
         raise UsageError("no training data: give --data FILE (.csv or .npz)")
@@ -278,7 +278,7 @@ def setting_of(options: Options) -> Setting:
     deck = read_with(vars(options))
     stated, notes = read_roles(deck)
     roles = make_roles(
-        deck.operating_circuit, options.inputs, options.outputs, options.trainable, stated, numbers_of(deck)
+        deck.operating_circuit, options.inputs, options.outputs, options.trainable, stated, deck.following.switches
     ).require()
     samples = amplified(read_samples(options.data, roles), options.gain)
     block = CircuitBlock(deck.where_change(None)[0], roles, options.tolerance)

@@ -86,11 +86,11 @@ def build(options: Any) -> Experiment:
 def _deck(options: Any) -> tuple[Deck, Roles, list[str]]:
     """The deck, its roles, and notes."""
     from circuitsim.cli.deck import elsewhere, read_with
-    from circuitsim.netlist.roles import make_roles, numbers_of, read_roles
+    from circuitsim.netlist.roles import make_roles, read_roles
 
     deck = read_with(vars(options))
     stated, notes = read_roles(deck)
-    roles = make_roles(deck.operating_circuit, options.inputs, None, options.trainable, stated, numbers_of(deck))
+    roles = make_roles(deck.operating_circuit, options.inputs, None, options.trainable, stated, deck.following.switches)
     shown = [note for note in deck.notes if not elsewhere(note)]
     return deck, roles, [str(note) for note in [*shown, *notes]]
 

@@ -1,0 +1,118 @@
+"""The numbers of a circuit by name: what sweeps, tolerances, designs, fits and gradients can vary.
+
+``R1`` is the value of an element, ``D1.vfwd`` a parameter of a device, ``S1.vt`` a number of a switch, ``k(L1,L2)`` a
+coupling factor, ``C1.ic`` an initial value, ``v(out)`` a node voltage that the beginning holds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from circuitsim.circuit.dynamics import NONE, SwitchLaw
+from circuitsim.circuit.elements import ELEMENTS
+
+if TYPE_CHECKING:
+    from circuitsim.circuit.circuit import Circuit
+
+SWITCH = ("vt", "vh", "ron", "roff")
+"""Numbers of a switch: threshold and hysteresis, V or A, resistances of the closed and of the open switch, Ω."""
+COUPLING = re.compile(r"k\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)", re.IGNORECASE)
+HELD = re.compile(r"v\(\s*([^\s,()]+)\s*\)", re.IGNORECASE)
+
+
+class Sort(Enum):
+    """What a name means."""
+
+    ELEMENT = "value of an element"
+    DEVICE = "parameter of a device"
+    SWITCH = "number of a switch"
+    COUPLING = "coupling factor"
+    INITIAL = "initial value"
+    HELD = "held node"
+
+
+class Parameter(NamedTuple):
+    """A number of a circuit.
+
+    Attributes
+    ----------
+    name : str
+        As the circuit writes it.
+    sort : Sort
+    elements : tuple of int
+        The element, or the two coupled inductors; none for a held node.
+    key : str
+        Of a device or switch the number, in lower case; of a held node its name as given.
+    value : float
+        nan where the circuit states none.
+    unit : str
+        Ω, V, A …; empty for numbers without one.
+    """
+
+    name: str
+    sort: Sort
+    elements: tuple[int, ...]
+    key: str
+    value: float
+    unit: str
+
+    @property
+    def plain(self) -> bool:
+        """Whether `Circuit.with_values` takes it."""
+        return self.sort in (Sort.ELEMENT, Sort.DEVICE)
+
+
+def parameter(circuit: Circuit, name: str, switches: Mapping[int, SwitchLaw] = NONE) -> Parameter | None:
+    """The number that a name means; None where it means none.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    name : str
+        Case does not matter.
+    switches : mapping of int to SwitchLaw, optional
+        Whose numbers have values.
+    """
+    name = name.strip()
+    if name in circuit and circuit.element_index(name) not in circuit.devices:
+        k = circuit.element_index(name)
+        codes, _, _, values = circuit.columns()
+        return Parameter(circuit.names[k], Sort.ELEMENT, (k,), "", float(values[k]), ELEMENTS[codes[k]].unit)
+    place = circuit.device_parameter(name)
+    if place is not None:
+        k, key = place
+        device = circuit.devices[k]
+        row = device.model.parameter_called(key)
+        value = device.parameters().get(key, math.nan)
+        return Parameter(f"{circuit.names[k]}.{key}", Sort.DEVICE, (k,), key, value, row.unit if row else "")
+    couple = COUPLING.fullmatch(name)
+    if couple is not None and couple[1] in circuit and couple[2] in circuit:
+        return Parameter(name, Sort.COUPLING, (*map(circuit.element_index, couple.groups()),), "", math.nan, "")
+    if (holds := HELD.fullmatch(name)) is not None:
+        return Parameter(name, Sort.HELD, (), holds[1], math.nan, "V")
+    element, _, key = name.rpartition(".")
+    sort = {"ic": Sort.INITIAL, **dict.fromkeys(SWITCH, Sort.SWITCH)}.get(key := key.lower())
+    if sort is None or element not in circuit:
+        return None
+    k = circuit.element_index(element)
+    value = switches[k].numbers[key] if k in switches and sort is Sort.SWITCH else math.nan
+    return Parameter(f"{circuit.names[k]}.{key}", sort, (k,), key, float(value), "Ω" if key in SWITCH[2:] else "")
+
+
+def parameter_values(circuit: Circuit) -> dict[str, float]:
+    """All element values and device parameters by name, in the order of the elements."""
+    found = dict[str, float]()
+    codes, _, _, values = circuit.columns()
+    for k, (name, code) in enumerate(zip(circuit.names, codes)):
+        if k in circuit.devices:
+            found |= {f"{name}.{key}": value for key, value in circuit.devices[k].parameters().items()}
+        elif ELEMENTS[code].parameter:
+            found[name] = values[k]
+    return found
+
+
+__all__ = ["COUPLING", "HELD", "SWITCH", "Parameter", "Sort", "parameter", "parameter_values"]
