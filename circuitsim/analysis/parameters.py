@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.small_signal import Change, elementary_point
+from circuitsim.analysis.small_signal import Change
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.parameters import parameter

@@ -24,12 +24,9 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.circuit.expansion import expanded
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
     from circuitsim.analysis.sweep_points import Ready
 
 ACCURATE = 1e-9
@@ -131,14 +128,14 @@ class SmallSignal:
             return self._transposed(potentials, currents)
         label, lowest = self._parts
         potentials[lowest] -= np.bincount(label, potentials, lowest.size)
-        column = self._tangent_column(~self._held(), currents)
+        kind, value = self._tangents(~self._held(), currents)
         injected = np.flatnonzero(potentials[1:]) + 1
         sources = np.full(injected.size, CURRENT)
         circuit = Circuit.from_arrays(
-            np.concatenate([column.kind, sources]),
+            np.concatenate([kind, sources]),
             np.concatenate([self.first, injected]),
             np.concatenate([self.second, np.zeros_like(injected)]),
-            np.concatenate([column.value, potentials[injected]]),
+            np.concatenate([value, potentials[injected]]),
             self.n_nodes,
         )
         found = prepared(circuit).solve()
@@ -148,41 +145,39 @@ class SmallSignal:
         """Elements that hold their voltage in the circuit of tangents."""
         return (self.kind == VOLTAGE) | (self.kind == INDUCTOR) | self.short | self.conducting
 
-    def _tangent_column(self, open_: np.ndarray, held: np.ndarray) -> _Column:
+    def _tangents(self, open_: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Kinds and values of the circuit of tangents: ``held`` are minus the voltages of what is not ``open_``."""
         resistor = (self.kind == RESISTOR) & ~self.short
         kind = np.where(open_, CURRENT, VOLTAGE)
         kind[resistor] = RESISTOR
         value = np.where(open_, 0.0, -held) + 0.0
         value[resistor] = self.value[resistor]
-        return _Column(kind, value)
+        return kind, value
 
     def _transposed(self, potentials: np.ndarray, currents: np.ndarray) -> Adjoint:
-        """The solution of the transposed nodal equations."""
-        from circuitsim.controlled.equations import equations
-        from circuitsim.controlled.linear import Factor, Pattern
+        """The solution of the transposed small-signal equations at s = 0."""
+        from circuitsim.program.precise import Pairs
+        from circuitsim.small_signal.equations import Products, nodal, small_signal_equations
+        from circuitsim.small_signal.linearized import of_elements
+        from circuitsim.small_signal.solution import Solution
 
-        eq = equations(self.circuit.arrays(), self.circuit.laws)
-        right, inside = np.zeros(eq.size), eq.own >= 0
-        right[: self.n_nodes - 1] = potentials[1:]
-        right[eq.own[inside]] += currents[inside]
-        terms = Pattern(eq).terms(self.conducting[eq.diode])
+        inner = of_elements(self.circuit, self.circuit, self.conducting, capacitors=CURRENT)
+        system = small_signal_equations(inner, {})
+        left, right, value = system.constant
+        made = nodal(system._replace(constant=Products(right, left, value)))
+        inside = made.own >= 0
         try:
-            factor = Factor(terms)
+            solution = Solution(made, 0.0)
+            found, off = solution.of(Pairs.of(made.basis.T @ np.append(potentials, currents[inside]) + 0j))
         except ArithmeticError:
             raise ConvergenceError("the tangents at the operating point have no unique solution") from None
-        dual = factor.transposed(right)
-        matrix = terms.matrix().T.tocsr()
-        for _ in range(3):
-            dual = dual + factor.transposed(right - matrix @ dual)
-        error = _backward_error(matrix, dual / factor.left, right, (factor.right, factor.left))
+        dual = -found.high.real
+        largest = np.abs(dual / solution.scale).max(initial=0.0) or 1.0
+        error = max(float(np.abs(part.high / solution.scale).max(initial=0.0)) for part in off) / largest
         if not error <= ACCURATE:
             raise ConvergenceError(f"the adjoint equations are off by {error:.1e} of their scale")
-        adjoint = np.zeros(self.n_nodes)
-        adjoint[1:] = -dual[: self.n_nodes - 1]
-        adjoint[eq.pinned] = 0.0
-        flow = np.zeros(self.kind.size)
-        flow[inside] = -dual[eq.own[inside]]
+        adjoint, flow = made.paths @ dual[: made.voltages], np.zeros(self.kind.size)
+        flow[inside] = dual[made.own[inside]]
         ohmic = (self.kind == RESISTOR) & ~inside
         flow[ohmic] = (adjoint[self.first[ohmic]] - adjoint[self.second[ohmic]]) / self.value[ohmic]
         for k, e, share in self._current_controls:
@@ -247,9 +242,8 @@ class SmallSignal:
     def _incremental(self) -> tuple[Circuit, np.ndarray]:
         """The circuit of tangents with ideal diodes at the kinks, and a current source of 0 A beside every element."""
         m = self.kind.size
-        column = self._tangent_column(~(self._held() & ~self.kinks), np.zeros(m))
-        kind = np.where(self.kinks, DIODE, column.kind)
-        value = np.where(self.kinks, np.nan, column.value)
+        kind, value = self._tangents(~(self._held() & ~self.kinks), np.zeros(m))
+        kind, value = np.where(self.kinks, DIODE, kind), np.where(self.kinks, np.nan, value)
         laws = {k: law._replace(constant=0.0) for k, law in self.circuit.laws.items()}
         for k in laws:
             kind[k], value[k] = self.kind[k], self.value[k]
@@ -266,78 +260,4 @@ class SmallSignal:
         return prepared(self._incremental[0])
 
 
-def _backward_error(
-    matrix: csr_matrix, scaled: np.ndarray, right: np.ndarray, scales: tuple[np.ndarray, np.ndarray]
-) -> float:
-    """The largest residual as a share of the terms of its row, or of the largest unknown where these are its rounding
-    (Arioli, Demmel & Duff 1989): an unknown that is zero has no terms."""
-    from scipy.sparse import diags
-
-    rows, columns = scales
-    size = abs(diags(rows) @ matrix @ diags(columns))
-    left = np.abs(rows * (right - matrix @ (columns * scaled)))
-    terms, reach = size @ np.abs(scaled) + np.abs(rows * right), size.max(axis=1).toarray()[:, 0]
-    reach *= np.abs(scaled).max(initial=0.0)
-    rounding = 1000 * right.size * np.finfo(float).eps * (reach + np.abs(rows * right))
-    scale = np.where(terms > rounding, terms, terms + reach)
-    return float(np.max(left / np.where(scale > 0.0, scale, 1.0), initial=0.0))
-
-
-class _Column(NamedTuple):
-    """Kinds and values of elements."""
-
-    kind: np.ndarray
-    value: np.ndarray
-
-
-def elementary_point(point: OperatingPoint) -> OperatingPoint:
-    """The operating point of the elementary elements, smooth devices as their tangents at this point.
-
-    Raises
-    ------
-    UsageError
-        The circuit has amplifiers.
-    """
-    if point.circuit.amplified:
-        raise UsageError(
-            "sensitivities of circuits with bidirectional amplifiers are not computed; "
-            "circuitsim train circuit --compare has the derivatives of a loss"
-        )
-    inner = point.elementary
-    if inner is None or not point.junctions:
-        return point if inner is None else inner
-    return _touching(point, inner)
-
-
-def _touching(point: OperatingPoint, inner: OperatingPoint) -> OperatingPoint:
-    """The elementary point with tangents at the devices' own voltages and currents, in place of those of the last step
-    of Newton's method, which touch at the step before."""
-    from circuitsim.analysis.newton import smooth_devices, tangents
-
-    smooth = smooth_devices(point.circuit, expanded(point.circuit))
-    assert smooth is not None
-    _, first, second, value, _ = inner.circuit.arrays()
-    column, voltages = value.copy(), inner.voltages.copy()
-    currents, drops = inner.currents.copy(), inner.drops.copy()
-    tangents(smooth.start(point, inner).state(smooth), column, smooth)
-    for array, devices in ((currents, point.currents), (drops, point.drops)):
-        array[smooth.slope], array[smooth.touch] = 0.0, 0.0
-        array[smooth.rest] = devices[smooth.elements]
-    drops[smooth.touch] = drops[smooth.rest]
-    voltages[first[smooth.touch]] = voltages[second[smooth.touch]] + drops[smooth.touch]
-    made = OperatingPoint(
-        inner.circuit.with_column(column),
-        voltages,
-        currents,
-        inner.intervals,
-        inner.unique.copy(),
-        inner.certificate,
-        inner.solver,
-        inner.warnings,
-        drops,
-    )
-    made.low = inner.low
-    return made
-
-
-__all__ = ["Adjoint", "Change", "SmallSignal", "Weights", "elementary_point"]
+__all__ = ["Adjoint", "Change", "SmallSignal", "Weights"]

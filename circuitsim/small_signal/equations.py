@@ -282,7 +282,7 @@ class Formulation:
         from scipy.sparse import block_diag, identity
 
         n = paths.shape[0]
-        basis = block_diag([paths, identity(system.sources.shape[1] - n)], "csr")
+        self.basis = basis = block_diag([paths, identity(system.sources.shape[1] - n)], "csr")
         self.system, self.paths, self.voltages, self.size = system, paths, paths.shape[1], basis.shape[1]
         self.own = np.where(system.own >= 0, system.own - n + self.voltages, -1)
         self.fixed, self.stored = (Terms.products(own, basis) for own in (system.constant, system.storage))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.small_signal import elementary_point
+from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, VOLTAGE
@@ -60,16 +60,23 @@ def linearized(circuit: Circuit) -> Linearized:
         inner, conducting = point.circuit, point.currents > 0.0
         at_kink = np.flatnonzero((inner.arrays().kind == DIODE) & point.kink).tolist()
         kinks = tuple(expansion.original(inner.names[k] for k in at_kink))
-    kind, first, second, value, n_nodes = inner.arrays()
+    kind = inner.arrays().kind
     for k, law in inner.laws.items():
         if any(kind[control.element] == CAPACITOR for control in law.currents):
             name = inner.names[k]
             raise UsageError(f"{name} follows the current of a capacitor: sense it with a source of 0 V in series")
-    kind, value = kind.copy(), value.copy()
-    kind[kind == DIODE] = np.where(conducting[kind == DIODE], VOLTAGE, CURRENT)
+    return of_elements(circuit, inner, conducting)._replace(expansion=expansion, kinks=kinks)
+
+
+def of_elements(circuit: Circuit, inner: Circuit, conducting: np.ndarray, capacitors: int = CAPACITOR) -> Linearized:
+    """The small-signal circuit of elementary elements, whose capacitors become elements of a kind."""
+    kind, first, second, value, n_nodes = inner.arrays()
+    diode, value = kind == DIODE, value.copy()
+    kind = np.where(kind == CAPACITOR, capacitors, np.where(diode, np.where(conducting, VOLTAGE, CURRENT), kind))
     value[(kind == VOLTAGE) | (kind == CURRENT)] = 0.0
     laws = {k: law._replace(constant=0.0) for k, law in inner.laws.items()}
-    return Linearized(circuit, expansion, CircuitArrays(kind, first, second, value, n_nodes), laws, kinks)
+    arrays = CircuitArrays(kind, first, second, value, n_nodes)
+    return Linearized(circuit, expanded(circuit), arrays, laws, ())
 
 
-__all__ = ["Linearized", "linearized"]
+__all__ = ["Linearized", "linearized", "of_elements"]
