@@ -127,19 +127,8 @@ def sections(text: str, at: int) -> list[Section]:
     return [Section(name, key.end(), stop) for name, key, stop in zip(names, found, stops)]
 
 
-def source(parts: Parts, scope: Scope, card: Card) -> None:
-    """Take a card of a source that others may control.
-
-    Raises
-    ------
-    CardError, ExpressionError
-        Something is wrong with it, or it is in a form that is not read.
-    """
-    _Reader(parts, scope, card).take()
-
-
-class _Reader:
-    """Reads one card.
+class SourceCard:
+    """Reads the card of a source that others may control.
 
     Attributes
     ----------
@@ -168,7 +157,13 @@ class _Reader:
         self.nodes = nodes[0], nodes[1]
 
     def take(self) -> None:
-        """The element goes to the scope."""
+        """The element goes to the scope.
+
+        Raises
+        ------
+        CardError, ExpressionError
+            Something is wrong with the card, or it is in a form that is not read.
+        """
         text, card, letter, after = self.card.text, self.card, self.letter, self.after
         word = _HEAD.match(text, after)
         if word is not None and word[1].lower() in _REFUSED:

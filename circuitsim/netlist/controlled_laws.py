@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -222,6 +223,10 @@ class _Sources:
             if position in self.fixed or not fixed:
                 raise
             made = self.of(_frozen(source.law, fixed), frame, stated, name, position)
+        for signal in list(fixed):  # what enters as any voltage or current does still varies
+            rest = {own: value for own, value in fixed.items() if own != signal}
+            with suppress(ExpressionError):
+                made, fixed = self.of(_frozen(source.law, rest), frame, stated, name, position), rest
         formula = Formula(source.law, frame, cells(self.elaborator, frame, stated), tuple(fixed))
         self.elaborator.frozen[position] = formula
         return made

@@ -387,18 +387,20 @@ class Elaborator:
             return
         if scope.kind[k] != DIODE:
             self.out.value[position] = self.element_values.value(frame, k, stated, position)
-        with report():
-            if stated.switch is not None and (law := switches.law(self, frame, k, stated.switch)) is not None:
-                found.switches[position] = law
-            if stated.initial is not None:
+        if stated.switch is not None:
+            with report():
+                if (law := switches.law(self, frame, k, stated.switch)) is not None:
+                    found.switches[position] = law
+        if stated.initial is not None:
+            with report():
                 found.initials[position] = self.number(stated.initial, frame)
-        with report():
-            if stated.phasor is not None:
+        if stated.phasor is not None:
+            with report():
                 magnitude, phase = (self.number(value, frame) for value in stated.phasor)
                 magnitude *= self.cells(frame, k, stated)
                 found.phasors[position] = cmath.rect(magnitude, math.radians(phase))
-        with report():
-            if stated.wave is not None:
+        if stated.wave is not None:
+            with report():
                 found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(frame, k, stated))
 
     def cells(self, frame: Frame, k: int, stated: ElementCard) -> float:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from circuitsim.circuit.elements import AFFINE_CURRENT, RESISTOR
@@ -12,7 +10,7 @@ from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.netlist import physical
 from circuitsim.netlist.attributes import checked, percent, positive
 from circuitsim.netlist.deviations import SIGMAS, Distribution
-from circuitsim.netlist.expression import Code, ExpressionError
+from circuitsim.netlist.expression import Code
 from circuitsim.netlist.scope import ElementCard, Model, Value, Wave
 from circuitsim.netlist.temperature import checked_temperature
 from circuitsim.netlist.tokens import CardError
@@ -68,7 +66,7 @@ class ElementValues:
         elaborator, name, code = self.elaborator, frame.name(k), frame.scope.kind[k]
         draws = elaborator.draws
         before = len(draws.waiting)
-        with self.reporter.at(stated.card, [name], frame.callers), _named(stated, name):
+        try:
             value, factor = self.one(frame, k, stated, name)
             if value < 0.0 and code == RESISTOR and stated.model is None and not stated.numbers:
                 return self.negative(frame, stated, position, name, value)
@@ -83,6 +81,9 @@ class ElementValues:
             draws.taken(position, name, value, before)
             self.model_tolerances(frame, stated, name, position, value)
             return value
+        except CardError as error:
+            _name(error, stated, name)
+            self.reporter.failure(error, stated.card, [name], frame.callers())
         return 0.0
 
     def negative(self, frame: Frame, stated: ElementCard, position: int, name: str, value: float) -> float:
@@ -228,16 +229,11 @@ class ElementValues:
             )
 
 
-@contextmanager
-def _named(stated: ElementCard, name: str) -> Iterator[None]:
+def _name(error: CardError, stated: ElementCard, name: str) -> None:
     """A bare word that is no parameter is an error of the value it stands for."""
-    try:
-        yield
-    except ExpressionError as error:
-        value, at = stated.value, stated.offset
-        bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
-        if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:
-            word = next(iter(value.names))
-            error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
-            error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"
-        raise
+    value, at = stated.value, stated.offset
+    bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
+    if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:
+        word = next(iter(value.names))
+        error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
+        error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"

@@ -143,14 +143,15 @@ class FollowingSources(Dynamics):
         ------
         UsageError
         """
-        given = {name.lower() for name in names or ()}
-        left = {k for k in (*self.formulas, *self.frozen) if self.circuit.names[k].lower() not in given}
+        if not self.formulas and not self.frozen:
+            return
         at = self.over_time() if names is None else self
-        late = left.intersection(at.followers(names)) if left else ()
         at.check_frozen(names)
+        given = {name.lower() for name in names or ()}
+        late = [name for name in map(self.circuit.names.__getitem__, at.followers(names)) if name.lower() not in given]
         if late:
             raise UsageError(
-                f"{self.circuit.names[min(late)]} follows other elements by a formula, but has a fixed value in this "
+                f"{late[0]} follows other elements by a formula, but has a fixed value in this "
                 "circuit; take the circuit of its deck, in which affine formulas follow, or sweep the deck"
             )
 

@@ -7,7 +7,7 @@ sub-circuit of the same name takes precedence.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -163,41 +163,25 @@ class Linker:
             target = amplifier.AMPLIFIER_SCOPE
         if target is None:
             target = _library().get(call.target.lower())
-        fail = self.reporter.error
+        fail = partial(self.reporter.error, "subcircuit", card=call.card, offset=call.target_offset, names=[call.name])
+        shown = short(call.name)
         if target is None:
-            fail(
-                "subcircuit",
-                f"{short(call.name)}: no sub-circuit is called {short(call.target)!r}",
-                call.card,
-                call.target_offset,
-                self.elsewhere or self.near(call.target, scope),
-                [call.name],
-            )
+            hint = self.elsewhere or self.near(call.target, scope)
+            fail(f"{shown}: no sub-circuit is called {short(call.target)!r}", hint=hint)
             return None
         if len(call.nodes) != len(target.ports):
             need, have = len(target.ports), len(call.nodes)
             ports = ", ".join(short(target.node_names[p], 20) for p in target.ports[:10])
             fail(
-                "subcircuit",
-                f"{short(call.name)} connects {have} node{'s' * (have != 1)}, {short(target.name)} has "
+                f"{shown} connects {have} node{'s' * (have != 1)}, {short(target.name)} has "
                 f"{need} port{'s' * (need != 1)}",
-                call.card,
-                call.target_offset,
-                f"its ports: {ports}" if need else "it has none",
-                [call.name],
+                hint=f"its ports: {ports}" if need else "it has none",
             )
             return None
         for port, node in zip(target.ports, call.nodes):
             if port == 0 and node != 0:
-                fail(
-                    "subcircuit",
-                    f"{short(call.name)} connects node {short(scope.node_names[node])} to a port called "
-                    "0, which is ground everywhere",
-                    call.card,
-                    call.target_offset,
-                    "name the port otherwise",
-                    [call.name],
-                )
+                message = f"{shown} connects node {short(scope.node_names[node])} to a port called 0, which is ground"
+                fail(f"{message} everywhere", hint="name the port otherwise")
         for key, at in call.offsets.items():
             if key == "m" or target.is_parameter(key):
                 continue
@@ -206,14 +190,9 @@ class Linker:
                 self.reporter.gather("assumed", message, call.card, at, f"{short(target.name)} {short(key)}")
             else:
                 known = ", ".join(short(k, 30) for k in [*target.defaults, *target.parameters][:8])
-                fail(
-                    "parameter",
-                    f"{short(call.name)}: sub-circuit {short(target.name)} has no parameter {short(key)!r}",
-                    call.card,
-                    at,
-                    f"it has: {known}" if known else "it has none",
-                    [call.name],
-                )
+                message = f"{shown}: sub-circuit {short(target.name)} has no parameter {short(key)!r}"
+                hint = f"it has: {known}" if known else "it has none"
+                self.reporter.error("parameter", message, call.card, at, hint, [call.name])
         return target
 
     def names_read(self, target: Scope) -> set[str]:
@@ -297,39 +276,24 @@ class Linker:
         for key, uses in scope.uses.items():
             model = scope.find_model(key)
             for use in uses:
+                name, called = short(use.element), short(use.model if model is None else model.name)
+                kind, wrong, hint = "model", "", ""
                 if model is None and is_number(use.model):
-                    self.reporter.gather(
-                        "no-effect", "area has no effect at the operating point (%s)", use.card, use.offset, use.element
-                    )
+                    message = "area has no effect at the operating point (%s)"
+                    self.reporter.gather("no-effect", message, use.card, use.offset, use.element)
                 elif model is None:
-                    self.reporter.error(
-                        "model",
-                        f"{short(use.element)}: no model is called {short(use.model)!r}",
-                        use.card,
-                        use.offset,
-                        self.elsewhere
-                        or f"define it: .model {short(use.model)} D, or leave the name out: diodes are ideal",
-                        [use.element],
-                    )
+                    wrong = f"no model is called {called!r}"
+                    hint = f"define it: .model {called} D, or leave the name out: diodes are ideal"
+                    hint = self.elsewhere or hint
                 elif model.type in refused.NUMERICAL:
-                    self.reporter.error(
-                        "unsupported",
-                        f"{short(use.element)}: model {short(model.name)} is numerical "
-                        f"({short(model.type)}): semiconductor equations on a mesh are not solved here",
-                        use.card,
-                        use.offset,
-                        refused.NUMERICAL_HINT,
-                        [use.element],
-                    )
+                    kind, hint = "unsupported", refused.NUMERICAL_HINT
+                    what = "semiconductor equations on a mesh are not solved here"
+                    wrong = f"model {called} is numerical ({short(model.type)}): {what}"
                 elif model.type not in TYPES:
-                    self.reporter.error(
-                        "model",
-                        f"{short(use.element)}: model {short(model.name)} is of type {short(model.type)}, not D",
-                        use.card,
-                        use.offset,
-                        f"a diode needs a model of type {', '.join(TYPES[:-1])} or {TYPES[-1]}",
-                        [use.element],
-                    )
+                    wrong = f"model {called} is of type {short(model.type)}, not D"
+                    hint = f"a diode needs a model of type {', '.join(TYPES[:-1])} or {TYPES[-1]}"
+                if wrong:
+                    self.reporter.error(kind, f"{name}: {wrong}", use.card, use.offset, hint, [use.element])
             use_of = None if model is None else self.device_use(model)
             if model is not None and use_of is None and model.type == DIODE_TYPE and (model.parameters or model.words):
                 self.unused(model)

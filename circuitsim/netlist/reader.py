@@ -476,7 +476,7 @@ class DeckReader:
                 switches.element(self, self.parts, self.scope, card)
             elif head in controlled.LETTERS:
                 card = includes.with_tables(self, card)
-                controlled.source(self.parts, self.scope, card)
+                controlled.SourceCard(self.parts, self.scope, card).take()
             elif head in CODES:
                 self.parts.element(self.scope, card)
             else:

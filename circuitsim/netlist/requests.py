@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from circuitsim.circuit import Circuit
@@ -36,17 +37,10 @@ MOST_POINTS = 100_000
 """Most of one that states the longest step alone, as LTspice's do."""
 
 
-class OutputTimes(Sequence[float]):
+class OutputTimes(tuple[float, ...]):
     """Times in growing order (s), with the step and the stop time that time functions refer to."""
 
-    def __init__(self, times: Sequence[float], grid: Grid) -> None:
-        self._times, self.grid = tuple(times), grid
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def __getitem__(self, item: Any) -> Any:
-        return self._times[item]
+    grid: Grid
 
 
 def memory(circuit: Circuit) -> list[str]:
@@ -79,7 +73,10 @@ def output_times(card: Transient, waves: Iterable[Waveform]) -> OutputTimes:
                 raise ValueError(f"more than {limits.SWEEP_POINTS:,} points")
     except ValueError as error:
         raise UsageError(f".tran: {error}; take a larger step or a shorter time") from None
-    return OutputTimes(_distinct(sorted(found), 1e-9 * grid.step), grid)
+    found.sort()
+    times = OutputTimes([found[0], *(b for a, b in pairwise(found) if b - a > 1e-9 * grid.step)])
+    times.grid = grid
+    return times
 
 
 def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
@@ -88,15 +85,6 @@ def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
         return wave.over(grid).breakpoints(card.start, card.stop, limits.SWEEP_POINTS).tolist()
     except (ValueError, UsageError):
         return []
-
-
-def _distinct(times: Sequence[float], least: float) -> list[float]:
-    """``times`` without those that are nearly the one before."""
-    kept = [times[0]]
-    for time in times[1:]:
-        if time - kept[-1] > least:
-            kept.append(time)
-    return kept
 
 
 Vary = dict[str | tuple[str, ...], Sequence[Any]]

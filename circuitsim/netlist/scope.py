@@ -143,6 +143,11 @@ class ElementCard(NamedTuple):
     source: ControlledSource | None = None
 
 
+BESIDE = ElementCard._fields.index("numbers")
+NOTHING_BESIDE = tuple(ElementCard._field_defaults[name] for name in ElementCard._fields[BESIDE:])
+"""What follows the value in the record of a plain element."""
+
+
 class Coupling(NamedTuple):
     """A ``K`` card: inductors of the scope and their coupling factor."""
 
@@ -258,7 +263,7 @@ class Scope:
         position, value = len(self.kind), stated.value
         number = value if isinstance(value, float) else 0.0 if code in VALUED else math.nan
         plain = value is None or (isinstance(value, float) and value >= LEAST[code])
-        if not plain or stated != ElementCard(stated.card, stated.offset, value):
+        if not plain or stated[BESIDE:] != NOTHING_BESIDE:
             self.stated[position] = stated
         self.at(stated.card.source)
         self.names.append(name)
@@ -284,15 +289,20 @@ class Scope:
 
     def find_function(self, name: str) -> Function | None:
         """The ``.func`` that ``name`` means here."""
-        return next((scope.functions[name] for scope in self.outwards() if name in scope.functions), None)
+        return self._found("functions", name)
 
     def find_model(self, name: str) -> Model | None:
         """The ``.model`` that ``name`` means here."""
-        return next((scope.models[name] for scope in self.outwards() if name in scope.models), None)
+        return self._found("models", name)
 
     def find_subcircuit(self, name: str) -> Scope | None:
         """The ``.subckt`` that ``name`` means here."""
-        return next((scope.subcircuits[name] for scope in self.outwards() if name in scope.subcircuits), None)
+        return self._found("subcircuits", name)
+
+    def _found(self, table: str, name: str) -> Any:
+        """What a name means here, in a table of this scope or of the innermost around it that has the name."""
+        tables = (getattr(scope, table) for scope in self.outwards())
+        return next((own[name] for own in tables if name in own), None)
 
     def read_names(self) -> set[str]:
         """The names that the expressions of this scope's own cards read, in lower case."""
