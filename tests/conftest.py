@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import tomllib
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -35,6 +37,28 @@ logging.getLogger("circuitsim.compilation").setLevel(logging.ERROR)
 def _same_draws(request: pytest.FixtureRequest) -> None:
     """Estimators without a random_state draw from numpy's global generator: the same numbers in every run of a test."""
     np.random.seed(crc32(request.node.nodeid.encode()))  # noqa: NPY002 (the generator that scikit-learn uses)
+
+
+QUICK = {
+    place
+    for places in tomllib.loads((Path(__file__).parent / "quick.toml").read_text(encoding="utf-8")).values()
+    for place in places
+}
+"""Files and tests of ``pytest -m quick``."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m quick`` no other file is imported."""
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    quick = config.getoption("markexpr") == "quick" and collection_path.suffix == ".py"
+    return True if quick and name not in {place.split("::")[0] for place in QUICK} else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        name = item.nodeid.split("[")[0]
+        if name in QUICK or name.split("::")[0] in QUICK:
+            item.add_marker("quick")
 
 
 @pytest.hookimpl(optionalhook=True)

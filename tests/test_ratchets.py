@@ -6,6 +6,7 @@ import ast
 import io
 import json
 import tokenize
+import tomllib
 from pathlib import Path
 
 import networkx
@@ -70,3 +71,11 @@ def test_packages_get_no_larger() -> None:
         package = parts[1] if len(parts) > 2 else "."
         sizes[package] = sizes.get(package, 0) + tokens(path)
     assert {package: size for package, size in sizes.items() if size > LIMITS["tokens"].get(package, 0)} == {}
+
+
+def test_the_quick_tests_name_every_package_and_files_that_exist() -> None:
+    quick = tomllib.loads((ROOT / "tests/quick.toml").read_text(encoding="utf-8"))
+    assert set(quick) == {path.parent.name for path in (ROOT / "circuitsim").glob("*/__init__.py")}
+    for place in {place for places in quick.values() for place in places}:
+        name, _, test = place.partition("::")
+        assert f"def {test}" in (ROOT / name).read_text(encoding="utf-8"), place
