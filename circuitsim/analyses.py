@@ -93,7 +93,7 @@ def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
         if result is not None:
             found[name] = result
         if isinstance(result, TransientResult | AcResult | Sweep) and (texts := measurements_of(deck, name)):
-            found.setdefault("meas", {}).update(_measured(deck, result, texts))
+            found.setdefault("meas", {}).update(measured(deck, result, texts))
     if failed is not None:
         failed.partial_result = found
         raise failed
@@ -121,11 +121,35 @@ def _transfers(deck: Deck, **options: Any) -> list[Any]:
     return [transfer_function(deck, *pair, **options) for pair in transfers_of(deck)]
 
 
-def _measured(deck: Deck, result: TransientResult | AcResult | Sweep, texts: Sequence[str]) -> dict[str, float | None]:
-    """Measurements; one without an answer is None, with a warning."""
+def measured(
+    deck: Deck,
+    found: TransientResult | AcResult | Sweep,
+    own: Sequence[str],
+    asked: Sequence[str] = (),
+    failed: Callable[[UsageError], None] = _warn,
+) -> dict[str, float | None]:
+    """Measurements over what an analysis found.
+
+    Parameters
+    ----------
+    deck : Deck
+    found : TransientResult, AcResult or Sweep
+    own : sequence of str
+        Those of the deck: one without an answer is None, and ``failed`` is called with its error.
+    asked : sequence of str
+        Others, which may read those of the deck.
+    failed : callable, optional
+        A warning by default.
+
+    Raises
+    ------
+    UsageError
+        One of ``asked`` has no answer.
+    """
+    if isinstance(found, Sweep):
+        return measure_sweep(deck, found, own, failed) | measure_sweep(deck, found, asked)
+    measure: Callable[..., dict[str, float | None]] = over_frequency if isinstance(found, AcResult) else measure_all
     names = {name.lower(): value for name, value in deck.parameters.items()}
-    if isinstance(result, Sweep):
-        return measure_sweep(deck, result, texts, _warn)
-    if isinstance(result, AcResult):
-        return over_frequency(result, texts, names, _warn)
-    return measure_all(result, texts, names, _warn)
+    values = measure(found, own, names, failed)
+    known = {name.lower(): value for name, value in values.items() if value is not None}
+    return values | measure(found, asked, names | known)

@@ -9,6 +9,7 @@ Whatever an adapter raises is a failure with a text, never a ratio.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,7 +26,7 @@ from circuitsim.analysis.batched import batched
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.elements import CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.netlist import dumps
 
@@ -284,25 +285,19 @@ class Ngspice:
     def _deck(self, times: int) -> str:
         # `rusage` would tell only whole seconds on some systems; two runs of different length are compared instead.
         control = [".control", "set filetype=binary", *["op"] * times, "write out.raw", "quit", ".endc", ".end", ""]
+        text = dumps(self._circuit.with_column(self._value)).removesuffix(".op\n.end\n")
         if self._circuit.devices or self._circuit.laws:
-            text = dumps(self._circuit.with_column(self._value)).removesuffix(".op\n.end\n")
             return "\n".join([text, TIGHT, *control])
-        kind, first, second, _, _ = self._circuit.arrays()
-        letters = [ELEMENTS[k].letter for k in kind.tolist()]
-        columns = zip(letters, first.tolist(), second.tolist(), self._value.tolist())
-        cards = [f"{c}{i} {a} {b} {'near_ideal' if c == 'D' else repr(v)}" for i, (c, a, b, v) in enumerate(columns)]
-        model = ".model near_ideal D(is={} n={})".format(*SOFTER[self._softness])
-        return "\n".join(["benchmark", *cards, model, OPTIONS, *control])
+        sharp = ".model circuitsim_ideal D(is={} n={})".format(*SOFTER[self._softness])
+        return "\n".join([re.sub(r"(?m)^\.model circuitsim_ideal .*$", sharp, text), OPTIONS, *control])
 
     def _voltages(self, raw: bytes) -> np.ndarray:
-        """Node voltages of a binary rawfile with one point; nodes have their numbers or the circuit's names."""
+        """Node voltages of a binary rawfile with one point."""
         head, _, body = raw.partition(b"Binary:\n")
         listed = head.decode("ascii", "replace").partition("\nVariables:")[2].splitlines()[1:]
         names = [line.split()[1].removeprefix("v(").removesuffix(")") for line in listed if line.strip()]
-        own = self._circuit.devices or self._circuit.laws
-        count = self._circuit.arrays().n_nodes
-        known = {(self._circuit.node_names[k].lower() if own else str(k)): k for k in range(count)}
-        voltages = np.zeros(count)
+        known = {name.lower(): k for k, name in enumerate(self._circuit.node_names)}
+        voltages = np.zeros(len(known))
         for name, value in zip(names, np.frombuffer(body, dtype=float, count=len(names)).tolist()):
             voltages[known.get(name, 0)] = value
         voltages[0] = 0.0

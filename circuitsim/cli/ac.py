@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from circuitsim.cli.deck import elsewhere
 from circuitsim.cli.options import spice_number
 from circuitsim.cli.output import Listed, present
-from circuitsim.cli.over_time import add_measure, lower_names, present_measured, say_not_measured
+from circuitsim.cli.over_time import add_measure, measured, present_measured, say_not_measured
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.sweep import add_vary
 from circuitsim.errors import UsageError
+from circuitsim.netlist.requests import measurements_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from circuitsim.netlist.deck import Deck
     from circuitsim.netlist.requests import Vary
-    from circuitsim.small_signal import AcResult
 
 EPILOG = """\
 Small signals about the operating point: ideal diodes stay as they conduct, curved devices are tangents.
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     found = ac(deck, _frequencies(args), sources, args.tolerance)
     _warn(found.kinks)
     table, title = response_table(found, probes, over), found.circuit.title  # type: ignore[arg-type]
-    values = _measured(deck, found, args.measure)
+    values = measured(deck, found, measurements_of(deck, "ac"), args.measure)
 
     def figure() -> Figure:
         from circuitsim.plotting.bode import plot_bode
@@ -102,7 +102,6 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
     """The responses at all combinations of varied values."""
     from circuitsim.cli.progress import LateProgress
     from circuitsim.cli.stepped import check_runs, present_runs
-    from circuitsim.netlist.requests import measurements_of
     from circuitsim.small_signal import ac_sweep
 
     if args.format == "raw":
@@ -125,17 +124,6 @@ def _at_values(args: argparse.Namespace, deck: Deck, vary: Vary, columns: str) -
     present_runs(measured if args.measure else found.responses, measured, args, None if args.measure else found.plot)
     check_runs(measured, "runs have no response")
     return 0
-
-
-def _measured(deck: Deck, found: AcResult, asked: Sequence[str]) -> dict[str, float | None]:
-    """The deck's ``.meas ac`` cards and ``--measure``; a card without an answer fails alone, with a warning."""
-    from circuitsim.netlist.requests import measurements_of
-    from circuitsim.small_signal.measure import measure_all
-
-    names = lower_names(deck)
-    values = measure_all(found, measurements_of(deck, "ac"), names, say_not_measured)
-    known = {name.lower(): value for name, value in values.items() if value is not None}
-    return values | measure_all(found, asked, names | known)
 
 
 def _poles(args: argparse.Namespace, deck: Deck) -> int:

@@ -18,11 +18,13 @@ from circuitsim.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from circuitsim.analysis import Sweep
     from circuitsim.analysis.probes import Formula, Probe
     from circuitsim.circuit import Circuit
     from circuitsim.formats.result import Result
     from circuitsim.formats.table import Table
     from circuitsim.netlist.deck import Deck
+    from circuitsim.small_signal import AcResult
     from circuitsim.time_domain import TransientResult
     from circuitsim.time_domain.fourier import FourierRequest
 
@@ -55,6 +57,15 @@ def add_measure(parser: argparse.ArgumentParser, form: str) -> None:
         default=[],
         help=f"show a measurement, as .meas {form} (repeatable)",
     )
+
+
+def measured(deck: Deck, found: Sweep | AcResult, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
+    """The deck's measurements and ``--measure``; a card without an answer fails alone, with a warning."""
+    if not own and not asked:
+        return {}
+    from circuitsim import analyses
+
+    return analyses.measured(deck, found, own, asked, say_not_measured)
 
 
 def present_measured(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim.cli.deck import alone, elsewhere, read, report
 from circuitsim.cli.output import Listed, check_targets
-from circuitsim.cli.over_time import add_measure, present_measured, say_not_measured
+from circuitsim.cli.over_time import add_measure, measured, present_measured
 from circuitsim.cli.progress import LateProgress
 from circuitsim.cli.solving import add_analysis, add_solver
 from circuitsim.cli.stepped import check_runs, run_all
@@ -29,7 +29,6 @@ from circuitsim.netlist.requests import (
 )
 
 if TYPE_CHECKING:
-    from circuitsim.analysis import Sweep
     from circuitsim.netlist.deck import Deck
 
 EPILOG = """\
@@ -91,19 +90,10 @@ def run(args: argparse.Namespace) -> int:
             deck, asked, columns, args.solver, args.tolerance, line.update, workers or 1, executor, args.checkpoint
         )
     report([w for w in found.warnings if w not in deck.notes], args.verbose)
-    values = _measured(deck, found, texts, args.measure)
+    values = measured(deck, found, texts, args.measure)
     present_measured(found, args, [found.tables()["points"]], values, whole=True)
     check_runs(found, "points have no operating point")
     return 0
-
-
-def _measured(deck: Deck, found: Sweep, own: Sequence[str], asked: Sequence[str]) -> dict[str, float | None]:
-    """The deck's ``.meas dc`` cards and ``--measure``; a card without an answer fails alone, with a warning."""
-    if not own and not asked:
-        return {}
-    from circuitsim.measurements import measure_sweep
-
-    return measure_sweep(deck, found, own, say_not_measured) | measure_sweep(deck, found, asked)
 
 
 def runs_over_time(deck: Deck) -> bool:

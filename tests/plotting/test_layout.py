@@ -13,8 +13,8 @@ import circuitsim
 from circuitsim import Circuit
 from circuitsim.circuit import GROUND
 from circuitsim.layered import DeepResistiveNetwork
-from circuitsim.plotting.layout import Grid, embed, place
-from circuitsim.plotting.sketch import bridges, sketch
+from circuitsim.plotting.layout import place
+from circuitsim.plotting.sketch import sketch
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,12 +121,6 @@ def test_a_mesh_has_no_bridge() -> None:
     assert not any(sketch(mesh(size)).diamonds for size in (2, 3, 4, 6))
 
 
-def test_arms_of_different_kinds_are_no_bridge() -> None:
-    kind = [0, 0, 0, 1, 0]
-    assert not bridges([1, 2, 1, 3, 2], [2, 0, 3, 0, 3], kind)
-    assert len(bridges([1, 2, 1, 3, 2], [2, 0, 3, 0, 3], [0] * 5)) == 1
-
-
 def test_equal_channels_are_drawn_alike() -> None:
     c = Circuit("three channels")
     for k in range(3):
@@ -203,27 +197,3 @@ def test_no_two_vertices_share_a_place(circuit: Circuit) -> None:
 @given(circuits())
 def test_the_layout_repeats(circuit: Circuit) -> None:
     assert (place(sketch(circuit)).positions == place(sketch(circuit)).positions).all()
-
-
-@given(circuits())
-def test_the_search_never_makes_it_worse_and_keeps_its_books(circuit: Circuit) -> None:
-    plan = sketch(circuit)
-    n = len(plan.node)
-    edges = np.array([(b.start, b.end) for b in plan.bundles], dtype=np.int64).reshape(-1, 2)
-    weight = np.array([float(len(b.elements)) for b in plan.bundles])
-    turn = np.arange(n)
-    start = np.column_stack([turn % 3, turn // 3]).astype(float)
-    grid = Grid(start, edges, np.array(plan.parent, dtype=np.int64), weight)
-    before = grid.cost()
-    grid.improve()
-    assert grid.cost() <= before + 1e-9
-    assert grid.at == {tuple(cell): v for v, cell in enumerate(grid.cells.tolist())}
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 150])
-def test_embedding_of_a_path_is_a_line(n: int) -> None:
-    edges = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    x = embed(n, edges)
-    assert np.ptp(x[:, 1]) <= 0.15 * n
-    steps = np.diff(x[:, 0])
-    assert (steps > 0).all() or (steps < 0).all()
