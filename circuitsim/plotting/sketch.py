@@ -19,8 +19,8 @@ Incident = Mapping[int, Sequence[tuple[int, int]]]
 """For each node its elements, and the node at the other end of each."""
 
 
-class Bridge(NamedTuple):
-    """The nodes of one bridge, and its arms.
+class Diamond(NamedTuple):
+    """The nodes of one bridge, or the vertices that stand for them, and its arms.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Bridge(NamedTuple):
     arms: tuple[int, ...]
 
 
-def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) -> list[Bridge]:
+def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) -> list[Diamond]:
     """The bridges of a circuit, no two with a node in common but ground.
 
     Parameters
@@ -57,7 +57,7 @@ def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) ->
         if a != b:
             incident.setdefault(a, []).append((k, b))
             incident.setdefault(b, []).append((k, a))
-    found: list[Bridge] = []
+    found: list[Diamond] = []
     used: set[int] = set()
     for side in sorted(incident):
         bridge = None if side == GROUND or len(incident[side]) != 3 else _from(side, incident, kind)
@@ -69,7 +69,7 @@ def bridges(first: Sequence[int], second: Sequence[int], kind: Sequence[int]) ->
     return found
 
 
-def _from(side: int, incident: Incident, kind: Sequence[int]) -> Bridge | None:
+def _from(side: int, incident: Incident, kind: Sequence[int]) -> Diamond | None:
     """The bridge whose first side this node is."""
     for start, onward in incident[side]:
         arms = {node: k for k, node in incident[side] if k != start}
@@ -84,7 +84,7 @@ def _from(side: int, incident: Incident, kind: Sequence[int]) -> Bridge | None:
         elements = (*arms.values(), *others.values())
         if len(arms) == 2 and arms.keys() == others.keys() and len({kind[k] for k in elements}) == 1:
             bottom, top = sorted(arms)
-            return Bridge(side, node, top, bottom, tuple(middle), elements)
+            return Diamond(side, node, top, bottom, tuple(middle), elements)
     return None
 
 
@@ -122,16 +122,6 @@ class Sketch(NamedTuple):
     bundles: list[Bundle]
     loops: list[int]
     diamonds: list[Diamond]
-
-
-class Diamond(NamedTuple):
-    """Vertices of a bridge: its sides, its ends, and those in series between the sides from left to right."""
-
-    left: int
-    right: int
-    top: int
-    bottom: int
-    middle: tuple[int, ...]
 
 
 def sketch(circuit: Circuit) -> Sketch:
@@ -182,13 +172,13 @@ def sketch(circuit: Circuit) -> Sketch:
             key = min(u, v), max(u, v)
         bundles.setdefault(key, []).append(k)
     diamonds = [
-        Diamond(
-            vertex[b.left],
-            vertex[b.right],
-            vertex[b.top],
-            corner[number] if number in corner else vertex[b.bottom],
-            tuple(vertex[v] for v in b.middle),
+        own._replace(
+            left=vertex[own.left],
+            right=vertex[own.right],
+            top=vertex[own.top],
+            bottom=corner[number] if number in corner else vertex[own.bottom],
+            middle=tuple(vertex[v] for v in own.middle),
         )
-        for number, b in enumerate(found)
+        for number, own in enumerate(found)
     ]
     return Sketch(node, parent, [Bundle(*key, tuple(elements)) for key, elements in bundles.items()], loops, diamonds)
