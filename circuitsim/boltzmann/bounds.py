@@ -41,11 +41,13 @@ def mixing_factor(delta: float, units: int, steps: int) -> float:
     """
     if steps < 0 or units < 1 or delta < 0:
         raise UsageError(f"no bound for {steps} steps of {units} units with Δ = {delta}")
-    if steps == 0:
-        return 1.0
-    # log1p is accurate for large Δ, where 1 − exp(…) would round to 1.
-    leak = np.exp(-units * delta)
-    return 0.0 if leak >= 1 else float(np.exp(steps * np.log1p(-leak)))
+    return _left(-units * delta, steps)
+
+
+def _left(log_leak: float, steps: int) -> float:
+    """(1 − exp(log_leak))^steps; log1p is accurate where 1 − exp(…) would round to 1."""
+    leak = np.exp(log_leak)
+    return float(steps == 0) if leak >= 1 else float(np.exp(steps * np.log1p(-leak)))
 
 
 def bias_bound(machine: RestrictedBoltzmannMachine, steps: int, distance: float = 1.0) -> float:
@@ -86,9 +88,8 @@ def older_bound(machine: RestrictedBoltzmannMachine, steps: int) -> float:
     beta = float((size.sum(axis=1) + np.abs(machine.hidden_bias)).max())
     m, n = machine.visible, machine.hidden
     # 2 σ(−x) = 1 + tanh(−x / 2); its logarithm by logaddexp is accurate for large x.
-    leak = np.exp(m * (np.log(2) - np.logaddexp(0, alpha)) + n * (np.log(2) - np.logaddexp(0, beta)))
-    left = 0.0 if leak >= 1 else np.exp(steps * np.log1p(-leak))
-    return float(2.0**m * left) if m < 1024 else float("inf")
+    leak = m * (np.log(2) - np.logaddexp(0, alpha)) + n * (np.log(2) - np.logaddexp(0, beta))
+    return 2.0**m * _left(leak, steps) if m < 1024 else float("inf")
 
 
 def data_distance(

@@ -24,7 +24,7 @@ def check_enumerable(machine: RestrictedBoltzmannMachine) -> None:
     EnumerationError
         More than 16 units in a layer, or more than 24 in both.
     """
-    if max(machine.visible, machine.hidden) > MAX_LAYER or machine.visible + machine.hidden > MAX_JOINT_UNITS:
+    if not can_analyse(machine):
         raise EnumerationError(
             f"exact analysis goes through all joint states: at most {MAX_LAYER} units in a layer and "
             f"{MAX_JOINT_UNITS} in both, not {machine.visible} and {machine.hidden}"

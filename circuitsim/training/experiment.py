@@ -66,3 +66,25 @@ class Experiment:
         for name, write in self.pictures.items():
             write(directory / name)
         return [*[CURVES] * bool(history.rows), *self.pictures]
+
+
+@dataclass(frozen=True)
+class ImageTest:
+    """Errors on images that are not trained on, for the history.
+
+    Attributes
+    ----------
+    images : (samples, pixels) ndarray of uint8
+    labels : (samples,) ndarray
+    measure : callable
+        ``measure(images, labels)`` gives the outputs (samples, classes) and further columns.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    measure: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Mapping[str, float]]]
+
+    def __call__(self, rng: np.random.Generator) -> dict[str, float]:
+        """``test_error``, the share of wrong answers, and what else is measured."""
+        outputs, more = self.measure(self.images, self.labels)
+        return {"test_error": float((outputs.argmax(axis=1) != self.labels).mean()), **more}

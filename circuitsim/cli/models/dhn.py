@@ -8,7 +8,7 @@ from typing import Any
 from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, ImageTest
 from circuitsim.training.history import History
 
 EPILOG = """\
@@ -18,6 +18,10 @@ examples:
   circuitsim train dhn --preset dhn-1h --dataset digits --hidden 64 --epochs 4 --out run
   circuitsim train dhn --preset dhn-2h --tolerance 1e-3
 """
+
+
+CHUNK = 500
+"""Test images that are relaxed at a time."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Options(RunOptions):
 
 def build(options: Any) -> Experiment:
     """A run from options."""
+    from functools import partial
+
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps
@@ -84,7 +90,7 @@ def build(options: Any) -> Experiment:
         (images.train, images.train_labels),
         plan,
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
-        evaluate=DhnEvaluation(net, images.test, images.test_labels),
+        evaluate=ImageTest(images.test, images.test_labels, partial(_measured, net)),
         notes=notes,
         files={"model.npz": net.block.save},
         panels={
@@ -99,20 +105,13 @@ def build(options: Any) -> Experiment:
     )
 
 
-class DhnEvaluation:
-    """Error and stationarity on images that are not trained on."""
+def _measured(net: Any, images: Any, labels: Any) -> tuple[Any, dict[str, float]]:
+    """Outputs, and the largest residual of all images."""
+    import numpy as np
 
-    def __init__(self, net: Any, images: Any, labels: Any, batch: int = 500) -> None:
-        self.net, self.images, self.labels, self.batch = net, images, labels, batch
-
-    def __call__(self, rng: Any) -> dict[str, float]:
-        """``test_error`` (share) and ``test_residual`` (largest of all images)."""
-        wrong, worst = 0, 0.0
-        for at in range(0, len(self.images), self.batch):
-            state = self.net.relax(self.images[at : at + self.batch])
-            wrong += int((state.output.argmax(axis=1) != self.labels[at : at + self.batch]).sum())
-            worst = max(worst, float(state.residual.max()))
-        return {"test_error": wrong / len(self.images), "test_residual": worst}
+    states = [net.relax(images[at : at + CHUNK]) for at in range(0, len(images), CHUNK)]
+    residual = max(float(state.residual.max()) for state in states)
+    return np.concatenate([state.output for state in states]), {"test_residual": residual}
 
 
 def _summary(history: History) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
+from circuitsim.training.experiment import Experiment, ImageTest
 from circuitsim.training.history import History
 
 PLAIN: dict[str, Any] = {
@@ -75,6 +75,8 @@ class Options(RunOptions):
 
 def build(options: Options) -> Experiment:
     """A run from options."""
+    from functools import partial
+
     import numpy as np
 
     from circuitsim.datasets.augment import FlipAndCrop
@@ -103,7 +105,7 @@ def build(options: Options) -> Experiment:
         _plan(options, chain),
         title=f"ffebm: {_kinds(elements)}; {options.method}, "
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
-        evaluate=ChainEvaluation(chain, images.test, images.test_labels),
+        evaluate=ImageTest(images.test, images.test_labels, partial(_measured, chain)),
         notes=notes,
         files={"model.npz": chain.save},
         panels={
@@ -134,18 +136,13 @@ MANY_CLASSES = 20
 """Classes beyond which the five largest outputs are measured too."""
 
 
-class ChainEvaluation:
-    """Error on images that are not trained on."""
+def _measured(chain: Any, images: Any, labels: Any) -> tuple[Any, dict[str, float]]:
+    """Outputs; of more than 20 classes also the error of the five largest."""
+    from circuitsim._arrays import to_numpy
 
-    def __init__(self, chain: Any, images: Any, labels: Any) -> None:
-        self.chain, self.images, self.labels = chain, images, labels
-
-    def __call__(self, rng: Any) -> dict[str, float]:
-        """``test_error``, a share; of more than 20 classes also ``test_top5_error``."""
-        found = {"test_error": 1.0 - self.chain.score(self.images, self.labels)}
-        if self.chain.output(self.images[:1]).shape[1] > MANY_CLASSES:
-            found["test_top5_error"] = 1.0 - self.chain.top(self.images, self.labels, 5)
-        return found
+    outputs = to_numpy(chain.output(images))
+    many = outputs.shape[1] > MANY_CLASSES
+    return outputs, {"test_top5_error": 1.0 - chain.top(images, labels, 5)} if many else {}
 
 
 def _complete(options: Options) -> tuple[Any, dict[str, Any]]:
