@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,81 +10,9 @@ import pytest
 
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
-from circuitsim.ffebm import Chain, build_chain
+from circuitsim.ffebm import build_chain
 from circuitsim.ffebm.architectures import LayerSizes, preset
 from circuitsim.training.presets import published
-
-CONFIG = """
-dataset = "digits"
-epochs = 2
-batch = 64
-lr = 5e-3
-lr_final = 5e-3
-samples = 256
-
-[[elements]]
-kind = "normalise"
-[[elements]]
-kind = "linear"
-inputs = 64
-outputs = 12
-[[elements]]
-kind = "batch-norm"
-channels = 12
-[[elements]]
-kind = "deep-hopfield"
-layers = [12, 8]
-clamped = false
-sweeps = { free = 10, nudged = 6 }
-[[elements]]
-kind = "linear"
-inputs = 8
-outputs = 2
-[[elements]]
-kind = "circuit"
-file = "block.cir"
-[[elements]]
-kind = "readout"
-inputs = 2
-outputs = 10
-"""
-DECK = """two inputs, a diode between free nodes
-*! input V1 V2
-*! output v(a) v(b)
-*! trainable R* min=100 max=100k
-V1 x 0 0
-V2 y 0 0
-R1 x a 1k
-R2 y b 2k
-R3 a 0 3k
-R4 b 0 1.5k
-D1 a b
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "ffebm.toml").write_text(CONFIG)
-    (tmp_path / "block.cir").write_text(DECK)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_a_chain_from_toml_trains_and_resumes_bit_for_bit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "ffebm", "--config", "ffebm.toml", "--out", "whole", "--epochs", "3"]) == 0
-    assert "test error" in capsys.readouterr().out
-    assert main(["train", "ffebm", "--config", "ffebm.toml", "--out", "parts", "--epochs", "1", "--no-pictures"]) == 0
-    (folder / "block.cir").unlink()  # the run holds its deck
-    (folder / "ffebm.toml").unlink()
-    capsys.readouterr()
-    assert main(["train", "resume", "--out", "parts", "--epochs", "3", "--no-pictures"]) == 0
-    assert "cosine" not in capsys.readouterr().err  # from lr to lr-final, which are the same
-    for name in ("model.npz", "learning.png", "history.csv", "checkpoint.npz"):
-        assert (folder / "whole" / name).is_file(), name
-    assert (folder / "whole" / "model.npz").read_bytes() == (folder / "parts" / "model.npz").read_bytes()
-    chain = Chain.load(folder / "whole" / "model.npz")
-    digits = np.random.default_rng(0).integers(256, size=(3, 64), dtype=np.uint8)
-    assert chain.output(digits).shape == (3, 10)
 
 
 def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,32 +21,6 @@ def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureF
     rows = (tmp_path / "history.csv").read_text().splitlines()
     names, last = rows[0].split(","), rows[-1].split(",")
     assert float(last[names.index("test_error")]) < 0.15
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--preset", "l7"], "no preset 'l7'"),
-        (["--method", "id"], "there is no method"),
-        (["--optimizer", "lion"], "adam or sgd"),
-        (["--lr", "0"], "must be positive"),
-        (["--preset", "l6-bs3", "--dataset", "cifar10"], "does not exist|no data_batch"),
-    ],
-)
-def test_wrong_options_say_what_is_right(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    data = ["--data-dir", str(tmp_path)] if "cifar10" in words else ["--dataset", "digits"]
-    if "l7" in words or "cifar10" in words:
-        data = data[: 2 * ("cifar10" in words)]
-    assert main(["train", "ffebm", *data, *words]) == 2
-    assert re.search(message, capsys.readouterr().err)
-
-
-def test_toml_with_a_wrong_element_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "ffebm.toml").write_text(CONFIG.replace('kind = "linear"', 'kind = "dense"'))
-    assert main(["train", "ffebm", "--config", "ffebm.toml"]) == 2
-    assert "element 1: there is no kind of element 'dense'" in capsys.readouterr().err
 
 
 NAMES = [name for name, entry in published("ffebm").items() if "layers" in entry]

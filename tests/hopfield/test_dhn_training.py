@@ -1,16 +1,13 @@
 """Deep Hopfield networks: against the plain twin, gradients against independent ones, files, resumption."""
 
-import json
-
 import numpy as np
 import pytest
 from plain_hopfield import phase, train_step
 
 from circuitsim.blocks import Nudge
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
-from circuitsim.cli import main
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.hopfield import DeepHopfieldNetwork, HopfieldLearning, network, published_models
+from circuitsim.hopfield import HopfieldLearning, network, published_models
 from circuitsim.hopfield.preset import rates_by_name
 from circuitsim.training import SGD, Exponential, Trainer, TrainingPlan
 
@@ -164,69 +161,12 @@ def test_the_published_models():
     assert all(r.beta == 0.2 and r.epochs == 100 for r in published_models().values())
 
 
-SMALL = ["train", "dhn", "--preset", "dhn-2h", "--dataset", "digits", "--hidden", "24", "--epochs", "2"]
-SMALL += ["--nudged-sweeps", "8"]
-
-
-def _rows(directory):
-    rows = [json.loads(line) for line in (directory / "history.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
-
-
-def test_the_command(tmp_path, capsys):
-    pytest.importorskip("sklearn")
-    whole, halves = tmp_path / "whole", tmp_path / "halves"
-    assert main([*SMALL, "--sweeps", "12", "--out", str(whole)]) == 0
-    printed = capsys.readouterr()
-    assert printed.out.startswith(
-        "dhn-2h: 64-24-24-10, ep, 12 free and 8 nudged sweeps, 1437 samples of digits\ntraining error "
-    )
-    assert "stationary within " in printed.out and printed.err == ""
-    assert sorted(file.name for file in whole.iterdir()) == [
-        ".lock",
-        "checkpoint.npz",
-        "config.json",
-        "history.csv",
-        "history.jsonl",
-        "learning.png",
-        "model.npz",
-    ]
-    assert json.loads((whole / "config.json").read_text())["options"]["beta"] == 0.2
-    # Stopped after an epoch and resumed, it is the same run: the states at which batches start are in the checkpoint.
-    assert main([*SMALL, "--sweeps", "12", "--epochs", "1", "--no-pictures", "--out", str(halves)]) == 0
-    assert main(["train", "resume", "--epochs", "2", "--no-pictures", "--out", str(halves)]) == 0
-    assert _rows(halves) == _rows(whole)
-    assert (halves / "model.npz").read_bytes() == (whole / "model.npz").read_bytes()
-    net = DeepHopfieldNetwork(DeepHopfieldBlock.load(whole / "model.npz"))
-    from circuitsim.datasets import load
-
-    digits = load("digits")
-    error = (net.predict(digits.test).argmax(axis=1) != digits.test_labels).mean()
-    assert error == _rows(whole)[-1]["test_error"] < 0.9
-
-
-def test_refusals(tmp_path, capsys):
-    for words, message in (
-        (["--beta", "0"], "beta must be positive and finite, not 0.0"),
-        (["--beta", "1.5"], "a nudge of −1.5 leaves the linear output without a minimum; β must be below 1"),
-        (["--method", "magic"], "there is no method 'magic'; there are ep, bp, implicit"),
-        (["--variant", "both"], "there is no variant 'both'; there are centred, positive, negative"),
-        (["--hidden", "0"], "a hidden layer needs at least one unit, not 0"),
-        (["--sweeps", "0"], "at least one sweep is needed, not 0 free and 8 nudged ones"),
-        (["--tolerance", "-1"], "a tolerance must be positive, not -1.0"),
-    ):
-        assert main([*SMALL, *words]) == 2
-        assert capsys.readouterr().err == f"error: {message}\n"
+def test_refusals(tmp_path):
     with pytest.raises(UsageError, match="at least one hidden layer"):
         network((5, 3), EXACT, HopfieldLearning(), 4)
     (tmp_path / "model.npz").write_bytes(b"nothing")
     with pytest.raises(CircuitError, match="damaged"):
         DeepHopfieldBlock.load(tmp_path / "model.npz")
-
-
-def test_divergence_is_named(capsys):
-    assert main([*SMALL, "--lr", "1e9"]) == 3
-    assert capsys.readouterr().err.startswith("error: training diverged: ")
 
 
 def test_samples_whose_nudged_energy_is_not_convex_are_left_out_and_counted() -> None:

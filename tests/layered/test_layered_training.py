@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from networks import architecture, images, learning
@@ -11,12 +9,11 @@ from networks import architecture, images, learning
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.ffebm import ChainClassifier
-from circuitsim.layered import Architecture, DeepResistiveNetwork, DRNClassifier, LayeredLearner, ResistiveLearning
+from circuitsim.layered import Architecture, DRNClassifier, LayeredLearner, ResistiveLearning
 from circuitsim.learning import CircuitClassifier, ImplicitDifferentiation
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
-COMMAND = ["train", "drn", "--preset", "drn-xs", "--dataset", "digits", "--input-gain", "30"]
 
 
 def learner(method: str = "ep", dtype: type = np.float32, hidden: tuple[int, ...] = (40, 30)) -> LayeredLearner:
@@ -129,32 +126,6 @@ def test_divergence_stops_with_the_last_good_checkpoint(tmp_path, method: str) -
     with pytest.raises(ConvergenceError, match="the last good state is in"):
         trainer.train()
     assert directory.checkpoint.read_bytes() == good
-
-
-def test_the_command_trains_and_resumes(tmp_path, capsys) -> None:
-    out = tmp_path / "run"
-    assert main([*COMMAND, "--epochs", "2", "--out", str(out)]) == 0
-    printed = capsys.readouterr()
-    assert printed.out.startswith("DRN-XS: layers 64-100-10, inputs doubled and times 30, ep, digits, 1437 samples\n")
-    assert "test error" in printed.out and "learning.png" in printed.out
-    assert main(["train", "resume", "--out", str(out), "--epochs", "3", "--threads", "2", "--no-pictures"]) == 0
-    rows = [json.loads(line) for line in (out / "history.jsonl").read_text().splitlines()]
-    assert [row["epoch"] for row in rows] == [1, 2, 3]
-    assert rows[-1]["test_error"] < 0.2 and rows[-1]["rate_factor"] == pytest.approx(0.99**2)
-    assert rows[-1]["residual"] < 1e-3 and rows[-1]["updates"] == 3 * 360
-    network = DeepResistiveNetwork.load(out / "model.npz")
-    assert network.architecture.units == (64, 100, 10) and network.sweeps.free == 4
-    straight = tmp_path / "straight"
-    assert main([*COMMAND, "--epochs", "3", "--no-pictures", "--out", str(straight)]) == 0
-    other = DeepResistiveNetwork.load(straight / "model.npz")
-    assert all((other.parameters[name] == array).all() for name, array in network.parameters.items())
-
-
-def test_the_command_refuses_what_makes_no_sense(capsys) -> None:
-    assert main([*COMMAND, "--beta", "-1"]) == 2
-    assert main([*COMMAND, "--threads", "0"]) == 2
-    assert main([*COMMAND, "--epochs", "1", "--beta", "1000"]) == 3
-    assert "output" in capsys.readouterr().err
 
 
 def test_table1_prints_the_paper_beside_ours_and_continues(tmp_path, capsys) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -103,12 +99,6 @@ def test_parameters_on_a_bound_are_counted_at_the_end(here, capsys) -> None:
     assert f"parameters on a bound: {ends}\n" in capsys.readouterr().out
 
 
-def test_nothing_is_written_without_out(here) -> None:
-    before = sorted(here.iterdir())
-    assert main([*TRAIN, "--epochs", "1"]) == 0
-    assert sorted(here.iterdir()) == before
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -145,48 +135,6 @@ def test_classes_and_cross_entropy(here, capsys) -> None:
     assert "*! output v(p) v(out,q)" in (here / "run/trained.cir").read_text()
 
 
-def test_a_configuration_file(here, capsys) -> None:
-    text = 'deck = "net.cir"\ndata = "data.csv"\nepochs = 3\nbatch = 5\noptimizer = "sgd"\nlr = 1e-7\n'
-    (here / "my.toml").write_text(text)
-    assert main(["train", "circuit", "--config", "my.toml", "--epochs", "2", "--out", "run", "--no-pictures"]) == 0
-    options = json.loads((here / "run/config.json").read_text())["options"]
-    assert (options["epochs"], options["batch"], options["optimizer"], options["lr"]) == (2, 5, "sgd", 1e-7)
-    (here / "bad.toml").write_text("epochs = = 3\n")
-    capsys.readouterr()
-    for name, message in (("bad.toml", "bad.toml: "), ("none.toml", "there is no such file")):
-        assert main(["train", "circuit", "--config", name]) == 2
-        assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["train", "circuit"], "no deck given"),
-        (["train", "circuit", "net.cir"], "no training data: give --data FILE"),
-        (["train", "circuit", "none.cir", "--data", "data.csv"], "no deck 'none.cir'"),
-        (["train", "circuit", "net.cir", "--data", "none.csv"], "no data file 'none.csv'"),
-        ([*TRAIN, "--method", "guess"], "there is no method 'guess'; there are ep, coupled"),
-        ([*TRAIN, "--nudge", "elbow"], "there is no nudge 'elbow'"),
-        ([*TRAIN, "--variant", "sideways"], "there is no variant 'sideways'"),
-        ([*TRAIN, "--optimizer", "luck"], "there is no optimizer 'luck'"),
-        ([*TRAIN, "--schedule", "now"], "there is no schedule 'now'"),
-        ([*TRAIN, "--loss", "none"], "there is no loss 'none'"),
-        ([*TRAIN, "--loss", "cross-entropy"], "cross-entropy needs classes"),
-        ([*TRAIN, "--test", "data.csv"], "either --test FILE or --split F, not both"),
-        ([*TRAIN, "--uncertified", "pray"], "skip or stop"),
-        ([*TRAIN, "--inputs", "V9"], "no element is called 'V9'"),
-        ([*TRAIN, "--beta", "-1"], "beta must be positive"),
-        ([*TRAIN, "--scatter", "-1"], "scatter must be finite and not negative"),
-        ([*TRAIN, "--k", "3"], "unrecognized arguments: --k 3"),
-        ([*TRAIN, "--nudge", "resistor", "--beta", "9"], "leaves no convex energy"),
-    ],
-)
-def test_refusals(here, words, message, capsys) -> None:
-    code = main(words)
-    assert message in capsys.readouterr().err
-    assert code == (3 if "convex" in message else 2)
-
-
 def test_uncertified_states_are_never_used(here, capsys) -> None:
     impossible = ["--tolerance", "1e-300", "--epochs", "2", "--out"]
     assert main([*DRAWN[:7], *impossible, "run"]) == 3
@@ -199,52 +147,6 @@ def test_uncertified_states_are_never_used(here, capsys) -> None:
     assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
     assert main([*DRAWN[:7], *impossible, "other", "--uncertified", "stop"]) == 3
     assert "have no state certified to the tolerance" in capsys.readouterr().err
-
-
-LONG = [*TRAIN, "--epochs", "200", "--evaluate-every", "10", "--scatter", "0.2", "--seed", "3"]
-
-
-def start(out: str, *more: str) -> subprocess.Popen:
-    script = "import sys; from circuitsim.cli import main; sys.exit(main())"
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *LONG, "--out", out, *more],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(path, process) -> None:
-    for _ in range(6000):
-        if path.exists() and path.stat().st_size:
-            return
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    raise AssertionError(f"{path} never came")
-
-
-def same_run(here, out: str) -> None:
-    if not (here / "whole").exists():
-        assert main([*LONG, "--out", "whole"]) == 0
-    assert (here / out / "trained.cir").read_bytes() == (here / "whole/trained.cir").read_bytes()
-    assert rows_of(here / out) == rows_of(here / "whole")
-
-
-def test_killed_or_interrupted_and_resumed_it_is_the_same_run_bit_for_bit(here, capsys) -> None:
-    process = start("killed", "--checkpoint-seconds", "0.05")
-    wait_for(here / "killed/history.jsonl", process)
-    process.kill()
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL and not (here / "killed/trained.cir").exists()
-    process = start("stopped")
-    wait_for(here / "stopped/history.jsonl", process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130 and errors.startswith("interrupted after ")
-    for out in ("killed", "stopped"):
-        assert 0 < len(rows_of(here / out)) < 20
-        assert main(["train", "resume", "--out", out, "--no-pictures"]) == 0
-        same_run(here, out)
 
 
 def test_a_run_resumes_only_with_its_own_deck_and_data(here, capsys) -> None:
