@@ -27,9 +27,10 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
+from circuitsim.netlist.parts import ElementReader
 from circuitsim.netlist.scope import ControlledSource, Count, ElementCard
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, Words, delimited, fields, tokens
-from circuitsim.netlist.values import constant, of_token, value_of, whole_formula
+from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, fields, tokens
+from circuitsim.netlist.values import constant, of_token, whole_formula
 from circuitsim.units import short
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def sections(text: str, at: int) -> list[Section]:
     return [Section(name, key.end(), stop) for name, key, stop in zip(names, found, stops)]
 
 
-class SourceCard:
+class SourceCard(ElementReader):
     """Reads the card of a source that others may control.
 
     Attributes
@@ -142,7 +143,7 @@ class SourceCard:
     """
 
     def __init__(self, parts: Parts, scope: Scope, card: Card) -> None:
-        self.parts, self.scope, self.card = parts, scope, card
+        self.parts, self.scope, self.card, self.reporter = parts, scope, card, parts.reporter
         heads: list[Token] = []
         self.after = 0
         while len(heads) < 3 and (found := _HEAD.match(card.text, self.after)) is not None:
@@ -187,11 +188,11 @@ class SourceCard:
                 "Bname first second V={2*v(a,b)}; other forms are not affine",
             )
         poly = _POLY.match(text, after)
-        words_ = fields(card, tokens(card, after if poly is None else poly.end()))
+        self.words = fields(card, tokens(card, after if poly is None else poly.end()))
         if poly is not None:
-            self.polynomial(poly, words_)
+            self.polynomial(poly)
         else:
-            self.linear(words_)
+            self.linear()
 
     def put(self, kind: int, offset: int, source: ControlledSource, **stated: Any) -> None:
         """Append the element, which is of ``kind`` where other sources fix what it reads."""
@@ -272,7 +273,7 @@ class SourceCard:
         for mark in [t for t in found[1:] if t.kind == MARK and t.text == "="]:
             raise CardError("syntax", f"{self.shown}: '=' does not belong between the points", mark.offset)
         for number in numbers:
-            value = value_of(number, self.card, self.scope)
+            value = self.value(number)
             if isinstance(value, Code):
                 message = "the points of TABLE must be numbers"
                 raise CardError("unsupported", message, number.offset, "write the numbers")
@@ -294,43 +295,44 @@ class SourceCard:
             if len(found) != 1:
                 at = found[1].offset if found else at
                 raise CardError("syntax", f"{self.shown}: {shown}= takes one number", at)
-            details[word] = Count(self.card, found[0].offset, value_of(found[0], self.card, self.scope))
+            details[word] = Count(self.card, found[0].offset, self.value(found[0]))
         return details
 
-    def linear(self, words: Words) -> None:
+    def linear(self) -> None:
         """Controls and a gain, or ``OPAMP``."""
+        words = self.words
         if words.words and words.words[0].word in _OWN_NAMES:
             words.take(1)
         at, letter = self.name.offset, self.letter
         if letter == "e" and words.words and words.words[0].word == "opamp":
             words.take(1)
-            law = self.of_terms(at, [(1.0, self.controls(words, 1), at)])
+            law = self.of_terms(at, [(1.0, self.controls(1), at)])
             self.put(NULLOR, at, ControlledSource(NULLOR, law))
             return
-        multiplier = self.pairs(words)
-        signals = self.controls(words, 1)
+        multiplier = self.multiplier()
+        signals = self.controls(1)
         rest = [*words.take(), *(token for _, token in words.named())]
         if len(rest) != 1:
             at = rest[1].offset if rest else self.card.last
             raise CardError("syntax", f"{self.shown} needs one gain", at, "an expression goes in braces: {…}")
-        gain, at, kind = value_of(rest[0], self.card, self.scope), rest[0].offset, _PLAIN[letter]
+        gain, at, kind = self.value(rest[0]), rest[0].offset, _PLAIN[letter]
         may_be_fixed = letter in "eg" and multiplier == 1.0
         formula = self.of_terms(at, [(gain, signals, at)]) if may_be_fixed else None
         source = ControlledSource(kind, self.of_terms(at, [(1.0, signals, at)]), gain, formula)
         own = kind if formula is None else VOLTAGE if letter == "e" else CURRENT
         self.put(own, at, source, multiplier=multiplier)
 
-    def pairs(self, words: Words) -> Value:
+    def multiplier(self) -> Value:
         """``m=``, and what is refused; leaves ``gain=``."""
-        for key, _ in words.pairs:
+        for key, _ in self.words.pairs:
             if key.word in _PAIRS:
                 raise self.refused(key.offset, "has", *_PAIRS[key.word])
-        return self.parts.pairs(self.scope, self.card, self.name, words, ("gain",))
+        return self.pairs(("gain",))
 
-    def controls(self, words: Words, count: int) -> list[Signal]:
+    def controls(self, count: int) -> list[Signal]:
         """Take ``count`` control pairs of nodes (E, G) or controlling elements (F, H)."""
         each = 2 if self.letter in "eg" else 1
-        given = words.take(each * count)
+        given = self.words.take(each * count)
         if len(given) < each * count or any(token.kind != WORD for token in given):
             what = "two control nodes" if each == 2 else "the name of the element whose current controls it"
             raise CardError(
@@ -344,15 +346,15 @@ class SourceCard:
         nodes = [self.scope.node_names[self.parts.node(self.scope, token)] for token in given]
         return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
 
-    def polynomial(self, poly: re.Match[str], words: Words) -> None:
+    def polynomial(self, poly: re.Match[str]) -> None:
         """``POLY(n)``: the products of no, one, two … controls in their order, as often as there are coefficients."""
         count, at = int(poly.group(1)), poly.end()
         if not 1 <= count <= 100:
             raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))
-        multiplier = self.pairs(words)
-        signals = self.controls(words, count)
-        terms = words.take()
-        numbers: list[Value] = [value_of(token, self.card, self.scope) for token in terms]
+        multiplier = self.multiplier()
+        signals = self.controls(count)
+        terms = self.words.take()
+        numbers: list[Value] = [self.value(token) for token in terms]
         if count == len(numbers) == 1:
             numbers.insert(0, 0.0)  # SPICE: a single coefficient is that of first order
         if not numbers:

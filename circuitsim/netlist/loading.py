@@ -23,7 +23,7 @@ from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.includes import read_libraries
 from circuitsim.netlist.link import Linker
-from circuitsim.netlist.parts import CODES, Parts
+from circuitsim.netlist.parts import CODES, ElementReader, Parts
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.schematics import netlist
@@ -112,7 +112,7 @@ def parses(card: Card, top: Scope) -> bool:
     """Whether a line is an element card, and the names in it are ones of the deck."""
     scratch = Scope()
     try:
-        Parts(Reporter(), lambda *_: [0.0, 0.0]).element(scratch, card)
+        ElementReader(Parts(Reporter(), lambda *_: [0.0, 0.0]), scratch, card).take()
         words = [token for token in tokens(card)[3:] if token.kind == WORD]
     except CardError:
         return False

@@ -1,8 +1,4 @@
-"""Element cards: R, D, V, I, L, C and the sub-circuit call X, into the columns of a scope.
-
-Of R, L and C: a value, a model, or both, and the numbers beside them. Of V and I: the value at DC, and the time
-function.
-"""
+"""Element cards: R, D, V, I, L, C and the sub-circuit call X, into the columns of a scope."""
 
 from __future__ import annotations
 
@@ -37,70 +33,6 @@ SIZES = frozenset(("l", "w"))
 """Numbers without effect where no model has a sheet resistance."""
 
 
-def passive(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> ElementCard:
-    """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and what stands beside it.
-
-    Raises
-    ------
-    CardError, ExpressionError
-    """
-    row = ELEMENTS[code]
-    words, pairs = sorted_.take(), sorted_.named()
-    keyed = [value for key, value in pairs if key.word in row.keywords]
-    named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
-    words = [w for w in words if (named and w.word != "noiseless") or not parts.flag(w, card, name)]
-    token, model = value_and_model(card, name, words, keyed, sorted_, code)
-    numbers = {
-        key.word: Count(card, value.offset, value_of(value, card, scope))
-        for key, value in pairs
-        if key.word not in row.keywords
-    }
-    idle = SIZES if code == RESISTOR else SIZES | {"tce"}
-    for word in [w for w in numbers if model is None and w in idle]:
-        parts.no_effect(word, card, numbers.pop(word).offset, name.text)
-    value = value_of(token, card, scope) if token is not None else None
-    if token is not None and value is not None:
-        parts.warn_letters(card, name, token, value, code)
-    use = ModelUse(card, model.offset, name.text, model.text) if model is not None else None
-    offset = token.offset if token is not None else (model.offset if model is not None else 0)
-    return ElementCard(card, offset, value, numbers, use, model is not None and model is token)
-
-
-def value_and_model(
-    card: Card, name: Token, words: list[Token], keyed: list[Token], sorted_: Words, code: int
-) -> tuple[Token | None, Token | None]:
-    """The tokens of value and model; one bare name is both, for a parameter may be called so.
-
-    Raises
-    ------
-    CardError
-        Neither, or too many words.
-    """
-    row = ELEMENTS[code]
-    values = [*words, *keyed]
-    if not values:
-        raise CardError(
-            "syntax",
-            f"{short(name.text)} needs its {row.parameter} in {row.unit}",
-            max(sorted_.end - 1, 0),
-            f"{row.letter}name first second value",
-        )
-    models = [w for w in words if w.kind == WORD and (w.text[0].isalpha() or w.text[0] == "_")]
-    if len(values) == 1:
-        return values[0], values[0] if models and values[0].text.isidentifier() else None
-    if len(values) == 2 and models:
-        model = models[-1]
-        return next(v for v in values if v is not model), model
-    extra = max(values, key=lambda token: token.offset)
-    hint = "write a decimal point" if card.text[extra.offset - 1] == "," else ""
-    raise CardError(
-        "syntax",
-        f"{short(name.text)}: {short(extra.text)!r} is one value too many",
-        extra.offset,
-        hint or "an expression goes in braces: {…}",
-    )
-
-
 POINTS = "file"
 OF_PWL = ("r", "td", POINTS)
 """Of PWL: where it repeats from, its delay, and the file of its points."""
@@ -117,177 +49,11 @@ FOREVER = ["repeat", "forever"]
 """Between PWL and its points in LTspice, which end with ENDREPEAT: they repeat from the time 0."""
 
 
-def source_value(parts: Parts, scope: Scope, card: Card, name: Token, sorted_: Words, code: int) -> ElementCard:
-    """The DC value of a V or I card, its amplitude and its time function.
-
-    Raises
-    ------
-    CardError, ExpressionError
-        A word that does not belong there, a function without a value at DC.
-    """
-    offset = max(sorted_.end - 1, 0)
-    value: Value | Wave | None = None
-    again = {}
-    words = sorted_.take()
-    amplitude = phasor(scope, card, words)
-    named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
-    points = None if named is None else words[named + 1]
-    if named is not None:
-        del words[named : named + 2]
-    pairs = sorted_.named()
-    for key, token in pairs:
-        if key.word == POINTS:
-            points = token
-        elif key.word in OF_PWL:
-            again[key.word] = value_of(token, card, scope)
-        else:
-            offset, value = token.offset, _number(parts, scope, card, name, token)
-    offset, value, wave = _words(parts, scope, card, name, words, (offset, value))
-    for key, _ in pairs:
-        if key.word in again and (wave is None or wave.name != "pwl"):
-            message = f"{short(name.text)}: {short(key.text)}= belongs to PWL"
-            raise CardError("syntax", message, key.offset, "leave it out, or write PWL(…)")
-    if points is not None:
-        wave = _from_file(parts, card, name, points, wave)
-    if wave is not None:
-        wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
-    if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
-        message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
-        parts.reporter.gather("no-effect", message, card, wave.offset, name.text)
-        value = 0.0
-    if value is None and wave is not None:
-        known = tuple(v for v in wave.numbers if isinstance(v, float))
-        if wave.name in EXTERNAL or len(known) == len(wave.numbers):
-            checked_waveform(Waveform(wave.name, known), wave.offset)
-        return ElementCard(card, wave.offset, wave, wave=wave, phasor=amplitude)
-    if value is None:
-        if not any(word.word == "ac" for word in words):
-            parts.reporter.gather("no-value", "no DC value is given: 0 is taken (%s)", card, offset, name.text)
-        value = 0.0
-    if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
-        wave = None
-    return ElementCard(card, offset, value, wave=wave, phasor=amplitude)
-
-
-def _from_file(parts: Parts, card: Card, name: Token, points: Token, wave: Wave | None) -> Wave:
-    """PWL with the points of a file."""
-    if wave is None or wave.name != "pwl" or wave.numbers:
-        raise CardError(
-            "syntax",
-            f"{short(name.text)}: file= belongs to PWL without other points",
-            points.offset,
-            "PWL file=points.txt",
-        )
-    return wave._replace(numbers=list(parts.points(card, points)))
-
-
-def _words(
-    parts: Parts, scope: Scope, card: Card, name: Token, words: list[Token], stated: tuple[int, Value | Wave | None]
-) -> tuple[int, Value | Wave | None, Wave | None]:
-    """The DC value and the time function among the words of a card."""
-    offset, value = stated
-    wave = None
-    k, seen = 0, set()
-    while k < len(words):
-        token = words[k]
-        word = token.word if token.kind == WORD else ""
-        word = ALIASES.get(word, word)
-        k += 1
-        sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
-        if sort in seen or (sort == "DC" and value is not None):
-            message = (
-                f"{short(name.text)}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
-            )
-            raise CardError("syntax", message, token.offset, "leave one of them out")
-        seen |= {sort} - {""}
-        if word == "dc":
-            if k < len(words) and valued(words[k]):
-                offset, value = words[k].offset, _number(parts, scope, card, name, words[k])
-                k += 1
-        elif word in ("ac", "distof1", "distof2"):
-            k += len(list(takewhile(valued, words[k : k + 2])))
-            parts.no_effect(word, card, token.offset, name.text, "amplitude" if word == "ac" else "no-effect")
-        elif word in ("load", "noiseless"):
-            parts.no_effect(word, card, token.offset, name.text)
-        elif word in FUNCTIONS or word in EXTERNAL:
-            forever = word == "pwl" and [w.word for w in words[k : k + 2]] == FOREVER
-            k += 2 * forever
-            stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
-            most = MOST.get(word, stop)
-            if stop - k > most:
-                message = f"{short(name.text)}: {word.upper()} has at most {most} numbers"
-                raise CardError("syntax", message, words[k + most].offset, "leave the others out")
-            wave = Wave(word, [value_of(number, card, scope) for number in words[k:stop]], token.offset)
-            if word == "pwl":
-                wave = _relative(parts, card, name, words[k:stop:2], wave)
-            k = stop
-            if forever:
-                wave = wave._replace(repeat=0.0)
-                k += k < len(words) and words[k].word == "endrepeat"
-        elif word in RANDOM:
-            raise CardError(
-                "unsupported",
-                f"{short(name.text)}: random waveforms ({word.upper()}) are not simulated",
-                token.offset,
-                "write its DC value; over time a PWL of values drawn beforehand",
-            )
-        elif value is None and k == 1:
-            offset, value = token.offset, _number(parts, scope, card, name, token)
-        else:
-            raise CardError(
-                "syntax",
-                f"{short(name.text)}: {short(token.text)!r} does not belong here",
-                token.offset,
-                "a source reads: DC value AC magnitude phase FUNCTION(…)",
-            )
-    return offset, value, wave
-
-
-def _relative(parts: Parts, card: Card, name: Token, times: list[Token], wave: Wave) -> Wave:
-    """Programs differ on ``+1u`` among the times of PWL: counted from 0, as in ngspice, where the times then grow, else
-    from the time before, as in LTspice."""
-    signed = [token.text[:1] == "+" for token in times]
-    if not any(signed):
-        return wave
-    numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the time before"
-    stated = [time for time in numbers[::2] if isinstance(time, float)]
-    if len(stated) == len(signed) and any(b <= a for a, b in pairwise(stated)):
-        counted, last = "the time before, as in LTspice", 0.0
-        for k, (time, after) in enumerate(zip(stated, signed)):
-            numbers[2 * k] = last = time + (last if after else 0.0)
-    first = times[signed.index(True)]
-    parts.reporter.warning(
-        "pwl",
-        f"{short(name.text)}: the time {short(first.text)} is counted from {counted}",
-        card,
-        first.offset,
-        "write the time without a sign",
-        [name.text],
-    )
-    return wave._replace(numbers=numbers)
-
-
 def valued(token: Token) -> bool:
     """Whether ``token`` is a number, an expression or the bare name of a parameter, not a keyword."""
     if token.kind != WORD:
         return token.kind == EXPRESSION
     return token.numeric or (token.text.isidentifier() and token.word not in KEYWORDS)
-
-
-def _number(parts: Parts, scope: Scope, card: Card, name: Token, token: Token) -> Value:
-    """A value on a source card."""
-    value = value_of(token, card, scope)
-    parts.warn_letters(card, name, token, value, VOLTAGE)
-    return value
-
-
-def phasor(scope: Scope, card: Card, words: list[Token]) -> Phasor | None:
-    """Magnitude and phase of ``AC [magnitude [phase]]`` among the words of a card: 1 and 0 where they are left out."""
-    place = next((k for k, token in enumerate(words) if token.kind == WORD and token.word == "ac"), None)
-    if place is None:
-        return None
-    given = [value_of(t, card, scope) for t in takewhile(valued, words[place + 1 : place + 3])]
-    return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
 
 
 NO_EFFECT = frozenset(("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max"))
@@ -315,7 +81,7 @@ def good_name(word: str) -> bool:
 
 
 class Parts:
-    """Reads element cards into scopes.
+    """Reads the names of elements and nodes, and calls of sub-circuits, into scopes.
 
     Attributes
     ----------
@@ -325,56 +91,6 @@ class Parts:
 
     def __init__(self, reporter: Reporter, points: Callable[[Card, Token], list[float]]) -> None:
         self.reporter, self.points = reporter, points
-
-    def element(self, scope: Scope, card: Card) -> None:
-        """Take an element card of any form.
-
-        Raises
-        ------
-        CardError, ExpressionError
-            Something is wrong with it.
-        """
-        found = tokens(card)
-        name = found[0]
-        code = CODES[name.text[0]]
-        row = ELEMENTS[code]
-        self.check_name(scope, name, card)
-        if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
-            raise CardError(
-                "syntax",
-                f"{short(name.text)} is assigned to, outside .param",
-                found[1].offset,
-                "parameters are set with .param",
-            )
-        sorted_ = fields(card, found[1:])
-        first, second = self.two_nodes(scope, name, sorted_, row.terminals)
-        if code == DIODE:
-            self.diode(scope, card, name, first, second, sorted_)
-            return
-        source = code in (VOLTAGE, CURRENT)
-        extra = attributes.parasitics(scope, card, code, sorted_)
-        initial = attributes.initial(scope, card, code, sorted_)
-        share = attributes.tolerance(sorted_)
-        ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
-        own = OF_PWL if source else OWN
-        multiplier = self.pairs(scope, card, name, sorted_, (*row.keywords, *own), ignored)
-        stated = (source_value if source else passive)(self, scope, card, name, sorted_, code)
-        if extra:
-            first, second = attributes.attach(scope, name.text, (first, second), extra, multiplier)
-        multiplier = 1.0 if code == VOLTAGE else multiplier
-        stated = stated._replace(multiplier=multiplier, tolerance=share, initial=initial)
-        value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
-        if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
-            checked(code, name.text, value, stated.offset)
-        scope.element(code, name.text, first, second, stated)
-        if share is not None:
-            self.reporter.gather(
-                "nominal",
-                "values are nominal in spite of tol= (%s): circuitsim montecarlo and worst-case take it",
-                card,
-                name.offset,
-                name.text,
-            )
 
     def check_name(self, scope: Scope, name: Token, card: Card) -> None:
         """A name that is new to its scope and can be written."""
@@ -401,20 +117,6 @@ class Parts:
         """The line on which the element (or, as −1 − its position, the call) was written."""
         return scope.lines[position] if position >= 0 else scope.calls[-1 - position].card.line
 
-    def two_nodes(self, scope: Scope, name: Token, sorted_: Words, terminals: tuple[str, str]) -> tuple[int, int]:
-        """The two nodes that begin the card's words."""
-        nodes = [self.node(scope, token) for token in sorted_.words[:2]]
-        if len(nodes) < 2:
-            missing = terminals[len(nodes)]
-            raise CardError(
-                "syntax",
-                f"{short(name.text)} needs two nodes; the {missing} one is missing",
-                max(sorted_.end - 1, 0),
-                f"{name.text[0]}name {terminals[0]} {terminals[1]} …",
-            )
-        del sorted_.words[:2]
-        return nodes[0], nodes[1]
-
     def node(self, scope: Scope, token: Token) -> int:
         """The local number of the node that ``token`` names."""
         if token.kind != WORD:
@@ -428,131 +130,6 @@ class Parts:
             raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
         return scope.node(token.text)
 
-    def pairs(
-        self,
-        scope: Scope,
-        card: Card,
-        name: Token,
-        sorted_: Words,
-        own: tuple[str, ...],
-        ignored: frozenset[str] = NO_EFFECT,
-    ) -> Value:
-        """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
-        multiplier: Value = 1.0
-        kept = [pair for pair in sorted_.pairs if pair[0].word in own]
-        for key, value in [pair for pair in sorted_.named() if pair not in kept]:
-            word = key.word
-            if word == "m":
-                multiplier = value_of(value, card, scope)
-                if isinstance(multiplier, float):
-                    positive(name.text, word, multiplier, value.offset)
-            elif word in ignored:
-                self.no_effect(word, card, key.offset, name.text)
-            else:
-                if word == "wavefile":
-                    raise CardError(
-                        "unsupported",
-                        f"{short(name.text)}: sound files are not read",
-                        key.offset,
-                        "write times and values to a text file: PWL file=points.txt",
-                    )
-                if word in refused.FORMULAS:
-                    what, instead = refused.FORMULAS[word]
-                    raise CardError("unsupported", f"{short(name.text)}: {what} is not supported", key.offset, instead)
-                raise CardError(
-                    "syntax",
-                    f"{short(name.text)} has no parameter {short(key.text)!r}",
-                    key.offset,
-                    f"known: {', '.join((*own, 'm'))}",
-                )
-        sorted_.pairs[:] = kept
-        return multiplier
-
-    def no_effect(self, word: str, card: Card, offset: int, name: str, kind: str = "no-effect") -> None:
-        """Note an instance parameter without effect."""
-        self.reporter.gather(kind, f"{word} has no effect at the operating point (%s)", card, offset, name)
-
-    def flag(self, token: Token, card: Card, name: Token) -> bool:
-        """Whether ``token`` is a bare word without effect (``off``)."""
-        if token.kind == WORD and token.word in NO_EFFECT:
-            self.no_effect(token.word, card, token.offset, name.text)
-            return True
-        return False
-
-    def warn_letters(self, card: Card, name: Token, token: Token, value: Value, code: int) -> None:
-        """Warn of a capital M (milli, not mega) on a resistance and of A (atto, not ampere), which sources refuse."""
-        if isinstance(value, Code):
-            letters, number = ("M", value.mega) if value.mega else ("", "")
-        else:
-            number = token.text
-            letters = number.lstrip("+-0123456789.")
-            letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
-        if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
-            digits = number[: len(number) - len(letters)] if isinstance(value, float) else number.split("M")[0]
-            self.reporter.warning(
-                "mega",
-                f"{short(name.text)}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE",
-                card,
-                token.offset,
-                f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant",
-                [name.text],
-            )
-        if letters[:1] in ("a", "A") and code == VOLTAGE:
-            digits = number[: len(number) - len(letters)]
-            raise CardError(
-                "atto",
-                f"{short(name.text)}: {short(number)} is {short(digits)} ampere to its writer, "
-                f"{short(digits)}e-18 to SPICE, where A is atto",
-                token.offset,
-                f"write {short(digits)} for the one, {short(digits)}e-18 for the other",
-            )
-        if letters[:1] in ("a", "A"):
-            self.reporter.warning(
-                "atto",
-                f"{short(name.text)}: {short(number)} is atto (1e-18) in SPICE, not ampere",
-                card,
-                token.offset,
-                "leave the unit out",
-                [name.text],
-            )
-
-    def diode(self, scope: Scope, card: Card, name: Token, first: int, second: int, sorted_: Words) -> None:
-        """A diode: the model name is optional, switches have no effect, an area where its model has one."""
-        counts = self.counts(scope, card, name, sorted_)
-        position = len(scope.kind)
-        words = [w for w in sorted_.take() if not self.flag(w, card, name)]
-        if words and words[0].kind == WORD:
-            # A model (1N4148) or a bare area: decided after all models are read.
-            model = words.pop(0)
-            uses = scope.uses.setdefault(model.word, [])
-            if len(uses) < USES_KEPT:
-                uses.append(ModelUse(card, model.offset, name.text, model.text))
-            scope.modelled.setdefault(model.word, array("q")).append(position)
-        if words:
-            area = value_of(words[0], card, scope)
-            if len(words) > 1 or (isinstance(area, float) and area < 0):
-                raise CardError(
-                    "syntax",
-                    f"{short(name.text)}: {short(words[-1].text)!r} does not belong here",
-                    words[-1].offset,
-                    "Dname anode cathode model",
-                )
-            counts["area"] = Count(card, words[0].offset, area)
-        scope.element(DIODE, name.text, first, second, ElementCard(card, name.offset, numbers=counts))
-
-    def counts(self, scope: Scope, card: Card, name: Token, sorted_: Words) -> dict[str, Count]:
-        """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
-        found = {}
-        for key, value in sorted_.named((*COUNTS, *OWN_TEMPERATURE)):
-            word = key.word
-            number = value_of(value, card, scope)
-            if isinstance(number, float) and word in COUNTS:
-                positive(name.text, word, number, value.offset)
-            found[word] = Count(card, key.offset, number)
-        self.pairs(scope, card, name, sorted_, ())
-        return found
-
-    # ------------------------------------------------------------------ sub-circuit calls
     def call(self, scope: Scope, card: Card) -> None:
         """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""
         found = tokens(card)
@@ -580,3 +157,432 @@ class Parts:
             passed[word], offsets[word] = value_of(value, card, scope), key.offset
         scope.index[name.word] = -1 - len(scope.calls)
         scope.calls.append(Call(card, name.text, nodes, target.text, target.offset, passed, offsets, len(scope.kind)))
+
+
+class ElementReader:
+    """Reads the card of an element: R, D, V, I, L, C.
+
+    Of R, L and C: a value, a model, or both, and the numbers beside them. Of V and I: the value at DC, and the time
+    function.
+
+    Attributes
+    ----------
+    name : Token
+    shown : str
+        The name for messages.
+    words : Words
+        What nobody has read yet.
+    """
+
+    def __init__(self, parts: Parts, scope: Scope, card: Card) -> None:
+        self.parts, self.scope, self.card, self.reporter = parts, scope, card, parts.reporter
+        self.found = tokens(card)
+        self.name, self.shown = self.found[0], short(self.found[0].text)
+        self.words = Words([], [], 0)
+
+    def take(self) -> None:
+        """Take an element card of any form.
+
+        Raises
+        ------
+        CardError, ExpressionError
+            Something is wrong with it.
+        """
+        found = self.found
+        code = CODES[self.name.text[0]]
+        row = ELEMENTS[code]
+        self.parts.check_name(self.scope, self.name, self.card)
+        if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
+            raise CardError(
+                "syntax",
+                f"{self.shown} is assigned to, outside .param",
+                found[1].offset,
+                "parameters are set with .param",
+            )
+        self.words = fields(self.card, found[1:])
+        first, second = self.two_nodes(row.terminals)
+        if code == DIODE:
+            self.diode(first, second)
+            return
+        source = code in (VOLTAGE, CURRENT)
+        extra = attributes.parasitics(self.scope, self.card, code, self.words)
+        initial = attributes.initial(self.scope, self.card, code, self.words)
+        share = attributes.tolerance(self.words)
+        ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
+        own = OF_PWL if source else OWN
+        multiplier = self.pairs((*row.keywords, *own), ignored)
+        stated = (self.source if source else self.passive)(code)
+        if extra:
+            first, second = attributes.attach(self.scope, self.name.text, (first, second), extra, multiplier)
+        multiplier = 1.0 if code == VOLTAGE else multiplier
+        stated = stated._replace(multiplier=multiplier, tolerance=share, initial=initial)
+        value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
+        if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
+            checked(code, self.name.text, value, stated.offset)
+        self.scope.element(code, self.name.text, first, second, stated)
+        if share is not None:
+            self.reporter.gather(
+                "nominal",
+                "values are nominal in spite of tol= (%s): circuitsim montecarlo and worst-case take it",
+                self.card,
+                self.name.offset,
+                self.name.text,
+            )
+
+    def two_nodes(self, terminals: tuple[str, str]) -> tuple[int, int]:
+        """The two nodes that begin the card's words."""
+        nodes = [self.parts.node(self.scope, token) for token in self.words.words[:2]]
+        if len(nodes) < 2:
+            missing = terminals[len(nodes)]
+            raise CardError(
+                "syntax",
+                f"{self.shown} needs two nodes; the {missing} one is missing",
+                max(self.words.end - 1, 0),
+                f"{self.name.text[0]}name {terminals[0]} {terminals[1]} …",
+            )
+        del self.words.words[:2]
+        return nodes[0], nodes[1]
+
+    def pairs(self, own: tuple[str, ...], ignored: frozenset[str] = NO_EFFECT) -> Value:
+        """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
+        multiplier: Value = 1.0
+        kept = [pair for pair in self.words.pairs if pair[0].word in own]
+        for key, value in [pair for pair in self.words.named() if pair not in kept]:
+            word = key.word
+            if word == "m":
+                multiplier = self.value(value)
+                if isinstance(multiplier, float):
+                    positive(self.name.text, word, multiplier, value.offset)
+            elif word in ignored:
+                self.no_effect(word, key.offset)
+            else:
+                if word == "wavefile":
+                    raise CardError(
+                        "unsupported",
+                        f"{self.shown}: sound files are not read",
+                        key.offset,
+                        "write times and values to a text file: PWL file=points.txt",
+                    )
+                if word in refused.FORMULAS:
+                    what, instead = refused.FORMULAS[word]
+                    raise CardError("unsupported", f"{self.shown}: {what} is not supported", key.offset, instead)
+                raise CardError(
+                    "syntax",
+                    f"{self.shown} has no parameter {short(key.text)!r}",
+                    key.offset,
+                    f"known: {', '.join((*own, 'm'))}",
+                )
+        self.words.pairs[:] = kept
+        return multiplier
+
+    def no_effect(self, word: str, offset: int, kind: str = "no-effect") -> None:
+        """Note an instance parameter without effect."""
+        self.reporter.gather(
+            kind, f"{word} has no effect at the operating point (%s)", self.card, offset, self.name.text
+        )
+
+    def flag(self, token: Token) -> bool:
+        """Whether ``token`` is a bare word without effect (``off``)."""
+        if token.kind == WORD and token.word in NO_EFFECT:
+            self.no_effect(token.word, token.offset)
+            return True
+        return False
+
+    def value(self, token: Token) -> Value:
+        """The value of a token of the card."""
+        return value_of(token, self.card, self.scope)
+
+    def number(self, token: Token) -> Value:
+        """A value on the card of a source."""
+        value = self.value(token)
+        self.warn_letters(token, value, VOLTAGE)
+        return value
+
+    def warn_letters(self, token: Token, value: Value, code: int) -> None:
+        """Warn of a capital M (milli, not mega) on a resistance and of A (atto, not ampere), which sources refuse."""
+        if isinstance(value, Code):
+            letters, number = ("M", value.mega) if value.mega else ("", "")
+        else:
+            number = token.text
+            letters = number.lstrip("+-0123456789.")
+            letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
+        if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
+            digits = number[: len(number) - len(letters)] if isinstance(value, float) else number.split("M")[0]
+            self.reporter.warning(
+                "mega",
+                f"{self.shown}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE",
+                self.card,
+                token.offset,
+                f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant",
+                [self.name.text],
+            )
+        if letters[:1] in ("a", "A") and code == VOLTAGE:
+            digits = number[: len(number) - len(letters)]
+            raise CardError(
+                "atto",
+                f"{self.shown}: {short(number)} is {short(digits)} ampere to its writer, "
+                f"{short(digits)}e-18 to SPICE, where A is atto",
+                token.offset,
+                f"write {short(digits)} for the one, {short(digits)}e-18 for the other",
+            )
+        if letters[:1] in ("a", "A"):
+            self.reporter.warning(
+                "atto",
+                f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere",
+                self.card,
+                token.offset,
+                "leave the unit out",
+                [self.name.text],
+            )
+
+    def passive(self, code: int) -> ElementCard:
+        """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and what stands beside it.
+
+        Raises
+        ------
+        CardError, ExpressionError
+        """
+        row = ELEMENTS[code]
+        words, pairs = self.words.take(), self.words.named()
+        keyed = [value for key, value in pairs if key.word in row.keywords]
+        named = code == RESISTOR  # its model may have any name but LTspice's "noiseless"
+        words = [w for w in words if (named and w.word != "noiseless") or not self.flag(w)]
+        token, model = self.value_and_model(words, keyed, code)
+        numbers = {
+            key.word: Count(self.card, value.offset, self.value(value))
+            for key, value in pairs
+            if key.word not in row.keywords
+        }
+        idle = SIZES if code == RESISTOR else SIZES | {"tce"}
+        for word in [w for w in numbers if model is None and w in idle]:
+            self.no_effect(word, numbers.pop(word).offset)
+        value = self.value(token) if token is not None else None
+        if token is not None and value is not None:
+            self.warn_letters(token, value, code)
+        use = ModelUse(self.card, model.offset, self.name.text, model.text) if model is not None else None
+        offset = token.offset if token is not None else (model.offset if model is not None else 0)
+        return ElementCard(self.card, offset, value, numbers, use, model is not None and model is token)
+
+    def value_and_model(self, words: list[Token], keyed: list[Token], code: int) -> tuple[Token | None, Token | None]:
+        """The tokens of value and model; one bare name is both, for a parameter may be called so.
+
+        Raises
+        ------
+        CardError
+            Neither, or too many words.
+        """
+        row = ELEMENTS[code]
+        values = [*words, *keyed]
+        if not values:
+            raise CardError(
+                "syntax",
+                f"{self.shown} needs its {row.parameter} in {row.unit}",
+                max(self.words.end - 1, 0),
+                f"{row.letter}name first second value",
+            )
+        models = [w for w in words if w.kind == WORD and (w.text[0].isalpha() or w.text[0] == "_")]
+        if len(values) == 1:
+            return values[0], values[0] if models and values[0].text.isidentifier() else None
+        if len(values) == 2 and models:
+            model = models[-1]
+            return next(v for v in values if v is not model), model
+        extra = max(values, key=lambda token: token.offset)
+        hint = "write a decimal point" if self.card.text[extra.offset - 1] == "," else ""
+        raise CardError(
+            "syntax",
+            f"{self.shown}: {short(extra.text)!r} is one value too many",
+            extra.offset,
+            hint or "an expression goes in braces: {…}",
+        )
+
+    def source(self, code: int) -> ElementCard:
+        """The DC value of a V or I card, its amplitude and its time function.
+
+        Raises
+        ------
+        CardError, ExpressionError
+            A word that does not belong there, a function without a value at DC.
+        """
+        offset = max(self.words.end - 1, 0)
+        value: Value | Wave | None = None
+        again = {}
+        words = self.words.take()
+        amplitude = self.phasor(words)
+        named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
+        points = None if named is None else words[named + 1]
+        if named is not None:
+            del words[named : named + 2]
+        pairs = self.words.named()
+        for key, token in pairs:
+            if key.word == POINTS:
+                points = token
+            elif key.word in OF_PWL:
+                again[key.word] = self.value(token)
+            else:
+                offset, value = token.offset, self.number(token)
+        offset, value, wave = self.source_words(words, (offset, value))
+        for key, _ in pairs:
+            if key.word in again and (wave is None or wave.name != "pwl"):
+                message = f"{self.shown}: {short(key.text)}= belongs to PWL"
+                raise CardError("syntax", message, key.offset, "leave it out, or write PWL(…)")
+        if points is not None:
+            wave = self.from_file(points, wave)
+        if wave is not None:
+            wave = wave._replace(repeat=again.get("r", wave.repeat), delay=again.get("td", 0.0))
+        if value is None and wave is not None and not wave.numbers and wave.name in MAY_BE_EMPTY:
+            message = f"{wave.name.upper()} without numbers is 0 at the operating point (%s)"
+            self.reporter.gather("no-effect", message, self.card, wave.offset, self.name.text)
+            value = 0.0
+        if value is None and wave is not None:
+            known = tuple(v for v in wave.numbers if isinstance(v, float))
+            if wave.name in EXTERNAL or len(known) == len(wave.numbers):
+                checked_waveform(Waveform(wave.name, known), wave.offset)
+            return ElementCard(self.card, wave.offset, wave, wave=wave, phasor=amplitude)
+        if value is None:
+            if not any(word.word == "ac" for word in words):
+                self.reporter.gather(
+                    "no-value", "no DC value is given: 0 is taken (%s)", self.card, offset, self.name.text
+                )
+            value = 0.0
+        if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
+            wave = None
+        return ElementCard(self.card, offset, value, wave=wave, phasor=amplitude)
+
+    def source_words(
+        self, words: list[Token], stated: tuple[int, Value | Wave | None]
+    ) -> tuple[int, Value | Wave | None, Wave | None]:
+        """The DC value and the time function among the words of the card."""
+        offset, value = stated
+        wave = None
+        k, seen = 0, set()
+        while k < len(words):
+            token = words[k]
+            word = token.word if token.kind == WORD else ""
+            word = ALIASES.get(word, word)
+            k += 1
+            sort = "time function" if word in FUNCTIONS or word in EXTERNAL else word.upper() if word in _ONCE else ""
+            if sort in seen or (sort == "DC" and value is not None):
+                message = f"{self.shown}: {short(token.text)!r} is the second {'value at DC' if sort == 'DC' else sort}"
+                raise CardError("syntax", message, token.offset, "leave one of them out")
+            seen |= {sort} - {""}
+            if word == "dc":
+                if k < len(words) and valued(words[k]):
+                    offset, value = words[k].offset, self.number(words[k])
+                    k += 1
+            elif word in ("ac", "distof1", "distof2"):
+                k += len(list(takewhile(valued, words[k : k + 2])))
+                self.no_effect(word, token.offset, "amplitude" if word == "ac" else "no-effect")
+            elif word in ("load", "noiseless"):
+                self.no_effect(word, token.offset)
+            elif word in FUNCTIONS or word in EXTERNAL:
+                forever = word == "pwl" and [w.word for w in words[k : k + 2]] == FOREVER
+                k += 2 * forever
+                stop = next((j for j in range(k, len(words)) if not valued(words[j])), len(words))
+                most = MOST.get(word, stop)
+                if stop - k > most:
+                    message = f"{self.shown}: {word.upper()} has at most {most} numbers"
+                    raise CardError("syntax", message, words[k + most].offset, "leave the others out")
+                wave = Wave(word, [self.value(number) for number in words[k:stop]], token.offset)
+                if word == "pwl":
+                    wave = self.relative(words[k:stop:2], wave)
+                k = stop
+                if forever:
+                    wave = wave._replace(repeat=0.0)
+                    k += k < len(words) and words[k].word == "endrepeat"
+            elif word in RANDOM:
+                raise CardError(
+                    "unsupported",
+                    f"{self.shown}: random waveforms ({word.upper()}) are not simulated",
+                    token.offset,
+                    "write its DC value; over time a PWL of values drawn beforehand",
+                )
+            elif value is None and k == 1:
+                offset, value = token.offset, self.number(token)
+            else:
+                raise CardError(
+                    "syntax",
+                    f"{self.shown}: {short(token.text)!r} does not belong here",
+                    token.offset,
+                    "a source reads: DC value AC magnitude phase FUNCTION(…)",
+                )
+        return offset, value, wave
+
+    def from_file(self, points: Token, wave: Wave | None) -> Wave:
+        """PWL with the points of a file."""
+        if wave is None or wave.name != "pwl" or wave.numbers:
+            raise CardError(
+                "syntax",
+                f"{self.shown}: file= belongs to PWL without other points",
+                points.offset,
+                "PWL file=points.txt",
+            )
+        return wave._replace(numbers=list(self.parts.points(self.card, points)))
+
+    def relative(self, times: list[Token], wave: Wave) -> Wave:
+        """Programs differ on ``+1u`` among the times of PWL: counted from 0, as in ngspice, where the times then grow,
+        else from the time before, as in LTspice."""
+        signed = [token.text[:1] == "+" for token in times]
+        if not any(signed):
+            return wave
+        numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the time before"
+        stated = [time for time in numbers[::2] if isinstance(time, float)]
+        if len(stated) == len(signed) and any(b <= a for a, b in pairwise(stated)):
+            counted, last = "the time before, as in LTspice", 0.0
+            for k, (time, after) in enumerate(zip(stated, signed)):
+                numbers[2 * k] = last = time + (last if after else 0.0)
+        first = times[signed.index(True)]
+        self.reporter.warning(
+            "pwl",
+            f"{self.shown}: the time {short(first.text)} is counted from {counted}",
+            self.card,
+            first.offset,
+            "write the time without a sign",
+            [self.name.text],
+        )
+        return wave._replace(numbers=numbers)
+
+    def phasor(self, words: list[Token]) -> Phasor | None:
+        """Magnitude and phase of ``AC [magnitude [phase]]`` among words: 1 and 0 where they are left out."""
+        place = next((k for k, token in enumerate(words) if token.kind == WORD and token.word == "ac"), None)
+        if place is None:
+            return None
+        given = [self.value(t) for t in takewhile(valued, words[place + 1 : place + 3])]
+        return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
+
+    def diode(self, first: int, second: int) -> None:
+        """A diode: the model name is optional, switches have no effect, an area where its model has one."""
+        counts = self.counts()
+        position = len(self.scope.kind)
+        words = [w for w in self.words.take() if not self.flag(w)]
+        if words and words[0].kind == WORD:
+            # A model (1N4148) or a bare area: decided after all models are read.
+            model = words.pop(0)
+            uses = self.scope.uses.setdefault(model.word, [])
+            if len(uses) < USES_KEPT:
+                uses.append(ModelUse(self.card, model.offset, self.name.text, model.text))
+            self.scope.modelled.setdefault(model.word, array("q")).append(position)
+        if words:
+            area = self.value(words[0])
+            if len(words) > 1 or (isinstance(area, float) and area < 0):
+                raise CardError(
+                    "syntax",
+                    f"{self.shown}: {short(words[-1].text)!r} does not belong here",
+                    words[-1].offset,
+                    "Dname anode cathode model",
+                )
+            counts["area"] = Count(self.card, words[0].offset, area)
+        self.scope.element(
+            DIODE, self.name.text, first, second, ElementCard(self.card, self.name.offset, numbers=counts)
+        )
+
+    def counts(self) -> dict[str, Count]:
+        """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
+        found = {}
+        for key, value in self.words.named((*COUNTS, *OWN_TEMPERATURE)):
+            word = key.word
+            number = self.value(value)
+            if isinstance(number, float) and word in COUNTS:
+                positive(self.name.text, word, number, value.offset)
+            found[word] = Count(self.card, key.offset, number)
+        self.pairs(())
+        return found

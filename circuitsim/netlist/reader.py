@@ -26,7 +26,7 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.parts import CODES, NO_EFFECT, USES_KEPT, Parts
+from circuitsim.netlist.parts import CODES, NO_EFFECT, USES_KEPT, ElementReader, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope
 from circuitsim.netlist.source import Files, Source
@@ -473,12 +473,12 @@ class DeckReader:
             elif head == "k":
                 coupling(self, card)
             elif head in switches.LETTERS:
-                switches.element(self, self.parts, self.scope, card)
+                switches.element(ElementReader(self.parts, self.scope, card))
             elif head in controlled.LETTERS:
                 card = includes.with_tables(self, card)
                 controlled.SourceCard(self.parts, self.scope, card).take()
             elif head in CODES:
-                self.parts.element(self.scope, card)
+                ElementReader(self.parts, self.scope, card).take()
             else:
                 self.refuse(card, start, head)
             finish(card)

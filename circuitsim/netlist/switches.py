@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import RESISTOR, VOLTAGE
 from circuitsim.netlist.physical import SWITCH
-from circuitsim.netlist.scope import Count, ElementCard, ModelUse, Scope, SwitchControl
-from circuitsim.netlist.tokens import CardError, fields, tokens
+from circuitsim.netlist.scope import Count, ElementCard, ModelUse, SwitchControl
+from circuitsim.netlist.tokens import CardError, fields
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.cards import Card
-    from circuitsim.netlist.parts import Parts
-    from circuitsim.netlist.protocols import Elaboration, Frame, Reader
+    from circuitsim.netlist.parts import ElementReader
+    from circuitsim.netlist.protocols import Elaboration, Frame
 
 FORMS = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
 LETTERS = frozenset(FORMS)
@@ -29,33 +28,30 @@ GRADUAL = (
 """Warning of such models."""
 
 
-def element(reader: Reader, parts: Parts, scope: Scope, card: Card) -> None:
+def element(reader: ElementReader) -> None:
     """Take a card of a switch.
 
     Raises
     ------
     CardError
     """
-    found = tokens(card)
-    name, letter = found[0], found[0].text[0].lower()
+    parts, scope, card, name = reader.parts, reader.scope, reader.card, reader.name
+    letter = name.text[0].lower()
     parts.check_name(scope, name, card)
-    words = fields(card, found[1:]).take()
+    words = fields(card, reader.found[1:]).take()
     nodes = 4 if letter == "s" else 2
     model = nodes if letter == "s" else nodes + 1
     if not model + 1 <= len(words) <= model + 2:
         ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
-        raise CardError("syntax", f"{short(name.text)} needs {ends_at} and a model", card.last, FORMS[letter])
-    state = words[-1].word if len(words) == model + 2 else "off"
+        raise CardError("syntax", f"{reader.shown} needs {ends_at} and a model", card.last, FORMS[letter])
+    last = words[-1]
+    state = last.word if len(words) == model + 2 else "off"
     if state not in STATES:
-        raise CardError(
-            "syntax",
-            f"{short(name.text)}: {short(words[-1].text)!r} is neither ON nor OFF",
-            words[-1].offset,
-            FORMS[letter],
-        )
+        message = f"{reader.shown}: {short(last.text)!r} is neither ON nor OFF"
+        raise CardError("syntax", message, last.offset, FORMS[letter])
     ends = [parts.node(scope, token) for token in words[:nodes]]
     use = ModelUse(card, words[model].offset, name.text, words[model].text)
-    own = {"closed": Count(card, words[-1].offset, STATES[state])}
+    own = {"closed": Count(card, last.offset, STATES[state])}
     control = SwitchControl(card, tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)
     scope.element(RESISTOR, name.text, ends[0], ends[1], ElementCard(card, use.offset, None, own, use, switch=control))
 
