@@ -89,10 +89,9 @@ class Numbers(NamedTuple):
 
 def _matrix(rows: Sequence[Sequence[tuple[int, float]]], m: int) -> csr_array:
     """A sparse array from the pairs of column and value of each row."""
-    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    pairs = [pair for row in rows for pair in row]
-    data, column = (np.array([pair[side] for pair in pairs], dtype=kind) for side, kind in ((1, float), (0, np.int64)))
-    return csr_array((data, column, start), shape=(len(rows), m))
+    entries = [(value, row, column) for row, pairs in enumerate(rows) for column, value in pairs]
+    data, row, column = zip(*entries) if entries else ((), (), ())
+    return csr_array((np.array(data, dtype=float), (row, column)), shape=(len(rows), m))
 
 
 _VARIES = np.array([bool(e.parameter) and e.letter not in "LC" for e in ELEMENTS])

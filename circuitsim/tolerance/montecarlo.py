@@ -34,7 +34,7 @@ from circuitsim.points import Journal, computed, digest
 from circuitsim.tolerance.result import MonteCarlo, Summary
 from circuitsim.tolerance.specification import Specification
 from circuitsim.tolerance.spread import Asked, Spread, Tolerance
-from circuitsim.tolerance.statistics import BlockMoments, block_moments
+from circuitsim.tolerance.statistics import Moments
 
 BLOCK = 1024
 """Samples of a block."""
@@ -232,7 +232,7 @@ class _Block(NamedTuple):
     """The quantities (n, q) of a block, their moments with the variables', failures, the worst violation."""
 
     values: np.ndarray
-    moments: BlockMoments
+    moments: Moments
     failures: int
     worst: float
 
@@ -333,7 +333,7 @@ def montecarlo(
             rows(names, block.values)
         if progress is not None:
             progress(summary.samples, samples)
-    if not summary.moments.count:
+    if not summary.moments.size:
         raise NoSteadyStateError("no sample has a steady state", [], [])
     return MonteCarlo(nominal, probes, spread, stated, summary, seed, latin, confidence)
 
@@ -359,7 +359,7 @@ def _encoded(blocks: list[_Block]) -> dict[str, np.ndarray]:
     arrays = {"failures": np.array([b.failures for b in blocks])}
     arrays["worst"] = np.array([b.worst for b in blocks])
     arrays["values"] = np.concatenate([b.values for b in blocks])
-    for name in BlockMoments._fields:
+    for name in Moments._fields:
         arrays[name] = np.array([getattr(b.moments, name) for b in blocks])
     return arrays
 
@@ -367,10 +367,10 @@ def _encoded(blocks: list[_Block]) -> dict[str, np.ndarray]:
 def _decoded(arrays: dict[str, np.ndarray]) -> list[_Block]:
     """The blocks of `_encoded`."""
     blocks = []
-    columns = [arrays[name] for name in ("failures", "worst", *BlockMoments._fields)]
+    columns = [arrays[name] for name in ("failures", "worst", *Moments._fields)]
     values = np.split(arrays["values"], np.cumsum(arrays["size"][:-1]))
     for own, failures, worst, size, *moments in zip(values, *columns):
-        blocks.append(_Block(own, BlockMoments(int(size), *moments), int(failures), float(worst)))
+        blocks.append(_Block(own, Moments(int(size), *moments), int(failures), float(worst)))
     return blocks
 
 
@@ -382,5 +382,5 @@ def draw_blocks(job: Marked, spread: Spread, seed: int, latin: bool, samples: in
         solved = worker.solve(spread.values(x))
         there = ~np.isnan(solved.values).any(axis=1)
         y = solved.values[there]
-        found.append(_Block(y, block_moments(y, x[there]), solved.failures, solved.worst))
+        found.append(_Block(y, Moments.of(y, x[there]), solved.failures, solved.worst))
     return found

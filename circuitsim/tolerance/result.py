@@ -15,7 +15,7 @@ from circuitsim.formats.result import Result
 from circuitsim.formats.table import OWN, Table
 from circuitsim.tolerance.specification import Specification
 from circuitsim.tolerance.spread import Spread, Tolerance
-from circuitsim.tolerance.statistics import BlockMoments, Interval, Moments, QuantileSketch, proportion
+from circuitsim.tolerance.statistics import Interval, Moments, QuantileSketch, proportion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ class Summary:
     def __init__(
         self, outputs: int, variables: int, specifications: Sequence[Specification], places: Sequence[int]
     ) -> None:
-        self.moments = Moments(outputs, variables)
+        self.moments = Moments.of(np.zeros((0, outputs)), np.zeros((0, variables)))
         self.sketches = [QuantileSketch() for _ in range(outputs)]
         self.specifications, self.places = tuple(specifications), tuple(places)
         self.met, self.all_met = [0] * len(specifications), 0
@@ -47,11 +47,11 @@ class Summary:
     @property
     def samples(self) -> int:
         """Samples so far."""
-        return self.moments.count + self.failures
+        return self.moments.size + self.failures
 
-    def add(self, values: np.ndarray, moments: BlockMoments, failures: int, worst: float) -> None:
+    def add(self, values: np.ndarray, moments: Moments, failures: int, worst: float) -> None:
         """Take the quantities (n, q) of the next block."""
-        self.moments.add(moments)
+        self.moments = self.moments.plus(moments)
         for sketch, column in zip(self.sketches, values.T):
             sketch.add(column)
         good = np.ones(len(values), dtype=bool)
@@ -226,7 +226,7 @@ def _quantity(
         unit,
         nominal,
         float(moments.mean[q]),
-        deviation / math.sqrt(moments.count),
+        deviation / math.sqrt(moments.size),
         deviation,
         sketch.least,
         sketch.most,

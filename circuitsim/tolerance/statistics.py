@@ -89,47 +89,19 @@ class QuantileSketch:
         return np.histogram(numbers, bins, weights=weights)
 
 
-class Moments:
-    """Mean and variance of several outputs, and their covariances with the variables, merged block by block (Chan,
-    Golub & LeVeque 1983)."""
+class Moments(NamedTuple):
+    """Means and variances of several outputs, and their covariances with the variables.
 
-    def __init__(self, outputs: int, variables: int) -> None:
-        self.count = 0
-        self.mean, self.spread = np.zeros(outputs), np.zeros(outputs)
-        self.mean_x, self.spread_x = np.zeros(variables), np.zeros(variables)
-        self.product = np.zeros((variables, outputs))
-
-    def add(self, block: BlockMoments) -> None:
-        """Merge the moments of a block."""
-        n, m = self.count, block.size
-        if not m:
-            return
-        total = n + m
-        dy, dx = block.mean - self.mean, block.mean_x - self.mean_x
-        share = n * m / total
-        self.spread += block.spread + share * dy * dy
-        self.spread_x += block.spread_x + share * dx * dx
-        self.product += block.product + share * np.outer(dx, dy)
-        self.mean += m / total * dy
-        self.mean_x += m / total * dx
-        self.count = total
-
-    @property
-    def deviation(self) -> np.ndarray:
-        """Standard deviations of the outputs."""
-        return np.sqrt(self.spread / max(self.count - 1, 1))
-
-    def contributions(self) -> np.ndarray:
-        """Share of each variable in the variance of each output (variables, outputs): squared correlations, less what
-        chance alone gives."""
-        scale = np.outer(self.spread_x, self.spread)
-        squared = np.divide(self.product**2, scale, out=np.zeros_like(scale), where=scale > 0.0)
-        n = self.count
-        return np.clip((n * squared - 1.0) / (n - 1.0), 0.0, 1.0) if n > 2 else np.full_like(squared, np.nan)
-
-
-class BlockMoments(NamedTuple):
-    """Moments of one block: means, sums of squared and of multiplied deviations from them."""
+    Attributes
+    ----------
+    size : int
+    mean, spread : (q,) float arrays
+        Of outputs: means, sums of squared deviations from them.
+    mean_x, spread_x : (v,) float arrays
+        Of variables.
+    product : (v, q) float array
+        Sums of products of both deviations.
+    """
 
     size: int
     mean: np.ndarray
@@ -138,16 +110,44 @@ class BlockMoments(NamedTuple):
     spread_x: np.ndarray
     product: np.ndarray
 
+    @classmethod
+    def of(cls, outputs: np.ndarray, variables: np.ndarray) -> Moments:
+        """Those of outputs (n, q) and variables (n, v)."""
+        if not (n := len(outputs)):
+            (q, v), zero = (outputs.shape[1], variables.shape[1]), np.zeros
+            return cls(0, zero(q), zero(q), zero(v), zero(v), zero((v, q)))
+        mean, mean_x = outputs.mean(axis=0), variables.mean(axis=0)
+        y, x = outputs - mean, variables - mean_x
+        return cls(n, mean, (y * y).sum(axis=0), mean_x, np.einsum("ij,ij->j", x, x), x.T @ y)
 
-def block_moments(outputs: np.ndarray, variables: np.ndarray) -> BlockMoments:
-    """The moments of outputs (n, q) and variables (n, v)."""
-    n = len(outputs)
-    if not n:
-        zero, none = np.zeros(outputs.shape[1]), np.zeros(variables.shape[1])
-        return BlockMoments(0, zero, zero, none, none, np.zeros((none.size, zero.size)))
-    mean, mean_x = outputs.mean(axis=0), variables.mean(axis=0)
-    y, x = outputs - mean, variables - mean_x
-    return BlockMoments(n, mean, (y * y).sum(axis=0), mean_x, np.einsum("ij,ij->j", x, x), x.T @ y)
+    def plus(self, block: Moments) -> Moments:
+        """Those of both together (Chan, Golub & LeVeque 1983)."""
+        n, m = self.size, block.size
+        if not m:
+            return self
+        dy, dx = block.mean - self.mean, block.mean_x - self.mean_x
+        share = n * m / (n + m)
+        return Moments(
+            n + m,
+            self.mean + m / (n + m) * dy,
+            self.spread + (block.spread + share * dy * dy),
+            self.mean_x + m / (n + m) * dx,
+            self.spread_x + (block.spread_x + share * dx * dx),
+            self.product + (block.product + share * np.outer(dx, dy)),
+        )
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Standard deviations of the outputs."""
+        return np.sqrt(self.spread / max(self.size - 1, 1))
+
+    def contributions(self) -> np.ndarray:
+        """Share of each variable in the variance of each output (v, q): squared correlations, less what chance alone
+        gives."""
+        scale = np.outer(self.spread_x, self.spread)
+        squared = np.divide(self.product**2, scale, out=np.zeros_like(scale), where=scale > 0.0)
+        n = self.size
+        return np.clip((n * squared - 1.0) / (n - 1.0), 0.0, 1.0) if n > 2 else np.full_like(squared, np.nan)
 
 
 def proportion(successes: int, trials: int, confidence: float) -> Interval:

@@ -17,9 +17,8 @@ import pytest
 
 import circuitsim
 from circuitsim.analysis import sweep_points
-from circuitsim.analysis.sweep_points import problems_of, text_of
 from circuitsim.cli import main
-from circuitsim.errors import Location, Problem, UsageError, WorkerError
+from circuitsim.errors import UsageError, WorkerError
 from circuitsim.netlist import load, loads
 from circuitsim.points import Journal, cluster, computed
 
@@ -194,11 +193,3 @@ def test_failures_and_warnings_of_blocks(tmp_path: Path) -> None:
     for _ in range(2):
         again = circuitsim.sweep(deck, values, workers=2, checkpoint=tmp_path / "kept")
         assert json.dumps(again.to_dict()) == expected
-
-
-def test_problems_as_text() -> None:
-    place = Location("a.cir", 3, 4, "R1 a b µ", ["x1 (b.cir:2)"])
-    problems = [Problem("x", "Ω is \N{GREEK SMALL LETTER PI}", place, "do", ["R1", "n\n"]), Problem("y", "z")]
-    again = problems_of(text_of(problems))
-    assert [str(p) for p in again] == [str(p) for p in problems]
-    assert again[0].names == ("R1", "n\n") and again[1].location is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuitsim.tolerance.statistics import KEPT, Moments, QuantileSketch, block_moments, proportion
+from circuitsim.tolerance.statistics import KEPT, Moments, QuantileSketch, proportion
 
 
 @pytest.mark.parametrize("order", ["random", "sorted", "reversed", "alternating"])
@@ -69,10 +69,10 @@ def test_moments_merge() -> None:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((5000, 3))
     y = 1e6 + np.stack([x[:, 0] + 2.0 * x[:, 1], x[:, 2] ** 2], axis=1)
-    moments = Moments(2, 3)
+    moments = Moments.of(y[:0], x[:0])
     for part in np.array_split(np.arange(5000), 7):
-        moments.add(block_moments(y[part], x[part]))
-    moments.add(block_moments(y[:0], x[:0]))
+        moments = moments.plus(Moments.of(y[part], x[part]))
+    moments = moments.plus(Moments.of(y[:0], x[:0]))
     assert moments.mean == pytest.approx(y.mean(axis=0), rel=1e-12)
     assert moments.deviation == pytest.approx(y.std(axis=0, ddof=1), rel=1e-9)
     shares = moments.contributions()
