@@ -180,7 +180,7 @@ def test_command(tmp_path, capsys) -> None:
     words += ["--samples", "1500"]
     assert main([*words, "--rows", str(rows), "--plot", str(picture)]) == 0
     said = capsys.readouterr().out
-    assert "variance from R1" in said and "all samples certified" in said
+    assert "quantity  variable  share\nv(out)    R1" in said and "all samples certified" in said
     assert rows.read_text().count("\n") == 1501 and "nominal" in picture.read_text(encoding="utf-8")
     assert main([*words, "--format", "json", "--workers", "1"]) == 0
     assert set(json.loads(capsys.readouterr().out)["yield"]) == {"low", "value", "high"}
