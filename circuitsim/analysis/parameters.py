@@ -10,7 +10,6 @@ from scipy.sparse import csr_array, vstack
 
 from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.small_signal import Change
 from circuitsim.circuit.elements import ELEMENTS
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.parameters import parameter
@@ -23,6 +22,14 @@ STEP = 1e-4
 CENTRAL = ((-2.0, 1.0 / 12.0), (-1.0, -8.0 / 12.0), (1.0, 8.0 / 12.0), (2.0, -1.0 / 12.0))
 FORWARD = ((0.0, -25.0 / 12.0), (1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0), (4.0, -0.25))
 """Steps and weights of difference quotients of fourth order."""
+
+
+class Change(NamedTuple):
+    """A direction of change: of element values (Ω, V, A, gains), and currents in parallel to elements, A; pairs of an
+    element's place and the amount."""
+
+    values: Sequence[tuple[int, float]] = ()
+    currents: Sequence[tuple[int, float]] = ()
 
 
 class DependsOn(NamedTuple):
@@ -74,11 +81,6 @@ class Numbers(NamedTuple):
             _matrix([c.values for c in changes], m),
             _matrix([c.currents for c in changes], m),
         )
-
-    def change(self, p: int, factor: float = 1.0) -> Change:
-        """The direction of one number, times ``factor``."""
-        rows = (matrix[[p]] for matrix in (self.by_value, self.by_current))
-        return Change(*(tuple(zip(row.indices.tolist(), (factor * row.data).tolist())) for row in rows))
 
     def at(self, places: np.ndarray) -> Numbers:
         """The numbers at these places."""
@@ -235,4 +237,4 @@ def _weighted(weights: Sequence[float], values: Sequence[float]) -> float:
     return sum(weight * value for weight, value in zip(weights, values))
 
 
-__all__ = ["DependsOn", "Numbers", "dependencies", "law_slope", "part_slopes", "quotient"]
+__all__ = ["Change", "DependsOn", "Numbers", "dependencies", "law_slope", "part_slopes", "quotient"]

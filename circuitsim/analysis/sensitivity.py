@@ -254,13 +254,13 @@ def _one_sided(
     """The derivatives (q, p) towards smaller (−1) or larger (1) numbers."""
     table = np.full((len(forms), len(by.names)), np.nan)
     for p in range(len(by.names)):
-        turned = by.change(p, sign)
+        values, parallel = (sign * matrix[[p]].toarray()[0] for matrix in (by.by_value, by.by_current))
         try:
-            potentials, currents = near.response(turned)
+            potentials, currents = near.response(values, parallel)
         except NoSteadyStateError:
             continue  # nothing on this side
         for q, (_, weights, own) in enumerate(forms):
-            added = sum(amount * own.get(k, 0.0) for k, amount in turned.currents)
+            added = sum(share * parallel[k] for k, share in own.items())
             table[q, p] = sign * (weights.potentials @ potentials + weights.currents @ currents + added)
     return table
 

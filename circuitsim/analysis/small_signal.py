@@ -14,7 +14,6 @@ one direction is a circuit whose diodes at the kink are ideal diodes again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,14 +53,6 @@ class Adjoint(NamedTuple):
     potentials: np.ndarray
     currents: np.ndarray
     error: float
-
-
-class Change(NamedTuple):
-    """A direction of change: of element values (Ω, V, A, gains), and currents in parallel to elements, A; pairs of an
-    element's place and the amount."""
-
-    values: Sequence[tuple[int, float]] = ()
-    currents: Sequence[tuple[int, float]] = ()
 
 
 class SmallSignal:
@@ -205,9 +196,14 @@ class SmallSignal:
         return by_value + 0.0
 
     # ------------------------------------------------------------------ one direction
-    def response(self, change: Change) -> tuple[np.ndarray, np.ndarray]:
+    def response(self, values: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of all potentials (n_nodes,) and branch currents (m,) in one direction; diodes at a kink conduct
         or block as that direction has it.
+
+        Parameters
+        ----------
+        values, currents : (m,) float arrays
+            Changes of element values (Ω, V, A, gains), and of currents in parallel to the elements, A.
 
         Raises
         ------
@@ -215,21 +211,15 @@ class SmallSignal:
             There is no steady state in that direction.
         """
         circuit, column = self._incremental
-        value, laws = column.copy(), dict(circuit.laws)
-        m = self.kind.size
-        extra = np.zeros(m)
-        for k, amount in change.values:
-            if self.kind[k] == RESISTOR and not self.short[k]:
-                value[m + k] -= amount * self.point.currents[k] / self.value[k]
-                extra[k] -= amount * self.point.currents[k] / self.value[k]
-            elif self.kind[k] == RESISTOR:
-                value[k] += amount * self.point.currents[k]
-            elif k in self.controls:
-                laws[k] = laws[k]._replace(constant=laws[k].constant + amount * self.controls[k])
-            else:
-                value[k] += amount
-        for k, amount in change.currents:
-            value[m + k] += amount
+        value, laws, m = column.copy(), dict(circuit.laws), self.kind.size
+        ohmic, extra = (self.kind == RESISTOR) & ~self.short, np.zeros(self.kind.size)
+        extra[ohmic] = -values[ohmic] * self.point.currents[ohmic] / self.value[ohmic]
+        value[m:] += extra + currents
+        plain = ~ohmic
+        plain[list(self.controls)] = False
+        value[:m][plain] += (values * np.where(self.short, self.point.currents, 1.0))[plain]
+        for k, control in self.controls.items():
+            laws[k] = laws[k]._replace(constant=laws[k].constant + values[k] * control)
         for k, e, share in self._current_controls:
             laws[k] = laws[k]._replace(constant=laws[k].constant + share * extra[e])
         if laws:
@@ -260,4 +250,4 @@ class SmallSignal:
         return prepared(self._incremental[0])
 
 
-__all__ = ["Adjoint", "Change", "SmallSignal", "Weights"]
+__all__ = ["Adjoint", "SmallSignal", "Weights"]
