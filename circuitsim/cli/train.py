@@ -83,8 +83,10 @@ class FamilyParser(Parser):
         for word in args or ():
             name, equals, text = word.partition("=")
             name = name.replace("-", "_")
-            if not equals or name not in self.options or (rest and rest[-1] in self._valued):
-                rest.append(word)
+            after = bool(rest) and rest[-1] in self._valued
+            if not equals or name not in self.options or after:
+                wrong = equals and word[0].isalpha() and "deck" not in self.options and not after
+                rest.append(f"--{word}" if wrong else word)
                 continue
             try:
                 value = self.options[name].kind.read(text)

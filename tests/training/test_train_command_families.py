@@ -146,7 +146,7 @@ def test_an_option_is_a_word_a_setting_or_a_line_of_a_file(toy, tmp_path, capsys
         ("lr=fast", "lr: 'fast' is not a finite number"),
         ("epochs=1.5", "epochs: '1.5' is not a whole number"),
         ("no-pictures=maybe", "no_pictures: 'maybe' is not true or false"),
-        ("k=3", "unrecognized arguments: k=3"),
+        ("epoch=3", "unrecognized arguments: --epoch=3\n    hint: did you mean --epochs?"),
     ):
         assert main(["train", "toy", word]) == 2
         assert message in capsys.readouterr().err
