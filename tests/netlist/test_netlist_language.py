@@ -15,89 +15,93 @@ def flat(text: str) -> list[tuple]:
     return [(e.name, e.first, e.second, e.value) for e in loads(f"t\n{text}\n")]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "R1 a b 1k",
-        "  R1\ta  b\t1k  ",
-        "R1 a b 1k ; a comment",
-        "R1 a b 1k;a comment",
-        "R1 a b 1k $ a comment",
-        "R1 a b 1k\t$ a comment",
-        "R1 a b 1k // a comment",
-        "* c\nR1 a\n* c\n+ b\n\n  + 1k\n* c",
-        "R1 a\n+b\n+1k",
-        "R1 a b ; c\n+ 1k $ c",
-        "R1 (a b) 1k",
-        "R1 (a,b) 1k",
-        "R1 a,b,1k",
-        "R1 a b R=1k",
-        "R1 a b r = 1k",
-        "R1 a b {1k}",
-        "R1 a b '2 * 500'",
-        "R1 a b R={2*500}",
-        "R1 a b R='2*500'",
-        "R1 a b 1000ohm",
-        "R1 a b 2k m=2",
-        "R1 a b 2k M = {1+1}",
-        "R1 a b 1k tc=1,2",
-        "R1 a b 1k\n.end\nR2 a b 1",
-        "R1 a b rr\n.param rr=1k",
-        "$ all of it a comment\nR1 a b 1k",
-        "R1 a b 1k\n.control\nQ1 a b c\n+ x\n.endc",
-    ],
-)
-def test_one_resistor_in_many_ways(text):
+RESISTOR = """
+R1 a b 1k
+  R1\ta  b\t1k \x20
+R1 a b 1k ; a comment
+R1 a b 1k;a comment
+R1 a b 1k $ a comment
+R1 a b 1k\t$ a comment
+R1 a b 1k // a comment
+* c / R1 a / * c / + b /  /   + 1k / * c
+R1 a / +b / +1k
+R1 a b ; c / + 1k $ c
+R1 (a b) 1k
+R1 (a,b) 1k
+R1 a,b,1k
+R1 a b R=1k
+R1 a b r = 1k
+R1 a b {1k}
+R1 a b '2 * 500'
+R1 a b R={2*500}
+R1 a b R='2*500'
+R1 a b 1000ohm
+R1 a b 2k m=2
+R1 a b 2k M = {1+1}
+R1 a b 1k tc=1,2
+R1 a b 1k / .end / R2 a b 1
+R1 a b rr / .param rr=1k
+$ all of it a comment / R1 a b 1k
+R1 a b 1k / .control / Q1 a b c / + x / .endc
+"""
+"""R1 a b 1k in many ways; a stroke is the end of a line."""
+
+
+@pytest.mark.parametrize("row", RESISTOR.strip("\n").split("\n"))
+def test_one_resistor_in_many_ways(row):
+    text = row.replace(" / ", "\n")
     assert flat(text) == [("R1", "a", "b", 1000.0)]
     assert flat(text.replace("\n", "\r\n")) == flat(text.replace("\n", "\r")) == [("R1", "a", "b", 1000.0)]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("5", 5),
-        ("DC 5", 5),
-        ("dc=5", 5),
-        ("DC 5 AC 1", 5),
-        ("5 AC 1 90", 5),
-        ("AC 1 DC 5", 5),
-        ("AC 1", 0),
-        ("DC", 0),
-        ("AC 1 90 5 ", None),
-        ("PULSE(3 5 1 1 1 1 1)", 3),
-        ("7 PULSE(3 5)", 7),
-        ("PULSE(3 5) DC 7", 7),
-        ("pulse (3,5)", 3),
-        ("SIN(3 5)", 3),
-        ("sin 3 5 1k 0 0 90", 8),
-        ("PWL(0 4 1 5)", 4),
-        ("PWL(1 4 2 5)", 4),
-        ("PWL(-1 2 1 4)", 3),
-        ("PWL(-2 2 -1 4)", 4),
-        ("EXP(3 5 1 1 1 1)", 3),
-        ("SFFM(3 5 1 1 1)", 3),
-        ("AM(3 5 1 1)", 0),
-        ("DC {2+3} AC 1 SIN(0 1 1k)", 5),
-        ("SIN({1+2} 1 1k)", 3),
-        ("AC SIN(3 5)", 3),
-        ("DC 2 AC SIN(3 5)", 2),
-        ("AC 1 SIN(3 5)", 3),
-        ("AC 1 90 SIN(3 5)", 3),
-        ("sin", 0),
-        ("AC 15 sin", 0),
-        ("DC 3 sin", 3),
-        ("pulse()", 0),
-        ("SIN(0 1 1 -1) DC 5", 5),
-        ("-5m", -0.005),
-    ],
-)
-def test_sources(text, value):
-    if value is None:
+SOURCES = """
+5  5
+5  DC 5
+5  dc=5
+5  DC 5 AC 1
+5  5 AC 1 90
+5  AC 1 DC 5
+0  AC 1
+0  DC
+None  AC 1 90 5
+3  PULSE(3 5 1 1 1 1 1)
+7  7 PULSE(3 5)
+7  PULSE(3 5) DC 7
+3  pulse (3,5)
+3  SIN(3 5)
+8  sin 3 5 1k 0 0 90
+4  PWL(0 4 1 5)
+4  PWL(1 4 2 5)
+3  PWL(-1 2 1 4)
+4  PWL(-2 2 -1 4)
+3  EXP(3 5 1 1 1 1)
+3  SFFM(3 5 1 1 1)
+0  AM(3 5 1 1)
+5  DC {2+3} AC 1 SIN(0 1 1k)
+3  SIN({1+2} 1 1k)
+3  AC SIN(3 5)
+2  DC 2 AC SIN(3 5)
+3  AC 1 SIN(3 5)
+3  AC 1 90 SIN(3 5)
+0  sin
+0  AC 15 sin
+3  DC 3 sin
+0  pulse()
+5  SIN(0 1 1 -1) DC 5
+-0.005  -5m
+"""
+"""The value at DC of what stands on a source's card; None: an error."""
+
+
+@pytest.mark.parametrize("row", SOURCES.strip().splitlines())
+def test_sources(row):
+    value, text = row.split("  ", 1)
+    if value == "None":
         with pytest.raises(NetlistError):
             flat(f"V1 a 0 {text}")
     else:
-        assert flat(f"V1 a 0 {text}") == [("V1", "a", "0", pytest.approx(value, rel=1e-15))]
-        assert flat(f"I1 a 0 {text}") == [("I1", "a", "0", pytest.approx(value, rel=1e-15))]
+        assert flat(f"V1 a 0 {text}") == [("V1", "a", "0", pytest.approx(float(value), rel=1e-15))]
+        assert flat(f"I1 a 0 {text}") == [("I1", "a", "0", pytest.approx(float(value), rel=1e-15))]
 
 
 def test_multipliers_fold_into_values():

@@ -15,37 +15,39 @@ from circuitsim import solve, sweep
 from circuitsim.errors import UsageError
 from circuitsim.netlist import loads
 
+RESISTANCES = """
+1000.0  R1 a 0 1k
+2000.0  R1 a 0 1k tc=0.01
+3000.0  R1 a 0 1k tc=0.01,0.0001
+3000.0  R1 a 0 1k tc1=0.01 tc2=0.0001
+1500.0  R1 a 0 1k tc1=0.01 temp=77
+1500.0  R1 a 0 1k tc1=0.01 dtemp=-50
+1500.0  R1 a 0 1k tc1=0.01 temp=77 dtemp=9
+1000.0  R1 a 0 1k tc1=0.01 m=2
+3000.0  R1 a 0 1k scale=3
+2704.8138294215287  R1 a 0 1k tce=1 tc1=7
+1270.0  R1 a 0 {10*temper}
+1270.0  R1 a 0 {10*temp}
+100.0  R1 a 0 p / .param p={temper-27}
+5.0  R1 a 0 p / .param p={temp} temp=5
+254.0  R1 a 0 {f(2)} / .func f(x) {x*temper}
+3000.0  R1 a 0 m / .model m R(r=2k tc1=0.01 tnom=77)
+2000.0  R1 a 0 m 1k / .model m RES(tc1=0.01)
+1000.0  R1 a 0 1k m tc1=0 / .model m R(tc1=0.01)
+7316.0178518299535  R1 a 0 1k m / .model m R(tc1=0.01 tce=2)
+250.0  R1 a 0 m l=12u w=6u / .model m R(rsh=100 narrow=1u short=1u)
+500.0  R1 a 0 m l=10u / .model m R(rsh=100 defw=2u r=7)
+7.0  R1 a 0 m l=0 / .model m R(rsh=100 r=7)
+33.0  R1 a 0 m / .model m R(rsh={q}) / .param q=33
+"""
+"""Ω at 127 °C, and cards with strokes between."""
 
-@pytest.mark.parametrize(
-    ("card", "ohms"),
-    [
-        ("R1 a 0 1k", 1000.0),
-        ("R1 a 0 1k tc=0.01", 2000.0),
-        ("R1 a 0 1k tc=0.01,0.0001", 3000.0),
-        ("R1 a 0 1k tc1=0.01 tc2=0.0001", 3000.0),
-        ("R1 a 0 1k tc1=0.01 temp=77", 1500.0),
-        ("R1 a 0 1k tc1=0.01 dtemp=-50", 1500.0),
-        ("R1 a 0 1k tc1=0.01 temp=77 dtemp=9", 1500.0),
-        ("R1 a 0 1k tc1=0.01 m=2", 1000.0),
-        ("R1 a 0 1k scale=3", 3000.0),
-        ("R1 a 0 1k tce=1 tc1=7", 1000.0 * 1.01**100),
-        ("R1 a 0 {10*temper}", 1270.0),
-        ("R1 a 0 {10*temp}", 1270.0),
-        ("R1 a 0 p\n.param p={temper-27}", 100.0),
-        ("R1 a 0 p\n.param p={temp} temp=5", 5.0),
-        ("R1 a 0 {f(2)}\n.func f(x) {x*temper}", 254.0),
-        ("R1 a 0 m\n.model m R(r=2k tc1=0.01 tnom=77)", 3000.0),
-        ("R1 a 0 m 1k\n.model m RES(tc1=0.01)", 2000.0),
-        ("R1 a 0 1k m tc1=0\n.model m R(tc1=0.01)", 1000.0),
-        ("R1 a 0 1k m\n.model m R(tc1=0.01 tce=2)", 1000.0 * 1.01**200),
-        ("R1 a 0 m l=12u w=6u\n.model m R(rsh=100 narrow=1u short=1u)", 250.0),
-        ("R1 a 0 m l=10u\n.model m R(rsh=100 defw=2u r=7)", 500.0),
-        ("R1 a 0 m l=0\n.model m R(rsh=100 r=7)", 7.0),
-        ("R1 a 0 m\n.model m R(rsh={q})\n.param q=33", 33.0),
-    ],
-)
-def test_resistance_at_127_degrees(card, ohms):
-    assert math.isclose(loads(f"t\n{card}\n.temp 127\n")["R1"].value, ohms, rel_tol=1e-15)
+
+@pytest.mark.parametrize("row", RESISTANCES.strip().splitlines())
+def test_resistance_at_127_degrees(row):
+    ohms, cards = row.split(None, 1)
+    deck = "t\n" + cards.replace(" / ", "\n") + "\n.temp 127\n"
+    assert math.isclose(loads(deck)["R1"].value, float(ohms), rel_tol=1e-15)
 
 
 def test_nominal_temperature_is_27_or_the_option():
