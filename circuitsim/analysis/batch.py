@@ -7,7 +7,6 @@ it is given. A sample that the fast kernel cannot certify goes to the engine, or
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan
 from circuitsim.engine.small.samples import BLOCK
 from circuitsim.errors import TopologyError, UnboundedError, UsageError
+from circuitsim.points import processors
 
 LARGEST = 4000
 """Most nodes of a circuit whose samples go through the small driver; the engine takes those of larger ones."""
@@ -296,8 +296,3 @@ def _own(value: Any) -> Any:
         parts = map(_own, value)
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return {key: _own(part) for key, part in value.items()} if isinstance(value, dict) else value
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -277,7 +277,8 @@ def _side_by_side(
     block: int = 1,
 ) -> None:
     """Run a kernel over the samples, in as many parts as there are threads worth having, of whole blocks each."""
-    from circuitsim.analysis.batch import SHARE, in_parts, processors
+    from circuitsim.analysis.batch import SHARE, in_parts
+    from circuitsim.points import processors
 
     kernel = newton_kernel(name, work)
     parts = min(threads or processors(), NEWTON * work // SHARE)

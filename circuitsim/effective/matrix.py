@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from scipy.sparse import csc_array, hstack
 
-from circuitsim.analysis.batch import processors
 from circuitsim.analysis.port_network import EPSILON, PortNetwork, independent_sources
 from circuitsim.analysis.probes import FORMS, Probe, parse_probes
 from circuitsim.certificate import TOLERANCE
@@ -20,6 +19,7 @@ from circuitsim.engine.network import Wiring
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
+from circuitsim.points import processors
 from circuitsim.program.structure import Structure, analyse
 
 if TYPE_CHECKING:
