@@ -9,6 +9,7 @@ import circuitsim
 from circuitsim.errors import InfeasibleError, UnboundedError
 from circuitsim.program import analyse, quadratic_program
 from circuitsim.program.components import block_labels, component_labels
+from circuitsim.program.flow import forest_flow, spanning_forest
 from circuitsim.program.precise import two_sum
 
 
@@ -80,6 +81,16 @@ def test_diode_cycles_close_but_for_rounding_only() -> None:
     """a ≤ b ≤ a through diodes between floating trees whose offsets cancel but for rounding."""
     closes = solve("V1 p q 0.1\nV2 q r 0.2\nV3 s t 0.3\nD1 p s\nD2 t r\nR1 p 0 1\nR2 t 0 1\nR3 r 0 1\n")
     assert closes.certificate.certified
+
+
+def test_flows_on_a_forest_carry_away_what_its_nodes_need() -> None:
+    rng = np.random.default_rng(2)
+    tail, head = rng.integers(0, 40, (2, 60))
+    kept = spanning_forest(39, tail, head, np.arange(60))
+    carried = rng.normal(size=kept.size)
+    need = np.bincount(tail[kept], carried, 40) - np.bincount(head[kept], carried, 40)
+    flow = forest_flow(39, tail[kept], head[kept], need, rng.uniform(size=40))
+    np.testing.assert_allclose(flow, carried, rtol=0.0, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(3))
