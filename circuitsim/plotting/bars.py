@@ -39,8 +39,7 @@ def plot_montecarlo(found: Any) -> Figure:
     figure = new_figure(9.5, 0.6 + 3.0 * len(quantities))
     for row, quantity in enumerate(quantities):
         left = figure.add_subplot(len(quantities), 2, 2 * row + 1)
-        limits = [one for one, _ in found.specifications if one.quantity.lower() == quantity.name.lower()]
-        _histogram(left, quantity, [x for one in limits for x in (one.low, one.high)])
+        _histogram(left, quantity, _limits_of(found, quantity.name))
         right = figure.add_subplot(len(quantities), 2, 2 * row + 2)
         largest = [(name, 100.0 * share) for name, share in quantity.contributions[:10]]
         bars(right, [*largest, ("rest", 100.0 * quantity.unexplained)], f"share of the variance of {quantity.name}, %")
@@ -55,13 +54,7 @@ def plot_worst_case(found: Any) -> Figure:
     ranges = found.ranges[:BARS]
     figure, panels = stacked(found.title, 8.0, [0.4 + 0.75] + [0.75] * (len(ranges) - 1))
     for one, axes in zip(ranges, panels):
-        limits = [
-            x
-            for spec, _ in found.specifications
-            if spec.quantity.lower() == one.name.lower()
-            for x in (spec.low, spec.high)
-        ]
-        _range(axes, one, limits)
+        _range(axes, one, _limits_of(found, one.name))
     named = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels())}
     figure.axes[0].legend(
         named.values(), named, fontsize=7, frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4
@@ -148,6 +141,12 @@ def _range(axes: Axes, one: Any, limits: Sequence[float]) -> None:
     axes.tick_params(labelsize=8, colors=INK)
     for side in ("left", "right", "top"):
         axes.spines[side].set_visible(False)
+
+
+def _limits_of(found: Any, name: str) -> list[float]:
+    """The ends of the ranges in which a quantity should lie."""
+    own = [one for one, _ in found.specifications if one.quantity.lower() == name.lower()]
+    return [end for one in own for end in (one.low, one.high)]
 
 
 def _limits(axes: Axes, limits: Sequence[float]) -> None:

@@ -134,7 +134,8 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
     if strips:
         for row, (_, spans) in enumerate(strips):
             for begin, end in spans:
-                axes[-1].plot([begin, end], [row, row], color=INK, linewidth=5, solid_capstyle="butt")
+                # Ends on whole pixels would show stripes where a period is narrower than one.
+                axes[-1].plot([begin, end], [row, row], color=INK, linewidth=5, solid_capstyle="butt", snap=False)
         axes[-1].set_yticks(range(len(strips)), [plain(name) for name, _ in strips], fontsize=7, color=INK)
         axes[-1].set_ylim(len(strips) - 0.5, -0.5)
         axes[-1].set_ylabel("conducting", color=FAINT, fontsize=8)
