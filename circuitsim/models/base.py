@@ -10,7 +10,6 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 Line = tuple[tuple[float, float], ...]
@@ -378,7 +377,7 @@ class ElementModel(NamedTuple):
     counts: tuple[str, ...] = ()
     dialect: str = ""
     idle: frozenset[str] = frozenset()
-    spellings: Mapping[str, str] = MappingProxyType({})
+    spellings: Mapping[str, str] = {}  # no proxy: models travel to other processes
     required: frozenset[str] = frozenset()
     listed: bool = False
     thermal: bool = False
