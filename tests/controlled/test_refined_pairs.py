@@ -1,14 +1,15 @@
-"""Corrections of solutions: residuals against rational arithmetic, and the same bits in every form."""
+"""Corrections of solutions: residuals of both forms against rational arithmetic."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from circuitsim.controlled.corrections import SHORT, add_exactly, corrected, rounded
+from circuitsim.controlled.corrections import SHORT, add_exactly, corrected, corrected_by_arrays, rounded
 
 Arguments = tuple[np.ndarray, ...]
 
@@ -27,12 +28,13 @@ def system(seed: int, size: int = 12) -> Arguments:
     return value, rng.integers(0, size, ends[-1]), ends, right, change, high, low, np.empty(size)
 
 
+@pytest.mark.parametrize("form", [corrected, corrected_by_arrays])
 @pytest.mark.parametrize("seed", range(40))
-def test_residuals_are_right(seed: int) -> None:
+def test_residuals_are_right(form: Callable[..., tuple[float, float, float]], seed: int) -> None:
     """To the rounding of the result, and of the products with the low parts."""
     value, column, ends, right, change, high, low, residual = system(seed)
     before = [Fraction(h) + Fraction(rest) + Fraction(c) for h, rest, c in zip(high, low, change)]
-    share, largest, most = corrected(value, column, ends, right, change, high, low, residual)
+    share, largest, most = form(value, column, ends, right, change, high, low, residual)
     x = [Fraction(h) + Fraction(rest) for h, rest in zip(high, low)]
     assert all(abs(own - new) <= 2**-104 * max(abs(own), abs(new)) for own, new in zip(before, x) if own)
     for r in range(right.size):
