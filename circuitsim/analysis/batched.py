@@ -50,8 +50,12 @@ def batched(
     ------
     TopologyError
         Unknown names; inputs that are not sources; a circuit with amplifiers.
+    UsageError
+        A source by a formula would not follow the inputs.
     """
     warn_of_switches(circuit)
+    if circuit.dynamics is not None:
+        circuit.dynamics.check_changes(inputs)
     if circuit.devices:
         expansion = expanded(circuit)
         return ExpandedBatch(circuit, expansion, with_tangents(circuit, expansion, inputs, outputs, tolerance))

@@ -179,6 +179,8 @@ def _without(circuit: Circuit, names: Sequence[str]) -> Circuit:
     gone = {circuit.element_index(name) for name in names}
     if not gone:
         return circuit
+    if circuit.dynamics is not None:
+        circuit.dynamics.check_changes(names)
     for k, law in circuit.laws.items():
         needed = [c.element for c in law.currents if c.element in gone]
         if needed and k not in gone:

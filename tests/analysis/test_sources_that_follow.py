@@ -116,6 +116,8 @@ def test_what_fixes_a_factor_does_not_vary() -> None:
         lambda: circuitsim.sensitivity(circuitsim.solve(deck), "v(o)"),
         lambda: circuitsim.transfer_function(deck, "v(o)", "V1"),
         lambda: circuitsim.prepared(deck),
+        lambda: circuitsim.batched(deck, ["V1"]),
+        lambda: circuitsim.curve(deck, ("o", "0"), [0.0, 1.0], without=["B1", "V1"]),
         lambda: circuitsim.ac(deck, [1.0], {"I1": 1.0}),
         lambda: circuitsim.poles(deck),
         lambda: circuitsim.transient(deck, waveforms={"V1": sine}),
