@@ -239,32 +239,28 @@ def beside(bundles: Sequence[Bundle], where: np.ndarray) -> list[float]:
     sides = [0.0] * len(bundles)
     boxes = np.array([_box(bundle, where, 0.0) for bundle in bundles]).reshape(-1, 4)
     for k, bundle in enumerate(bundles):
-        most = (len(bundle.elements) - 1) / 2
-        others = np.delete(boxes, k, axis=0)
-        if len(bundle.elements) < MANY or not len(others):
-            continue
-        covered = [(_overlap(_box(bundle, where, side), others), side) for side in (0.0, most, -most)]
-        least = min(covered, key=lambda pair: pair[0])
-        if least[0] < covered[0][0] - GAIN:
-            sides[k] = least[1]
-            boxes[k] = _box(bundle, where, least[1])
+        if len(bundle.elements) >= MANY:
+            most, others = (len(bundle.elements) - 1) / 2, np.delete(boxes, k, axis=0)
+            covered = {side: _overlap(_box(bundle, where, side), others) for side in (0.0, most, -most)}
+            least = min(covered, key=covered.__getitem__)
+            if covered[least] < covered[0.0] - GAIN:
+                sides[k], boxes[k] = least, _box(bundle, where, least)
     return sides
 
 
-def _box(bundle: Bundle, where: np.ndarray, side: float) -> list[float]:
+def _box(bundle: Bundle, where: np.ndarray, side: float) -> np.ndarray:
     """The rectangle around a bundle without its ends: left, bottom, right, top."""
     a, b = where[bundle.start], where[bundle.end]
     half = len(bundle.elements) / 2
     along = direction(a, b, 0.0)[0] * min(END, 0.4 * float(np.hypot(*(b - a))))
     corners = [end + direction(a, b, side + lane)[1] for end in (a + along, b - along) for lane in (half, -half)]
-    return [*np.min(corners, axis=0).tolist(), *np.max(corners, axis=0).tolist()]
+    return np.concatenate([np.min(corners, axis=0), np.max(corners, axis=0)])
 
 
-def _overlap(box: list[float], others: np.ndarray) -> float:
+def _overlap(box: np.ndarray, others: np.ndarray) -> float:
     """The area that a rectangle shares with others, square inches."""
-    wide = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
-    high = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
-    return float((np.maximum(wide, 0.0) * np.maximum(high, 0.0)).sum())
+    shared = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    return float(np.maximum(shared, 0.0).prod(axis=1).sum())
 
 
 def stacked(words: list[tuple[str, bool]], x: float, y: float, ha: str, va: str) -> Place:

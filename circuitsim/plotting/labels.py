@@ -99,7 +99,7 @@ class Placer:
 
     def __init__(self, symbols: np.ndarray, wires: np.ndarray) -> None:
         self.symbols, self.wires = symbols.reshape(-1, 4), wires.reshape(-1, 4)
-        self._boxes = np.empty((64, 4))
+        self._boxes = np.empty((0, 4))
         self._corners: list[np.ndarray] = []
 
     def place(self, places: Sequence[Place]) -> Place:
@@ -156,14 +156,12 @@ class Placer:
 
     def _covers_label(self, corners: np.ndarray) -> bool:
         low, high = corners.min(0), corners.max(0)
-        b = self._boxes[: len(self._corners)]
+        b = self._boxes
         near = (b[:, 0] < high[0]) & (b[:, 2] > low[0]) & (b[:, 1] < high[1]) & (b[:, 3] > low[1])
         return any(_overlap(corners, self._corners[k]) for k in np.flatnonzero(near).tolist())
 
     def _take(self, corners: np.ndarray) -> None:
-        if len(self._corners) == len(self._boxes):
-            self._boxes = np.concatenate([self._boxes, np.empty_like(self._boxes)])
-        self._boxes[len(self._corners)] = *corners.min(0), *corners.max(0)
+        self._boxes = np.vstack([self._boxes, [*corners.min(0), *corners.max(0)]])
         self._corners.append(corners)
 
 
