@@ -1,215 +1,287 @@
-"""The primal–dual active-set method (Hintermüller, Ito & Kunisch 2003) on refined currents and potentials.
+"""The loop for operating points: which ideal diodes conduct, by semismooth Newton steps, and what to do where they
+cycle.
 
-A conducting diode with a negative current leaves the active set, a blocking diode with a forward voltage enters it, all
-at once (`circuitsim.engine.search`). Where that cycles, the dual method of Goldfarb & Idnani (1983) follows, one diode
-at a time, which cannot cycle.
+A diode's voltage d and current i lie on its curve where w = d + ρ i tells both: d = min(w, 0), i = max(w, 0)/ρ (Minty
+1962). A Newton step in w is one linear circuit, in which diodes with w > 0 are shorts and all others are open: the
+primal–dual active-set method (Hintermüller, Ito & Kunisch 2003).
 
-All its sets of conducting diodes carry forward currents only. The current of one violated blocking diode rises
-until its voltage is zero; a conducting diode that reaches zero current before leaves. Each diode that enters raises
-the minimal energy at the constraints of the conducting diodes strictly. So no set returns, and there are finitely many:
-in exact arithmetic the method ends with the steady state of every circuit that has one, degenerate or not (Theorem 3).
-The theorem asks for a strictly convex energy: components without a path of resistors and sources to ground get a small
-conductance to ground (`GROUNDING`).
+    first guess     steps of Douglas and Rachford (`nodal.Potentials.guess`)
+    plain steps     on node voltages in doubles; the next w of a diode is its voltage or its current
+    safeguard       the method of multipliers (Rockafellar 1976), which converges wherever there is an operating point
+    refined steps   plain steps on refined branch currents: they decide what doubles do not resolve
+    dual method     one diode at a time (`circuitsim.engine.dual`), where refined steps do not end
 
-Linear circuits are refined, and violations below what refinement resolves count as zero. A set that returns by rounding
-is an error, as is the limit on linear circuits, of which there are exponentially many at worst.
+The safeguard's proximal steps minimise, over the node voltages v at currents y of the diodes,
+
+    φ(v) = ½ vᵀLv − Jᵀv + Σ max(w, 0)²/(2r),    w = Bv + r y,
+
+which is convex and once differentiable, by semismooth Newton steps with an exact line search (Li, Sun & Toh 2018), to a
+relative error (Solodov & Svaiter 1999). Then y becomes max(w, 0)/r, and r falls. Plain steps from there end it.
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
-from circuitsim.circuit.elements import RESISTOR
-from circuitsim.engine import nodal, tree
-from circuitsim.engine.exchange import exchange_all
-from circuitsim.engine.kernels import kernel
-from circuitsim.engine.kkt import Violations, forward_voltages, kkt_violations, resolved_voltages, voltages_between
-from circuitsim.engine.network import Network, network, representative
+from circuitsim.engine import nodal
+from circuitsim.engine.dual import solve_dual
+from circuitsim.engine.kkt import kkt_violations
+from circuitsim.engine.network import Network
+from circuitsim.engine.nodal import Potentials, Step
 from circuitsim.engine.refinement import LinearPoint, solve_linear
-from circuitsim.engine.search import Change, Search
 from circuitsim.errors import ConvergenceError
-from circuitsim.program.components import component_labels
-from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers.protocol import Factored
 
-GROUNDING = (1e-9, 1e-12, 1e-6)
-"""Conductances to ground of floating components against the least conductance of the circuit, tried in turn."""
+PLAIN, AGAIN, REFINED = 6, 2, 12
+"""Plain steps in a row without fewer violations than ever before that end them: at first, after a proximal step, and
+with refined currents."""
 
-TIES = 8
-"""Most changes of the final set: floating components that touch others without a current."""
+PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
+"""Most proximal steps; most Newton steps in each; r of one against that of the one before; error in power, against
+r (i − y)² of all diodes."""
 
-CIRCUITS = 20
-"""Most linear circuits for each diode, beside those that the primal method may solve."""
+HELD = 1e-9
+"""Share of its conductance that a blocking diode keeps in Newton steps for parts that diodes alone tie to ground."""
 
+STILL, STUCK = 0.999, 5
+"""So little progress of a Newton step, so often in a row, is rounding."""
 
-class _Solver:
-    """Linear circuits of one network, with a given current through one blocking diode at a time, counted.
+DIGITS = 1e-12
+"""Share of the voltages at a diode's ends that r y is not to fall below, or rounding of these would be a current."""
 
-    Parameters
-    ----------
-    net : Network
-        Every node has a path of resistors and sources to ground.
-    guess : (m,) float array
-        Branch currents to start from, A.
-    limit : int
-        Most linear circuits to solve.
-    """
-
-    def __init__(self, net: Network, guess: np.ndarray, limit: int) -> None:
-        self.net, self.guess, self.limit, self.count = net, guess, limit, 0
-        self.anchor = np.zeros(net.n_nodes)
-        self.factored: Factored | None = None
-
-    def at(self, closed: np.ndarray, across: int | None = None, amperes: float = 0.0) -> LinearPoint:
-        """The linear circuit in which ``closed`` conduct and the diode ``across`` carries a given current."""
-        net = self.net
-        if across is not None and amperes:
-            source = net.source.copy()
-            source[across] = amperes
-            net = net._replace(source=source, sources=np.append(net.sources, across))
-        point = self._solve(net, closed, self.guess)
-        self.guess = point.current
-        return point
-
-    def response(self, closed: np.ndarray, across: int) -> LinearPoint:
-        """Changes for each ampere through the diode ``across``."""
-        zero = np.zeros(self.net.first.size)
-        source = zero.copy()
-        source[across] = 1.0
-        net = self.net._replace(source=source, emf=zero, sources=np.array([across]))
-        return self._solve(net, closed, zero)
-
-    def _solve(self, net: Network, closed: np.ndarray, guess: np.ndarray) -> LinearPoint:
-        self.count += 1
-        if self.count > self.limit:
-            raise ConvergenceError(f"the dual active-set method did not end within {self.limit} linear circuits")
-        point = solve_linear(net, closed, guess, self.anchor, self.factored)
-        self.factored = point.factored
-        return point
-
-
-def solve_dual(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> tuple[LinearPoint, int]:
-    """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
-
-    Parameters
-    ----------
-    net : Network
-    closed : int array
-        Diodes to start with.
-    guess : (m,) float array
-        Branch currents to start from, A.
-    limit : int
-        Most linear circuits to solve, beside `CIRCUITS` for each diode.
-
-    Raises
-    ------
-    ConvergenceError
-        Rounding let a set return, or the limit was reached.
-    """
-    limit += CIRCUITS * net.diodes.size
-    floating, total = _floating(net), 0
-    for share in GROUNDING if floating.size else GROUNDING[:1]:
-        strict = _grounded(net, floating, share) if floating.size else net
-        solver = _Solver(strict, np.append(guess, np.zeros(strict.first.size - guess.size)), limit)
-        found = _dual_sets(solver, closed)
-        total += solver.count
-        closed, current = np.flatnonzero(found.closed), found.current[: guess.size]
-        anchor = _from_references(net, found.v)
-        for _ in range(TIES):
-            point = solve_linear(net, closed, current, anchor)
-            total += 1
-            wrong = kkt_violations(net, point)
-            if not (wrong.leave.size or wrong.enter.size):
-                return point, total
-            closed = np.append(wrong.enter, np.setdiff1d(np.flatnonzero(point.closed), wrong.leave))
-            current, anchor = point.current, point.v
-    raise ConvergenceError(f"the active set did not become optimal within {total} linear circuits of the dual method")
-
-
-def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
-    """The linear point of the optimal set."""
-    seen: set[bytes] = set()
-    while True:
-        point = solver.at(closed)
-        wrong = kkt_violations(solver.net, point)
-        closed = np.flatnonzero(point.closed)
-        if wrong.leave.size:  # only before the first diode enters, but for rounding
-            closed = np.setdiff1d(closed, wrong.leave)
-            continue
-        if not wrong.enter.size:
-            return point
-        key = closed.tobytes()
-        if key in seen:
-            raise ConvergenceError("the dual active-set method returned to a set of diodes: rounding")
-        seen.add(key)
-        closed = _enter(solver, point, int(wrong.enter[0]))
-
-
-def _enter(solver: _Solver, point: LinearPoint, entering: int) -> np.ndarray:
-    """The conducting diodes after ``entering`` has taken up current until its voltage is zero."""
-    amperes = 0.0
-    while True:
-        closed = np.flatnonzero(point.closed)
-        change = solver.response(closed, entering)
-        falls = -_forward(solver.net, change, entering)
-        full = max(_forward(solver.net, point, entering), 0.0) / falls if falls > 0.0 else np.inf
-        slope = change.current[closed]
-        reduced = slope < -4.0 * change.correction[closed]
-        steps = np.maximum(point.current[closed[reduced]], 0.0) / -slope[reduced]
-        shortest = steps.min(initial=np.inf)
-        if full <= shortest:
-            if full == np.inf:
-                raise ConvergenceError("a loop of sources and conducting diodes has a voltage that nothing takes up")
-            return np.append(closed, entering)
-        amperes += float(shortest)
-        leaving = closed[reduced][np.argmin(steps)]
-        point = solver.at(closed[closed != leaving], entering, amperes)
-
-
-def _forward(net: Network, point: LinearPoint, diode: int) -> float:
-    """Forward voltage of a diode, V."""
-    return float(voltages_between(net, point, np.array([diode]))[0])
-
-
-def _floating(net: Network) -> np.ndarray:
-    """A node of each component that resistors and sources do not connect to ground."""
-    edges = np.concatenate([net.fixed, net.ascending])
-    label = component_labels(net.n_nodes, net.first[edges], net.second[edges])
-    touched = np.zeros(net.n_nodes, dtype=bool)
-    touched[net.first] = touched[net.second] = True
-    return np.flatnonzero((label == np.arange(net.n_nodes)) & touched & (label != label[0]))
-
-
-def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
-    """The network with a resistor to ground at each node ``floating``, its conductance this share of the least."""
-    kind, first, second, value, _ = net.structure.arrays
-    ohms = np.full(floating.size, max(float(net.ohms.max(initial=0.0)), 1e-30) / share)
-    arrays = net.structure.arrays._replace(
-        kind=np.append(kind, np.full(floating.size, RESISTOR, dtype=kind.dtype)),
-        first=np.append(first, floating),
-        second=np.append(second, np.zeros(floating.size, dtype=second.dtype)),
-        value=np.append(value, ohms),
-    )
-    return network(analyse_arrays(arrays), direct=True)
-
-
-def _from_references(net: Network, v: np.ndarray) -> np.ndarray:
-    """Potentials against the reference of each part without ground, V."""
-    carries = np.concatenate([net.fixed, net.ascending, net.diodes])
-    part = component_labels(net.n_nodes, net.first[carries], net.second[carries])
-    return v - np.where(part == part[0], 0.0, v[part])
-
+WIDE = 1e16
+"""Ratio of conductances beyond which node voltages in doubles lose all digits of some drops."""
 
 PLACES = 4
 """Most linear circuits to solve for potentials of components without a path to ground that are nearer to 0 V."""
 
 
+class Circuits(Protocol):
+    """Linear circuits of one network at different sets of conducting diodes."""
+
+    count: int
+    """Linear circuits solved."""
+
+    def conducting(self, current: np.ndarray) -> np.ndarray:
+        """The diodes to begin with (positions among them), most important first, from their currents (d,), A."""
+
+    def solve(self, conducting: np.ndarray) -> Step:
+        """The linear circuit in which these diodes conduct, the first ones where they close loops."""
+
+
+def plain(circuits: Circuits, conducting: np.ndarray, patience: int, limit: int) -> tuple[Step, bool]:
+    """Newton steps until no diode is in the wrong state; whether they have ended so.
+
+    They give up where a set of conducting diodes returns, after ``patience`` steps without fewer violations than ever
+    before, or where ``limit`` linear circuits are solved.
+    """
+    seen: set[bytes] = set()
+    fewest, idle = float("inf"), 0
+    while True:
+        step = circuits.solve(conducting)
+        idle = 0 if step.wrong < fewest else idle + 1
+        fewest = min(fewest, step.wrong)
+        if not step.wrong or step.key in seen or idle > patience or circuits.count >= limit:
+            return step, not step.wrong
+        seen.add(step.key)
+        conducting = step.following
+
+
 def on_potentials(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> nodal.Start | None:
-    """Where iterations on potentials end; None where these do not suit. For the arguments see `solve_active_set`;
-    ``factored``, the nodal matrix at any set, is used up."""
+    """Where steps on node voltages in doubles end; None where these do not suit. For the arguments see
+    `solve_active_set`; ``factored``, the nodal matrix at any set, is used up."""
     if limit < 1:
         raise ConvergenceError("no linear circuit may be solved")
-    return nodal.iterate(net, closed, limit, factored) if nodal.suits(net) else None
+    if not nodal.suits(net):
+        return None
+    circuits, conducting = Potentials(net, factored), np.searchsorted(net.diodes, closed)
+    if not closed.size and limit > 1 and net.laplacian.direct:
+        conducting = circuits.conducting(circuits.guess().current)
+    step, ended = plain(circuits, conducting, PLAIN, limit)
+    if not ended:
+        step, ended = multipliers(circuits, circuits, step, limit)
+    return circuits.start(step, ended)
+
+
+def multipliers(voltages: Potentials, circuits: Circuits, step: Step, limit: int) -> tuple[Step, bool]:
+    """The safeguard: proximal steps on the currents of the diodes, after each of which a few plain steps are tried.
+
+    Where conductances differ by more than `WIDE`, nothing is done.
+
+    Parameters
+    ----------
+    voltages : Potentials
+        For the proximal steps.
+    circuits : Circuits
+        For the plain steps.
+    step : Step
+        The last one of all.
+    limit : int
+        Most linear circuits.
+    """
+    energy, g = Energy(voltages), voltages.net.resistances.conductances
+    ended, failed = False, 0 if g.max(initial=0.0) <= WIDE * g.min(initial=np.inf) else 2
+    for _ in range(PROXIMAL):
+        if ended or failed > 1 or circuits.count >= limit:
+            break
+        failed += not energy.proximal_step()
+        step, ended = plain(circuits, circuits.conducting(energy.currents()), AGAIN, limit)
+        energy.shrink()
+    return step, ended
+
+
+class Energy:
+    """The function φ of a proximal step at hand.
+
+    Attributes
+    ----------
+    x : (n + 1,) float array
+        Voltages of the super-nodes, V.
+    y : (k,) float array
+        Currents of the diodes between different super-nodes, A.
+    ohms : (k,) float array
+        r, Ω.
+    """
+
+    def __init__(self, circuits: Potentials) -> None:
+        guess, net, plan = circuits.guess(), circuits.net, circuits.plan
+        self._circuits, self._there, self._solver = circuits, circuits.there, net.resistances.direct
+        self._line, self.y, self.x = 1.0 / guess.siemens[self._there], guess.current[self._there], guess.x
+        self.ohms, self._share = self._line, 1.0
+        first = np.append(plan.resistor_first, plan.anode[self._there])
+        second = np.append(plan.resistor_second, plan.cathode[self._there])
+        self._a, self._b, self._r = plan.coordinate[first], plan.coordinate[second], plan.resistor.size
+        self._held, self._g = circuits.offset[first] - circuits.offset[second], net.resistances.siemens
+        self._reach = np.abs(circuits.offset[first]) + np.abs(circuits.offset[second])
+        self._injected = np.bincount(plan.coordinate, circuits.injected, plan.n + 1)
+        self._factored: Factored | None = None
+        self._weak = 0.0 if net.grounded else HELD
+
+    def proximal_step(self) -> bool:
+        """Newton's method for the least φ; whether it has ended. Then ``y`` becomes the currents there."""
+        last, still, ohms, y = np.inf, 0, self.ohms, self.y
+        drop = self.x[self._a] - self.x[self._b] + self._held
+        for _ in range(INNER):
+            w = drop[self._r :] + ohms * y
+            on = w > 0.0
+            self.y = np.where(on, w / ohms, 0.0)
+            current = np.append(self._g * drop[: self._r], self.y)
+            left = self._injected - np.bincount(self._a, current, self.x.size)
+            left += np.bincount(self._b, current, self.x.size)
+            self._factored = self._solver.with_conductances(np.where(on, 1.0, self._weak) / ohms, self._factored)
+            self._circuits.count += 1
+            step = self._factored.solve(left[:-1])
+            decrement = float(left @ step)
+            if decrement <= ENOUGH * float((ohms * (self.y - y) ** 2).sum()):
+                return True
+            still = still + 1 if decrement > STILL * last else 0
+            if still == STUCK:
+                return False
+            last, change = decrement, step[self._a] - step[self._b]
+            curvature = float((self._g * change[: self._r] ** 2).sum())
+            share = least_energy(curvature, decrement, w, change[self._r :], ohms)
+            self.x = self.x + share * step
+            drop = self.x[self._a] - self.x[self._b] + self._held
+            w = drop[self._r :] + ohms * y
+            if share == 1.0 and ((w > 0.0) == on).all():
+                self.y = np.where(on, w / ohms, 0.0)
+                return True
+        return False
+
+    def currents(self) -> np.ndarray:
+        """Currents of all diodes (d,), A."""
+        found = np.zeros(self._circuits.siemens.size)
+        found[self._there] = self.y
+        return found
+
+    def shrink(self) -> None:
+        """A smaller r, as far as the rounding of the voltages lets it."""
+        self._share *= SHRINK
+        reach = (np.abs(self.x[self._a]) + np.abs(self.x[self._b]) + self._reach)[self._r :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            resolved = DIGITS * reach / self.y
+        self.ohms = np.minimum(self._line, np.fmax(self._share * self._line, resolved))
+
+
+def least_energy(curvature: float, decrement: float, w: np.ndarray, change: np.ndarray, ohms: np.ndarray) -> float:
+    """The share of a Newton step at which φ is least: its slope along the step, −``decrement`` at the start, rises."""
+    from scipy.optimize import brentq
+
+    start = np.maximum(w, 0.0)
+
+    def slope(share: float) -> float:
+        diodes = (np.maximum(w + share * change, 0.0) - start) / ohms
+        return share * curvature - decrement + float(diodes @ change)
+
+    end = 1.0
+    if abs(slope(end)) <= 1e-6 * decrement:
+        return end
+    while slope(end) < 0.0 and end < 1e30:
+        end *= 4.0
+    return float(brentq(slope, 0.0, end, xtol=1e-12 * end, rtol=1e-10)) if slope(end) > 0.0 else end
+
+
+class Refined:
+    """Linear circuits with refined branch currents.
+
+    Parameters
+    ----------
+    net : Network
+    guess : (m,) float array
+        Branch currents to start from, A.
+    anchor : (n_nodes,) float array
+        Potentials that components without a path to ground stay near, V.
+    factored : Factored or None
+        The nodal matrix at any set, which is used up.
+    count : int
+        Linear circuits solved before.
+    """
+
+    point: LinearPoint
+
+    def __init__(
+        self, net: Network, guess: np.ndarray, anchor: np.ndarray, factored: Factored | None, count: int
+    ) -> None:
+        self.net, self.count, self._guess, self._anchor, self._factored = net, count, guess, anchor, factored
+
+    def conducting(self, current: np.ndarray) -> np.ndarray:
+        """See `Circuits.conducting`: a forest that carries these currents, but those around loops."""
+        coordinate, d = self.net.structure.coordinate, self.net.diodes
+        flow = nodal.without_loops(coordinate[self.net.first[d]], coordinate[self.net.second[d]], current)
+        return nodal.falling(flow, flow > 0.0)
+
+    def solve(self, conducting: np.ndarray) -> Step:
+        """See `Circuits.solve`."""
+        d, self.count = self.net.diodes, self.count + 1
+        self.point = point = solve_linear(self.net, d[conducting], self._guess, self._anchor, self._factored)
+        self._guess, self._anchor, self._factored = point.current, point.v, point.factored
+        found, on = kkt_violations(self.net, point), point.closed.copy()
+        key = np.packbits(on[d]).tobytes()
+        on[found.leave] = False
+        following = np.append(np.searchsorted(d, found.enter), nodal.falling(point.current[d], on[d]))
+        return Step(key, found.leave.size + found.enter.size, following)
+
+    def settle(self, anchor: np.ndarray) -> None:
+        """Move components without a path to ground to the potentials ``anchor``, or as near as blocking diodes allow.
+
+        Earlier sets may have driven them far away, where doubles do not resolve their drops. A diode that would be
+        violated conducts, without a current.
+        """
+        point, free = self.point, self.point.tree.root_of == np.arange(self.net.n_nodes)
+        free[self.net.roots] = False
+        if (point.v[free] == anchor[free]).all():
+            return
+        conducting = np.searchsorted(self.net.diodes, np.flatnonzero(point.closed))
+        self._guess, self._factored = point.current, None
+        for _ in range(PLACES):
+            self._anchor = anchor
+            step = self.solve(conducting)
+            if not step.wrong:
+                return
+            conducting = step.following
+        self.point = point
 
 
 def solve_active_set(
@@ -244,94 +316,18 @@ def solve_active_set(
     ConvergenceError
         The dual method failed too, or ``limit`` is zero.
     """
-    start = on_potentials(net, closed, limit, factored) if start is None else start
-    given, search, previous, done = anchor, Search(closed.size > 0), factored, 0
+    start, done = on_potentials(net, closed, limit, factored) if start is None else start, 0
     if start is not None:
-        closed, guess, previous, done = start.closed, start.currents(net), start.factored, start.iterations
-    for count in range(done + 1, done + limit + 1):
-        point = solve_linear(net, closed, guess, anchor, previous)
-        found = kkt_violations(net, point)
-        if not (found.leave.size or found.enter.size):
-            point, more = _near(net, point, given)
-            return point, count + more
-        violated = found.leave.size + found.enter.size
-        change = search.next(np.packbits(point.closed[net.diodes]).tobytes(), violated, found.enter.size)
-        if change is Change.DUAL:
-            break
-        if change is Change.PART:
-            found = _part(found, search, point.closed.size)
-        closed = _next_set(net, point, found, change)
-        guess, anchor, previous = point.current, point.v, point.factored
-    point, dual = solve_dual(net, np.flatnonzero(point.closed), point.current, limit)
-    return point, count + dual
-
-
-def _near(net: Network, point: LinearPoint, anchor: np.ndarray) -> tuple[LinearPoint, int]:
-    """The optimal ``point`` with components without a path to ground at the potentials ``anchor``, or as near as
-    blocking diodes allow, and the linear circuits solved.
-
-    Earlier sets may have driven them far away, where doubles do not resolve their drops. A diode that would be violated
-    conducts, without a current.
-    """
-    free = point.tree.root_of == np.arange(net.n_nodes)
-    free[net.roots] = False
-    if (point.v[free] == anchor[free]).all():
-        return point, 0
-    near, closed = point, np.flatnonzero(point.closed)
-    for count in range(1, PLACES + 1):
-        near = solve_linear(net, closed, near.current, anchor, near.factored)
-        found = kkt_violations(net, near)
-        if not (found.leave.size or found.enter.size):
-            return near, count
-        closed = _all_changes(net, near, found, True)
-    return point, PLACES
-
-
-def _part(found: Violations, search: Search, m: int) -> Violations:
-    """The part of the violated diodes that changes."""
-    violated = np.zeros(m, dtype=bool)
-    violated[found.leave] = violated[found.enter] = True
-    part = search.part(violated)
-    return Violations(found.leave[part[found.leave]], found.enter[part[found.enter]])
-
-
-def _next_set(net: Network, point: LinearPoint, found: Violations, change: Change) -> np.ndarray:
-    """The active set after a change."""
-    if change in (Change.ALL_CONDUCT, Change.NONE_CONDUCTS):
-        return net.diodes if change is Change.ALL_CONDUCT else net.diodes[:0]
-    return _all_changes(net, point, found, change is Change.ENTER_ONLY)
-
-
-def _all_changes(net: Network, point: LinearPoint, found: Violations, enter_only: bool) -> np.ndarray:
-    """The active set with all violated diodes changed, or ``enter_only`` the entering ones; negative currents in loops
-    of diodes are exchanged first."""
-    d, current = net.diodes, point.current
-    stay = point.closed.copy()
-    stay[found.leave] = False
-    if found.leave.size:
-        forward = forward_voltages(net, point)
-        equal = point.closed[d]
-        reach = np.maximum(np.abs(point.v[net.first[d]]), np.abs(point.v[net.second[d]]))
-        near = np.flatnonzero(~equal & (np.abs(forward) <= nodal.CLEAR * reach))
-        equal[near] = np.abs(forward[near]) <= resolved_voltages(net, point, d[near])[0]
-        flow = _exchanged(net, point, equal)
-        stay[d] = flow != 0.0 if enter_only else flow > 0.0
-        current = current.copy()
-        current[d] = flow
-    stays = np.flatnonzero(stay)
-    return np.concatenate([found.enter, stays[np.argsort(-current[stays], kind="stable")]])
-
-
-def _exchanged(net: Network, point: LinearPoint, equal: np.ndarray) -> np.ndarray:
-    """Currents of all diodes (d,), A, after exchanges in the trees of conducting ones among the diodes ``equal``."""
-    d, size, coordinate = net.diodes, net.structure.n + 1, net.structure.coordinate
-    carriers = np.concatenate([net.structure.resistors, net.sources])
-    current = point.current[carriers]
-    need = np.bincount(coordinate[net.second[carriers]], current, size)
-    need -= np.bincount(coordinate[net.first[carriers]], current, size)
-    tail, head, flow = coordinate[net.first[d]], coordinate[net.second[d]], point.current[d]
-    at_node = np.empty(net.n_nodes)
-    kernel(tree.node_maxima, net.first.size)(net.first, net.second, point.current, at_node)
-    scale = np.bincount(coordinate, at_node, size)
-    group = representative(net, point.closed)
-    return exchange_all(tail, head, group, equal, point.closed[d], flow, np.abs(flow), need, scale)
+        closed, guess, factored, done = start.closed, start.currents(net), start.factored, start.iterations
+    refined = Refined(net, guess, anchor, factored, done)
+    conducting = np.searchsorted(net.diodes, closed)
+    if start is None and net.diodes.size and not closed.size:
+        conducting = refined.conducting(Potentials(net).guess().current)
+    step, ended = plain(refined, conducting, REFINED, done + limit)
+    if start is None and not ended:
+        _, ended = multipliers(Potentials(net), refined, step, limit)
+    if not ended:
+        refined.point, dual = solve_dual(net, np.flatnonzero(refined.point.closed), refined.point.current, limit)
+        refined.count += dual
+    refined.settle(anchor)
+    return refined.point, refined.count

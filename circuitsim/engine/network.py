@@ -115,7 +115,7 @@ class Resistances:
     @cached_property
     def direct(self) -> LinearSolver:
         """The one among those that factor."""
-        return self.wiring.pattern.solver(self.conductances, direct=True)
+        return self.solver if self.solver.direct else self.wiring.pattern.solver(self.conductances, direct=True)
 
     @cached_property
     def ascending(self) -> np.ndarray:

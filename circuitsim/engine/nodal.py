@@ -1,4 +1,4 @@
-"""The large driver: active-set iterations on node potentials in doubles, around any linear solver.
+"""Linear circuits on node voltages in doubles, around any linear solver, and the first guess of conducting diodes.
 
 The steps are those of the small driver (`circuitsim.engine.steps`). Only clear violations count here (`CLEAR`): linear
 solvers may be iterative. What is left to decide, refined currents and potentials decide
@@ -7,32 +7,27 @@ solvers may be iterative. What is left to decide, refined currents and potential
 
 from __future__ import annotations
 
-import math
+from itertools import pairwise
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 
 from circuitsim._graphs import choose_forest
 from circuitsim.engine import steps
-from circuitsim.engine.exchange import exchange_all
 from circuitsim.engine.kernels import kernel
 from circuitsim.engine.network import Network
-from circuitsim.engine.search import Change, Search
-from circuitsim.solvers.linear import Supernodal
+from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import ACCURACY, Factored
 
 CLEAR = 1e-9
 """A current or voltage above this share of the magnitudes that it is a sum of is clear."""
 
+LOWEST = -2000
+"""Below the exponents of all doubles."""
+
 EQUAL = 1e-13
 """Ends of a diode that differ by less than this share of their potentials are equal."""
-
-PARTS = 40
-"""Most iterations in which a part of the violated diodes changes. Where it takes more, potentials in doubles do not
-tell which diodes conduct: with 200, a mesh of 20,000 nodes, resistances over 24 decades, takes twice as long."""
-
-HIGHEST, LEVELS = 1025, 2105
-"""Largest exponent of a double, and how many there are."""
 
 
 class End(NamedTuple):
@@ -116,79 +111,189 @@ def suits(net: Network) -> bool:
     return bool(net.diodes.size and net.grounded and net.structure.resistors.size)
 
 
-def iterate(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> Start:
-    """Active-set iterations until no violation is clear, a set returns or ``limit`` linear circuits are solved.
+class Step(NamedTuple):
+    """What a linear circuit tells of the diodes.
 
-    They begin with the diodes ``closed``; ``factored``, the nodal matrix at another set, is used up.
+    Attributes
+    ----------
+    key : bytes
+        Which have conducted in it.
+    wrong : int
+        How many of all are in the wrong state.
+    following : int array
+        Those that are to conduct next (positions among the diodes), most important first.
     """
-    m, d, made = net.first.size, net.diodes, net.resistances
-    plan = made.wiring.topology
-    state = steps.new_state(plan, made.siemens, made.strength)
-    v, offset = np.zeros((2, net.n_nodes))
-    kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
-    injected = source_currents(net)
-    tail, head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
-    begin, finish, arrange = kernel(_begin, m), kernel(_finish, m), kernel(_arrange, m)
-    branch, room = net.branch[d], np.empty(d.size, dtype=np.int64)
-    on, leave, enter = np.zeros((3, d.size), dtype=bool)
-    order, count, search, budget = np.searchsorted(d, closed), 0, Search(closed.size > 0, PARTS), _Accuracy(net)
-    if not closed.size and isinstance(net.laplacian, Supernodal) and limit > 1:
-        count = 1
-        begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
-        factored = _alternated(net, offset, branch >= 0, state)
-        np.greater(state.flow, 0.0, out=on)
-        order = room[: arrange(plan, v, state.flow, enter, on, room)]
-    while True:
-        count += 1
-        begin(plan, injected, offset, state, tail, head, order, net.laplacian.order, on, v)
-        shorts = branch[on]
-        factored = net.laplacian.factor(shorts[shorts >= 0], factored)
-        state.change[:] = factored.solve(state.change[:-1], budget.next(state))
-        leaves, enters, spare = finish(plan, injected, offset, state, tail, head, on, v, leave, enter)
-        flow = state.flow
-        if spare:
-            flow = _exchanged(plan, state, tail, head, on, v)
-            np.not_equal(flow, 0.0, out=on)
-            np.logical_and(on, flow < -CLEAR * state.noise, out=leave)
-            leaves = int(np.count_nonzero(leave))
-        wrong = leaves + enters
-        if not wrong and budget.rough and count < limit:
-            order = np.flatnonzero(on)
-            budget.rough = False
+
+    key: bytes
+    wrong: int
+    following: np.ndarray
+
+
+class Guess(NamedTuple):
+    """Load lines ``siemens`` (d,), S, and currents (d,), A, of the diodes; voltages of the super-nodes (n + 1,), V."""
+
+    siemens: np.ndarray
+    current: np.ndarray
+    x: np.ndarray
+
+
+def falling(amount: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Positions of the ``chosen`` amounts (mask), the largest first, to a power of two: that orders well enough for a
+    tree. Those that are not above zero come last."""
+    places = np.flatnonzero(chosen)
+    power = np.where(amount[places] > 0.0, np.frexp(amount[places])[1], LOWEST)
+    return places[np.argsort(-power.astype(np.int16), kind="stable")]
+
+
+def without_loops(tail: np.ndarray, head: np.ndarray, flow: np.ndarray) -> np.ndarray:
+    """Currents (d,) ≥ 0, A, that carry the same between nodes as ``flow``, on a forest: around each loop the least
+    current is taken out."""
+    flow, forest = np.maximum(flow, 0.0), nx.Graph()
+    for k in np.argsort(-flow, kind="stable")[: np.count_nonzero(flow)].tolist():
+        a, b = int(tail[k]), int(head[k])
+        forest.add_nodes_from((a, b))
+        try:
+            path = nx.shortest_path(forest, b, a)
+        except nx.NetworkXNoPath:
+            forest.add_edge(a, b, diode=k)
             continue
-        budget.rough = budget.rough and wrong > FEW * d.size
-        change = search.next(np.packbits(on).tobytes(), wrong, enters)
-        if change is Change.PART and wrong:
-            part = search.part(leave | enter)
-            leave &= part
-            enter &= part
-        last = not wrong or change is Change.DUAL or count >= limit
-        if last:
-            enter[:] = False
-        order = room[: arrange(plan, v, flow, enter, on if change is Change.ENTER_ONLY else on & ~leave, room)]
-        if last:
-            return Start(d[order], v, factored, count, None if wrong else End(on, state))
-        if change in (Change.NONE_CONDUCTS, Change.ALL_CONDUCT):
-            order = np.arange(d.size if change is Change.ALL_CONDUCT else 0)
+        loop = np.array([forest[u][v]["diode"] for u, v in pairwise(path)], dtype=np.int64)
+        along = tail[loop] == path[:-1]
+        ahead, back = np.append(loop[along], k), loop[~along]
+        leaving = int(ahead[np.argmin(flow[ahead])])
+        least = flow[leaving]
+        flow[ahead] -= least
+        flow[back] += least
+        if leaving != k:
+            forest.remove_edge(int(tail[leaving]), int(head[leaving]))
+            forest.add_edge(a, b, diode=k)
+    return flow
 
 
-def _alternated(net: Network, offset: np.ndarray, there: np.ndarray, state: steps.State) -> Factored:
-    """Currents of the diodes, A, by alternating directions, in ``state.flow``, 0 for those that block; the factor that
-    serves all steps. Diodes of the pattern are ``there``."""
-    assert isinstance(net.laplacian, Supernodal)
-    plan, siemens, w = net.resistances.wiring.topology, np.empty(there.size), np.zeros(there.size)
-    kernel(steps.conductances_between, there.size)(plan, net.resistances.strength, siemens)
-    factored, drive = net.laplacian.between(siemens[there]), state.change.copy()
-    step, few = kernel(steps.alternate, there.size), steps.SETTLED * there.size
-    step(plan, offset, siemens, state.x, 0.0, w, state.change)
-    for k in range(steps.STEPS):
-        state.x[:] = factored.solve(state.change[:-1])
-        state.change[:] = drive
-        if step(plan, offset, siemens, state.x, steps.RELAXED, w, state.change) <= few and k:
-            break
-    np.multiply(siemens, np.maximum(w, 0.0), out=state.flow)
-    state.x[:] = 0.0
-    return factored
+class Potentials:
+    """Linear circuits of a network on node voltages in doubles.
+
+    Parameters
+    ----------
+    net : Network
+    factored : Factored, optional
+        The nodal matrix at any set, which is used up.
+    """
+
+    def __init__(self, net: Network, factored: Factored | None = None) -> None:
+        self.net, self.count, self._factored, self._budget = net, 0, factored, _Accuracy(net)
+        self.plan = plan = net.resistances.wiring.topology
+        self._state = steps.new_state(plan, net.resistances.siemens, net.resistances.strength)
+        self._on, self.offset, self._v = np.zeros(net.diodes.size, dtype=bool), *np.zeros((2, net.n_nodes))
+        kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, self.offset)
+        self.injected = source_currents(net)
+        self.tail, self.head = plan.coordinate[plan.anode], plan.coordinate[plan.cathode]
+        self.current, self.siemens = np.zeros((2, net.diodes.size))
+        kernel(steps.conductances_between, self.siemens.size)(plan, net.resistances.strength, self.siemens)
+        self.there = np.flatnonzero(net.branch[net.diodes] >= 0)
+        g = net.resistances.conductances
+        usual = float(np.exp(np.log(g).mean())) if g.size else 1.0
+        self.siemens[self.there[self.siemens[self.there] == 0.0]] = usual  # no resistors meet at an end
+
+    def conducting(self, current: np.ndarray) -> np.ndarray:
+        """See `circuitsim.engine.active_set.Circuits`."""
+        self.current = current
+        return falling(current, current > 0.0)
+
+    def solve(self, conducting: np.ndarray) -> Step:
+        """See `circuitsim.engine.active_set.Circuits`."""
+        net, plan, state, on, v = self.net, self.plan, self._state, self._on, self._v
+        fresh = True
+        while True:
+            self._begin(conducting)
+            if fresh:
+                self.count += 1
+                shorts = net.branch[net.diodes[on]]
+                self._factored = net.laplacian.factor(shorts[shorts >= 0], self._factored)
+                state.change[:] = self._factored.solve(state.change[:-1], self._budget.next(state))
+            else:
+                state.change[:] = 0.0
+            kernel(steps.finish_at_hand, net.first.size)(plan, self.injected, self.offset, state, on, v, CLEAR)
+            forward = v[plan.anode] - v[plan.cathode]
+            loops = self._share(conducting, forward)
+            wrong = int(np.count_nonzero(state.wanted != on))
+            fresh = self._budget.rough
+            if wrong or not (fresh or loops.size):
+                break
+            flow, self._budget.rough = state.flow.copy(), False
+            if not fresh:  # the currents on a forest, at the same voltages
+                flow[loops] = without_loops(self.tail[loops], self.head[loops], flow[loops])
+                on[loops] = flow[loops] > 0.0
+            conducting = falling(flow, on)
+        self._budget.rough = self._budget.rough and wrong > FEW * on.size
+        enter, stay = state.wanted & ~on, state.wanted & on
+        self.current = np.where(enter, self.siemens * forward, state.flow * stay)
+        following = np.append(falling(forward, enter), falling(state.flow, stay))
+        return Step(np.packbits(on).tobytes(), wrong, following)
+
+    def _share(self, conducting: np.ndarray, forward: np.ndarray) -> np.ndarray:
+        """Currents of conducting diodes that close loops, as near to those before as loops let them be: the Newton step
+        of least change, in the norm of the load lines. Returns the diodes of all groups with loops."""
+        state, on, v, plan = self._state, self._on, self._v, self.plan
+        spare = conducting[~on[conducting] & (self.tail != self.head)[conducting]]
+        reach = np.maximum(np.abs(v[plan.anode[spare]]), np.abs(v[plan.cathode[spare]]))
+        spare = spare[np.abs(forward[spare]) <= EQUAL * reach]
+        spare = spare[state.root[self.tail[spare]] == state.root[self.head[spare]]]
+        if not spare.size:
+            return spare
+        on[spare] = True
+        group = np.zeros(plan.n + 1, dtype=bool)
+        group[state.root[self.tail[spare]]] = True
+        tight = np.flatnonzero(on & group[state.root[self.tail]])
+        nodes, ends = np.unique(np.append(self.tail[tight], self.head[tight]), return_inverse=True)
+        a, b, y, n = ends[: tight.size], ends[tight.size :], self.current[tight], nodes.size
+        left = np.bincount(plan.coordinate, state.need, plan.n + 1)[nodes]
+        left += np.bincount(b, y, n) - np.bincount(a, y, n)
+        pattern = NodalPattern(n, a, b, 0, False, self.net.resistances.wiring.pattern.compiled)
+        siemens = self.siemens[tight] / self.siemens[tight].max()
+        x = pattern.solver(siemens[:0]).with_conductances(siemens).solve(left)
+        state.flow[tight] = y + siemens * (x[a] - x[b])
+        state.noise[tight] = state.w[state.root[self.tail[tight]]]
+        state.wanted[tight] = state.flow[tight] >= -CLEAR * state.noise[tight]
+        return tight
+
+    def _begin(self, conducting: np.ndarray) -> None:
+        kernel(_begin, self.net.first.size)(
+            self.plan,
+            self.injected,
+            self.offset,
+            self._state,
+            self.tail,
+            self.head,
+            conducting,
+            self.net.laplacian.order,
+            self._on,
+            self._v,
+        )
+
+    def start(self, step: Step, ended: bool) -> Start:
+        """Where refined steps begin, after a step; whether it has left no violation."""
+        assert self._factored is not None
+        end = End(self._on, self._state) if ended else None
+        return Start(self.net.diodes[step.following], self._v, self._factored, self.count, end)
+
+    def guess(self) -> Guess:
+        """Steps of Douglas and Rachford (Lions & Mercier 1979), each one substitution with the same factor."""
+        net, plan, state, there = self.net, self.plan, self._state, self.there
+        self.count += 1
+        self._begin(there[:0])
+        siemens, w, drive = self.siemens, np.zeros(self._on.size), state.change.copy()
+        factored = net.resistances.direct.between(siemens[there])
+        step, few = kernel(steps.alternate, w.size), steps.SETTLED * w.size
+        step(plan, self.offset, siemens, state.x, 0.0, w, state.change)
+        for k in range(steps.STEPS):
+            state.x[:] = factored.solve(state.change[:-1])
+            state.change[:] = drive
+            if step(plan, self.offset, siemens, state.x, steps.RELAXED, w, state.change) <= few and k:
+                break
+        x = state.x.copy()
+        state.x[:] = 0.0
+        return Guess(siemens, siemens * np.maximum(w, 0.0), x)
 
 
 def source_currents(net: Network) -> np.ndarray:
@@ -197,18 +302,6 @@ def source_currents(net: Network) -> np.ndarray:
     found = np.bincount(net.second[net.sources], amperes, net.n_nodes)
     found = found - np.bincount(net.first[net.sources], amperes, net.n_nodes)
     return found.astype(np.float64, copy=False)  # counts, where there is no source
-
-
-def _exchanged(
-    plan: steps.Topology, state: steps.State, tail: np.ndarray, head: np.ndarray, on: np.ndarray, v: np.ndarray
-) -> np.ndarray:
-    """Currents of all diodes (d,), A, after exchanges in the trees of conducting ones among those of equal ends."""
-    a, c = v[plan.anode], v[plan.cathode]
-    equal = np.abs(a - c) <= EQUAL * np.maximum(np.abs(a), np.abs(c))
-    need, scale, gather = np.empty(plan.n + 1), np.empty(plan.n + 1), kernel(steps.gather, plan.coordinate.size)
-    gather(plan, state.need, need)
-    gather(plan, state.size, scale)
-    return exchange_all(tail, head, state.root, equal, on, state.flow, state.noise, need, scale)
 
 
 def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v):
@@ -226,57 +319,3 @@ def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v
         last[root[elimination[k]]] = elimination[k]
     for k in range(plan.n + 1):
         last[k] = last[root[k]]
-
-
-def _finish(plan, injected, offset, state, tail, head, on, v, leave, enter):
-    """The step after a linear solve: diodes that ``leave`` and that ``enter``, unless diodes of equal ends are to be
-    exchanged first.
-
-    Returns
-    -------
-    leaves, enters : int
-        How many they are.
-    spare : bool
-        Whether one leaves and another one that blocks has equal ends and joins nodes that conducting ones join. If not,
-        diodes without a current are taken out of ``on``.
-    """
-    steps.finish_at_hand(plan, injected, offset, state, on, v, CLEAR)
-    wanted, root, flow, noise = state.wanted, state.root, state.flow, state.noise
-    leaves, enters, spare = 0, 0, False
-    for d in range(on.size):
-        leave[d], enter[d] = on[d] and not wanted[d], wanted[d] and not on[d]
-        leaves += leave[d]
-        enters += enter[d]
-    if leaves > 0:
-        for d in range(on.size):
-            if not on[d] and tail[d] != head[d] and root[tail[d]] == root[head[d]]:
-                a, c = v[plan.anode[d]], v[plan.cathode[d]]
-                spare = spare or abs(a - c) <= EQUAL * max(abs(a), abs(c))
-        if not spare:
-            leaves = 0
-            for d in range(on.size):
-                on[d] = on[d] and flow[d] != 0.0
-                leave[d] = on[d] and flow[d] < -CLEAR * noise[d]
-                leaves += leave[d]
-    return leaves, enters, spare
-
-
-def _arrange(plan, v, flow, enter, stay, order):
-    """Fill in the diodes that enter by falling voltage, then those that stay by falling current, both to a power of
-    two: that orders well enough for a tree. Returns how many they are."""
-    count = 0
-    for stays in range(2):
-        chosen, place = stay if stays else enter, np.zeros(LEVELS + 1, np.int64)
-        level = np.empty(order.size, np.int64)
-        for d in range(order.size):
-            if chosen[d]:
-                amount = flow[d] if stays else v[plan.anode[d]] - v[plan.cathode[d]]
-                level[d] = min(max(HIGHEST - math.frexp(amount)[1], 0), LEVELS - 1)
-                place[level[d] + 1] += 1
-        place = count + np.cumsum(place)
-        for d in range(order.size):
-            if chosen[d]:
-                order[place[level[d]]] = d
-                place[level[d]] += 1
-                count += 1
-    return count

@@ -9,7 +9,7 @@ NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factori
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -105,6 +105,14 @@ class Dense:
         w = np.append(self.g / unit, np.full(closed.size, dense.SHORT))
         return DenseFactored(closed, dense.factor(pattern.n, a, b, w), unit)
 
+    def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> DenseFactored:
+        """See `LinearSolver.with_conductances`."""
+        pattern, unit = self.pattern, unit_of(self.g)
+        w = np.append(self.g, siemens) / unit
+        return DenseFactored(np.arange(0), dense.factor(pattern.n, pattern.a, pattern.b, w), unit)
+
+    between = with_conductances
+
 
 @dataclass(frozen=True, eq=False)
 class DenseFactored:
@@ -149,29 +157,37 @@ class Supernodal:
         """See `LinearSolver.factor`."""
         from circuitsim.solvers import laplacian
 
-        before, kept = None, False
-        if isinstance(previous, SupernodalFactored):
-            if previous.g is self.g and np.array_equal(previous.closed, closed):
-                return previous
-            before, kept = previous.factor, previous.kept
+        if (
+            isinstance(previous, SupernodalFactored)
+            and previous.g is self.g
+            and np.array_equal(previous.closed, closed)
+        ):
+            return previous
         w = self._weights.copy()
         w[closed] = laplacian.SHORT
-        made = laplacian.factor(self.pattern.symbolic, w, before, recycle=before is not None and not kept)
-        return SupernodalFactored(closed, self.g, made, self._unit)
+        return self._factored(closed, self.g, w, previous)
+
+    def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> SupernodalFactored:
+        """See `LinearSolver.with_conductances`."""
+        w = np.append(self.g, siemens)
+        return self._factored(np.arange(0), w, w / self._unit, previous)
 
     def between(self, siemens: np.ndarray) -> SupernodalFactored:
-        """The nodal matrix with conductances ``siemens`` (d,), S, in place of all diodes; the same in every call."""
-        from circuitsim.solvers import laplacian
-
+        """`with_conductances` of the same ``siemens`` in every call."""
         if self._between and self._between[0] is not None:
             return self._between[0]
-        w = np.append(self.g, siemens) / self._unit
-        # Its conductances are not those of `factor`, which takes its memory and nothing else.
-        found = SupernodalFactored(
-            np.arange(0), w, laplacian.factor(self.pattern.symbolic, w), self._unit, kept=bool(self._between)
-        )
+        found = replace(self.with_conductances(siemens), kept=bool(self._between))
         self._between[:] = [found if self._between else None]
         return found
+
+    def _factored(
+        self, closed: np.ndarray, g: np.ndarray, w: np.ndarray, previous: Factored | None
+    ) -> SupernodalFactored:
+        from circuitsim.solvers import laplacian
+
+        before, kept = (previous.factor, previous.kept) if isinstance(previous, SupernodalFactored) else (None, False)
+        made = laplacian.factor(self.pattern.symbolic, w, before, recycle=before is not None and not kept)
+        return SupernodalFactored(closed, g, made, self._unit)
 
 
 @dataclass(frozen=True, eq=False)

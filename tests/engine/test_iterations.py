@@ -1,73 +1,50 @@
-"""The steps of the large driver's iterations on diodes, against the same in masks of numpy."""
+"""The loop for ideal diodes: the order of conducting diodes, currents in loops of them, exact line search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+import networkx
 import numpy as np
 import pytest
 
-from circuitsim.analysis.solve import prepared
-from circuitsim.bench.families import make
-from circuitsim.engine import nodal
-from circuitsim.engine.kernels import kernel
-
-
-class Nodes:
-    """What `circuitsim.engine.nodal` needs of a topology to order diodes: the nodes at their ends."""
-
-    def __init__(self, count: int) -> None:
-        self.anode, self.cathode = np.arange(count), np.full(count, count)
-
-
-def descending(amount: np.ndarray) -> np.ndarray:
-    """Positions by falling powers of two, the first of equals first."""
-    return np.argsort(-np.frexp(amount)[1].astype(np.int16), kind="stable")
+from circuitsim.engine import active_set, nodal
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_diodes_are_in_the_order_of_their_amounts(seed: int) -> None:
     rng, d = np.random.default_rng(seed), 300
-    v, flow = rng.normal(size=(2, d)) * 2.0 ** rng.integers(-1070, 1020, (2, d))
-    v[:5], flow[:5] = 0.0, [0.0, np.inf, np.nan, 5e-324, 1.7e308]
-    enter, stay, order = rng.random(d) < 0.3, rng.random(d) < 0.5, np.empty(d, dtype=np.int64)
-    count = nodal._arrange(Nodes(d), np.append(v, 0.0), flow, enter, stay, order)
-    entering, staying = np.flatnonzero(enter), np.flatnonzero(stay)
-    expected = [entering[descending(v[entering])], staying[descending(flow[staying])]]
-    assert order[:count].tolist() == np.concatenate(expected).tolist()
+    amount, chosen = rng.normal(size=d) * 2.0 ** rng.integers(-1070, 1020, d), rng.random(d) < 0.5
+    amount[:4], chosen[:4] = [0.0, np.inf, 5e-324, 1.7e308], True
+    order = nodal.falling(amount, chosen)
+    assert sorted(order.tolist()) == np.flatnonzero(chosen).tolist()
+    above = amount[order] > 0.0
+    assert (np.diff(above.astype(int)) <= 0).all()
+    assert (np.diff(np.frexp(amount[order][above & np.isfinite(amount[order])])[1]) <= 0).all()
 
 
-@pytest.mark.parametrize("family", ["grid", "erdos-renyi", "drn"])
-def test_diodes_that_leave_and_enter(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+@pytest.mark.parametrize("seed", range(40))
+def test_currents_without_loops_carry_the_same_on_a_forest(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 25))
+    tail, head = rng.integers(0, n, (2, 3 * n))
+    tail, head = tail[tail != head], head[tail != head]
+    flow = rng.integers(0, 4, tail.size).astype(float)
+    found = nodal.without_loops(tail, head, flow)
+    used = found > 0.0
+    assert (found >= 0.0).all()
+    assert networkx.is_forest(networkx.MultiGraph([*zip(tail[used].tolist(), head[used].tolist()), (n, n + 1)]))
+    change = found - flow
+    assert not (np.bincount(tail, change, n) - np.bincount(head, change, n)).any()
 
-    def compared(function: Callable[..., Any], size: int) -> Callable[..., Any]:
-        made = kernel(function, size)
-        if function is not nodal._finish:
-            return made
 
-        def finish(*given: Any) -> Any:
-            plan, _, _, state, tail, head, on, v, leave, enter = given
-            before = on.copy()
-            found = made(*given)
-            leaving, entering, spare = before & ~state.wanted, state.wanted & ~before, False
-            a, c = v[plan.anode], v[plan.cathode]
-            if leaving.any():
-                equal = np.abs(a - c) <= nodal.EQUAL * np.maximum(np.abs(a), np.abs(c))
-                spare = bool((equal & ~before & (state.root[tail] == state.root[head]) & (tail != head)).any())
-                if not spare:
-                    before &= state.flow != 0.0
-                    leaving = before & (state.flow < -nodal.CLEAR * state.noise)
-            assert found == (np.count_nonzero(leaving), np.count_nonzero(entering), spare)
-            assert np.array_equal(leave, leaving) and np.array_equal(enter, entering) and np.array_equal(on, before)
-            calls.append(found)
-            return found
+@pytest.mark.parametrize("seed", range(20))
+def test_a_step_of_least_energy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    w, change, ohms = *rng.normal(size=(2, 9)), rng.uniform(0.1, 9.0, 9)
+    curvature, decrement = rng.uniform(0.0, 1.0), 3.0
 
-        return finish
+    def energy(t: float) -> float:
+        lost = np.maximum(w + t * change, 0.0) ** 2 - 2.0 * t * change * np.maximum(w, 0.0)
+        return 0.5 * curvature * t * t - decrement * t + 0.5 * float((lost / ohms).sum())
 
-    monkeypatch.setattr(nodal, "kernel", compared)
-    ready = prepared(make(family, 3500, 0), "active-set")
-    net = ready.resistances.network(ready.structure)
-    nodal.iterate(net, net.diodes[::2], 50)
-    assert max(leaves for leaves, _, _ in calls) > 0 and max(enters for _, enters, _ in calls) > 0
+    share = active_set.least_energy(curvature, decrement, w, change, ohms)
+    assert energy(share) <= min(energy(0.99 * share), energy(1.01 * share))

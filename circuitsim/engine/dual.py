@@ -1,0 +1,193 @@
+"""The dual active-set method of Goldfarb & Idnani (1983) on refined currents and potentials: what follows where the
+loop (`circuitsim.engine.active_set`) does not end.
+
+All its sets of conducting diodes carry forward currents only. The current of one violated blocking diode rises
+until its voltage is zero; a conducting diode that reaches zero current before leaves. Each diode that enters raises
+the minimal energy at the constraints of the conducting diodes strictly. So no set returns, and there are finitely many:
+in exact arithmetic the method ends with the steady state of every circuit that has one, degenerate or not (Theorem 3).
+The theorem asks for a strictly convex energy: components without a path of resistors and sources to ground get a small
+conductance to ground (`GROUNDING`).
+
+Linear circuits are refined, and violations below what refinement resolves count as zero. A set that returns by rounding
+is an error, as is the limit on linear circuits, of which there are exponentially many at worst.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from circuitsim.circuit.elements import RESISTOR
+from circuitsim.engine.kkt import kkt_violations, voltages_between
+from circuitsim.engine.network import Network, network
+from circuitsim.engine.refinement import LinearPoint, solve_linear
+from circuitsim.errors import ConvergenceError
+from circuitsim.program.components import component_labels
+from circuitsim.program.structure import analyse_arrays
+from circuitsim.solvers.protocol import Factored
+
+GROUNDING = (1e-9, 1e-12, 1e-6)
+"""Conductances to ground of floating components against the least conductance of the circuit, tried in turn."""
+
+TIES = 8
+"""Most changes of the final set: floating components that touch others without a current."""
+
+CIRCUITS = 20
+"""Most linear circuits for each diode, beside those that the primal method may solve."""
+
+
+class _Solver:
+    """Linear circuits of one network, with a given current through one blocking diode at a time, counted.
+
+    Parameters
+    ----------
+    net : Network
+        Every node has a path of resistors and sources to ground.
+    guess : (m,) float array
+        Branch currents to start from, A.
+    limit : int
+        Most linear circuits to solve.
+    """
+
+    def __init__(self, net: Network, guess: np.ndarray, limit: int) -> None:
+        self.net, self.guess, self.limit, self.count = net, guess, limit, 0
+        self.anchor = np.zeros(net.n_nodes)
+        self.factored: Factored | None = None
+
+    def at(self, closed: np.ndarray, across: int | None = None, amperes: float = 0.0) -> LinearPoint:
+        """The linear circuit in which ``closed`` conduct and the diode ``across`` carries a given current."""
+        net = self.net
+        if across is not None and amperes:
+            source = net.source.copy()
+            source[across] = amperes
+            net = net._replace(source=source, sources=np.append(net.sources, across))
+        point = self._solve(net, closed, self.guess)
+        self.guess = point.current
+        return point
+
+    def response(self, closed: np.ndarray, across: int) -> LinearPoint:
+        """Changes for each ampere through the diode ``across``."""
+        zero = np.zeros(self.net.first.size)
+        source = zero.copy()
+        source[across] = 1.0
+        net = self.net._replace(source=source, emf=zero, sources=np.array([across]))
+        return self._solve(net, closed, zero)
+
+    def _solve(self, net: Network, closed: np.ndarray, guess: np.ndarray) -> LinearPoint:
+        self.count += 1
+        if self.count > self.limit:
+            raise ConvergenceError(f"the dual active-set method did not end within {self.limit} linear circuits")
+        point = solve_linear(net, closed, guess, self.anchor, self.factored)
+        self.factored = point.factored
+        return point
+
+
+def solve_dual(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) -> tuple[LinearPoint, int]:
+    """The steady state from the conducting diodes ``closed``, and the linear circuits solved.
+
+    Parameters
+    ----------
+    net : Network
+    closed : int array
+        Diodes to start with.
+    guess : (m,) float array
+        Branch currents to start from, A.
+    limit : int
+        Most linear circuits to solve, beside `CIRCUITS` for each diode.
+
+    Raises
+    ------
+    ConvergenceError
+        Rounding let a set return, or the limit was reached.
+    """
+    limit += CIRCUITS * net.diodes.size
+    floating, total = _floating(net), 0
+    for share in GROUNDING if floating.size else GROUNDING[:1]:
+        strict = _grounded(net, floating, share) if floating.size else net
+        solver = _Solver(strict, np.append(guess, np.zeros(strict.first.size - guess.size)), limit)
+        found = _dual_sets(solver, closed)
+        total += solver.count
+        closed, current = np.flatnonzero(found.closed), found.current[: guess.size]
+        anchor = _from_references(net, found.v)
+        for _ in range(TIES):
+            point = solve_linear(net, closed, current, anchor)
+            total += 1
+            wrong = kkt_violations(net, point)
+            if not (wrong.leave.size or wrong.enter.size):
+                return point, total
+            closed = np.append(wrong.enter, np.setdiff1d(np.flatnonzero(point.closed), wrong.leave))
+            current, anchor = point.current, point.v
+    raise ConvergenceError(f"the active set did not become optimal within {total} linear circuits of the dual method")
+
+
+def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
+    """The linear point of the optimal set."""
+    seen: set[bytes] = set()
+    while True:
+        point = solver.at(closed)
+        wrong = kkt_violations(solver.net, point)
+        closed = np.flatnonzero(point.closed)
+        if wrong.leave.size:  # only before the first diode enters, but for rounding
+            closed = np.setdiff1d(closed, wrong.leave)
+            continue
+        if not wrong.enter.size:
+            return point
+        key = closed.tobytes()
+        if key in seen:
+            raise ConvergenceError("the dual active-set method returned to a set of diodes: rounding")
+        seen.add(key)
+        closed = _enter(solver, point, int(wrong.enter[0]))
+
+
+def _enter(solver: _Solver, point: LinearPoint, entering: int) -> np.ndarray:
+    """The conducting diodes after ``entering`` has taken up current until its voltage is zero."""
+    amperes = 0.0
+    while True:
+        closed = np.flatnonzero(point.closed)
+        change = solver.response(closed, entering)
+        falls = -_forward(solver.net, change, entering)
+        full = max(_forward(solver.net, point, entering), 0.0) / falls if falls > 0.0 else np.inf
+        slope = change.current[closed]
+        reduced = slope < -4.0 * change.correction[closed]
+        steps = np.maximum(point.current[closed[reduced]], 0.0) / -slope[reduced]
+        shortest = steps.min(initial=np.inf)
+        if full <= shortest:
+            if full == np.inf:
+                raise ConvergenceError("a loop of sources and conducting diodes has a voltage that nothing takes up")
+            return np.append(closed, entering)
+        amperes += float(shortest)
+        leaving = closed[reduced][np.argmin(steps)]
+        point = solver.at(closed[closed != leaving], entering, amperes)
+
+
+def _forward(net: Network, point: LinearPoint, diode: int) -> float:
+    """Forward voltage of a diode, V."""
+    return float(voltages_between(net, point, np.array([diode]))[0])
+
+
+def _floating(net: Network) -> np.ndarray:
+    """A node of each component that resistors and sources do not connect to ground."""
+    edges = np.concatenate([net.fixed, net.ascending])
+    label = component_labels(net.n_nodes, net.first[edges], net.second[edges])
+    touched = np.zeros(net.n_nodes, dtype=bool)
+    touched[net.first] = touched[net.second] = True
+    return np.flatnonzero((label == np.arange(net.n_nodes)) & touched & (label != label[0]))
+
+
+def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
+    """The network with a resistor to ground at each node ``floating``, its conductance this share of the least."""
+    kind, first, second, value, _ = net.structure.arrays
+    ohms = np.full(floating.size, max(float(net.ohms.max(initial=0.0)), 1e-30) / share)
+    arrays = net.structure.arrays._replace(
+        kind=np.append(kind, np.full(floating.size, RESISTOR, dtype=kind.dtype)),
+        first=np.append(first, floating),
+        second=np.append(second, np.zeros(floating.size, dtype=second.dtype)),
+        value=np.append(value, ohms),
+    )
+    return network(analyse_arrays(arrays), direct=True)
+
+
+def _from_references(net: Network, v: np.ndarray) -> np.ndarray:
+    """Potentials against the reference of each part without ground, V."""
+    carries = np.concatenate([net.fixed, net.ascending, net.diodes])
+    part = component_labels(net.n_nodes, net.first[carries], net.second[carries])
+    return v - np.where(part == part[0], 0.0, v[part])
