@@ -173,7 +173,7 @@ class PortNetwork:
     @cached_property
     def solver(self) -> LinearSolver:
         """Of the linear circuits at these resistances."""
-        return self.wiring.pattern.solver(1.0 / self.arrays.value[self.structure.derived.ends.r], direct=True)
+        return self.wiring.pattern.direct(1.0 / self.arrays.value[self.structure.derived.ends.r])
 
     @cached_property
     def _rounding(self) -> np.ndarray:

@@ -320,10 +320,7 @@ def solve_active_set(
     if start is not None:
         closed, guess, factored, done = start.closed, start.currents(net), start.factored, start.iterations
     refined = Refined(net, guess, anchor, factored, done)
-    conducting = np.searchsorted(net.diodes, closed)
-    if start is None and net.diodes.size and not closed.size:
-        conducting = refined.conducting(Potentials(net).guess().current)
-    step, ended = plain(refined, conducting, REFINED, done + limit)
+    step, ended = plain(refined, np.searchsorted(net.diodes, closed), REFINED, done + limit)
     if start is None and not ended:
         _, ended = multipliers(Potentials(net), refined, step, limit)
     if not ended:

@@ -14,7 +14,7 @@ from circuitsim.engine.steps import Topology
 from circuitsim.kernels import COMPILED
 from circuitsim.program import Structure
 from circuitsim.program.components import block_labels, component_labels
-from circuitsim.solvers.linear import NodalPattern
+from circuitsim.solvers.linear import Dense, NodalPattern, Supernodal
 from circuitsim.solvers.protocol import Factored, LinearSolver
 
 
@@ -110,12 +110,13 @@ class Resistances:
     @cached_property
     def solver(self) -> LinearSolver:
         """The method for the linear circuits."""
-        return self.wiring.pattern.solver(self.conductances)
+        found = self.wiring.pattern.solver(self.conductances)
+        return self.direct if found.direct else found
 
     @cached_property
-    def direct(self) -> LinearSolver:
+    def direct(self) -> Dense | Supernodal:
         """The one among those that factor."""
-        return self.solver if self.solver.direct else self.wiring.pattern.solver(self.conductances, direct=True)
+        return self.wiring.pattern.direct(self.conductances)
 
     @cached_property
     def ascending(self) -> np.ndarray:

@@ -251,7 +251,7 @@ class Potentials:
         left += np.bincount(b, y, n) - np.bincount(a, y, n)
         pattern = NodalPattern(n, a, b, 0, False, self.net.resistances.wiring.pattern.compiled)
         siemens = self.siemens[tight] / self.siemens[tight].max()
-        x = pattern.solver(siemens[:0]).with_conductances(siemens).solve(left)
+        x = pattern.direct(siemens[:0]).with_conductances(siemens).solve(left)
         state.flow[tight] = y + siemens * (x[a] - x[b])
         state.noise[tight] = state.w[state.root[self.tail[tight]]]
         state.wanted[tight] = state.flow[tight] >= -CLEAR * state.noise[tight]

@@ -244,7 +244,7 @@ def _dual_newton(
         if np.abs(slope).max(initial=0.0) <= ROUGH:
             break
         weight = np.where(one_way & (u[a] < u[b]), 0.0, 1.0)
-        solver = pattern.solver(np.append(weight, np.full(count, PROXIMAL)), direct=True)
+        solver = pattern.direct(np.append(weight, np.full(count, PROXIMAL)))
         factored = solver.factor(alone[:0], factored)
         step = -factored.solve(slope)
         # The function is convex: its slope along the step rises from a negative value, without cancellation.

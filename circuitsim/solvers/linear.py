@@ -71,16 +71,18 @@ class NodalPattern:
         ptr, idx = adjacency(self.n, a, b)
         return bool(conjugate.small_diameter(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
 
-    def solver(self, g: np.ndarray, direct: bool = False) -> LinearSolver:
-        """The method for conductances ``g`` (r,), S; ``direct`` excludes iterative ones. This is the decision list."""
-        if self.n <= DENSE and not self.compiled:
-            return Dense(self, g)
-        if self.grounded and not direct and self.n >= ITERATIVE:
+    def solver(self, g: np.ndarray) -> LinearSolver:
+        """The method for conductances ``g`` (r,), S. This and `direct` are the decision list."""
+        if self.grounded and self.n >= ITERATIVE:
             from circuitsim.solvers import conjugate
 
             if g.min() * EVEN >= g.max() and self.small_diameter:
                 return conjugate.DiagonalSolver(self.n, self.a, self.b, g)
-        return Supernodal(self, g)
+        return self.direct(g)
+
+    def direct(self, g: np.ndarray) -> Dense | Supernodal:
+        """The one among the methods that factor."""
+        return Dense(self, g) if self.n <= DENSE and not self.compiled else Supernodal(self, g)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,7 @@ class Dense:
         return DenseFactored(closed, dense.factor(pattern.n, a, b, w), unit)
 
     def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> DenseFactored:
-        """See `LinearSolver.with_conductances`."""
+        """The nodal matrix with conductances ``siemens`` (d,), S, in place of all diodes."""
         pattern, unit = self.pattern, unit_of(self.g)
         w = np.append(self.g, siemens) / unit
         return DenseFactored(np.arange(0), dense.factor(pattern.n, pattern.a, pattern.b, w), unit)
@@ -168,7 +170,7 @@ class Supernodal:
         return self._factored(closed, self.g, w, previous)
 
     def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> SupernodalFactored:
-        """See `LinearSolver.with_conductances`."""
+        """See `Dense.with_conductances`; ``previous`` is used up."""
         w = np.append(self.g, siemens)
         return self._factored(np.arange(0), w, w / self._unit, previous)
 
