@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from circuitsim._graphs import choose_forest
@@ -148,6 +147,8 @@ def falling(amount: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 def without_loops(tail: np.ndarray, head: np.ndarray, flow: np.ndarray) -> np.ndarray:
     """Currents (d,) ≥ 0, A, that carry the same between nodes as ``flow``, on a forest: around each loop the least
     current is taken out."""
+    import networkx as nx  # few circuits need it
+
     flow, forest = np.maximum(flow, 0.0), nx.Graph()
     for k in np.argsort(-flow, kind="stable")[: np.count_nonzero(flow)].tolist():
         a, b = int(tail[k]), int(head[k])
