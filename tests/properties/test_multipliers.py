@@ -1,4 +1,4 @@
-"""The method of multipliers, forced from the start, against the exact oracle and plain steps."""
+"""Multipliers, and the dual method alone, forced from the start, against the exact oracle and plain steps."""
 
 from __future__ import annotations
 
@@ -56,3 +56,23 @@ def test_multipliers_agree_with_plain_steps(family: str, safeguarded: list[bool]
         expected = circuitsim.solve(circuit)
     np.testing.assert_array_equal(found.currents > 0.0, expected.currents > 0.0)
     np.testing.assert_allclose(found.currents, expected.currents, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("regime", Regime, ids=lambda regime: regime.name)
+def test_the_dual_method_alone_finds_every_operating_point(
+    regime: Regime, safeguarded: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def counted(*given):
+        point, count = solve(*given)
+        counts.append(count)
+        return point, count
+
+    solve = active_set.solve_dual
+    monkeypatch.setattr(active_set, "solve_dual", counted)
+    monkeypatch.setattr(active_set.nodal, "suits", lambda net: False)
+    monkeypatch.setattr(active_set, "multipliers", lambda voltages, circuits, step, limit: (step, False))
+    for seed in range(12):
+        assert examine(draw(regime, 7_000 + seed)) == [], f"{regime.name} seed {7_000 + seed}"
+    assert max(counts) > 1
