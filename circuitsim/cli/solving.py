@@ -80,7 +80,7 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         type=tolerance,
         default=1e-5,
         metavar="X",
-        help="implicit method: relative error of a step (1e-5)",
+        help="implicit method: relative error of the waveforms (1e-5)",
     )
 
 

@@ -106,9 +106,7 @@ def run(args: argparse.Namespace) -> int:
             line.close()
         more, ended = dict[str, float | None](), interrupt.asked
         if not ended and isinstance(found, ImplicitResult):
-            line = LateProgress("accuracy")
-            more["difference"] = found.difference = found.compared(interrupt.watch(line))
-            line.close()
+            more["difference"] = found.difference
     if ended:
         wanted, harmonics = measurable(found, wanted, names), []
     show(args, deck, probes, found, wanted, more, harmonics, outside)

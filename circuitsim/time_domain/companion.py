@@ -109,6 +109,8 @@ class Beginning(NamedTuple):
         Of the step, and of a stage's own derivative, s.
     before : (k, k) float array
         Coefficients of the derivatives at the beginning and in earlier stages, one row for each stage.
+    shift : (k, q) float array
+        What is added to the states of each stage.
     """
 
     x: np.ndarray
@@ -116,6 +118,7 @@ class Beginning(NamedTuple):
     length: float
     share: float
     before: np.ndarray
+    shift: np.ndarray
 
 
 class StagesAtOnce:
@@ -202,6 +205,7 @@ class StagesAtOnce:
             begin.length,
             begin.share,
             begin.before,
+            begin.shift,
             self.tolerance,
             column,
             begin.x,

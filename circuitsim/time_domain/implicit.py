@@ -11,14 +11,25 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, CURRENT, RESISTOR, VOLTAGE
-from circuitsim.circuit.waveforms import LINE, Waveform, check_cycles
-from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.models.smooth import SmoothDevice
+from circuitsim.circuit.elements import AMPLIFIER, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.waveforms import Waveform, check_cycles
+from circuitsim.errors import CircuitError, ConvergenceError, UsageError
+from circuitsim.time_domain.carried_error import CarriedError
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
 from circuitsim.time_domain.implicit_ledger import Ledger
-from circuitsim.time_domain.implicit_step import ERROR, NODES, ORDER, Moving, Point, Step, euler_step, third_order_step
+from circuitsim.time_domain.implicit_step import (
+    INSIDE,
+    LOOKS,
+    NODES,
+    ORDER,
+    STAGES,
+    Moving,
+    Point,
+    Step,
+    euler_step,
+    runge_kutta_step,
+)
 from circuitsim.time_domain.result import Event
 
 INSTANT, LONGEST = 1e-12, 1e-6
@@ -26,7 +37,7 @@ INSTANT, LONGEST = 1e-12, 1e-6
 shorter ones span more resistances than pairs of doubles hold, longer ones more of the waveform than the accuracy."""
 ULPS = 4.0
 """Least length of any step, in distances of doubles at its time: below that the length is rounding."""
-SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 4.0, 1.4
+SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 8.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
@@ -36,8 +47,8 @@ FLOOR = 1e-3
 """Least scale of a state's error, of the largest voltage or current of all branches."""
 ROUGH = 10.0
 """Error of a step over an event, of the accuracy, above which a shorter one is tried before the event is located."""
-SHARP = 0.01
-"""Error of an event's time, of the accuracy, in steps."""
+SHARP = 0.1
+"""Error of an event's time, of the accuracy of a step, in steps."""
 ROUNDING = 1e-14
 """Share of a time within which another one is the same: corners are sums of a few numbers."""
 BEGIN = 1e-3
@@ -48,18 +59,16 @@ GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 """Their distance, of the run, modulo the run: in no ratio to any period."""
 MOST_STEPS, STEPS_A_CYCLE, LATEST = 2_000_000, 4, 10_000
 """Most steps of a run, each of about a kilobyte; fewest of a period of a source; steps between two looks ahead."""
+TOGETHER = 2**20
+"""Voltages and currents of stages that are kept in one array."""
 BATCH = 4096
 """Corners of a source that are asked for at a time."""
-KEPT = 2**24
-"""Most voltages and currents of stages that a run keeps for measurements; later steps are taken again for these."""
-
-
-BENT = 3.0 * float(ERROR @ NODES**2) / np.array([np.prod(own - NODES[own != NODES]) for own in NODES])
-"""Weights of a waveform at the times of stages: for its third derivative as `ERROR` for that of a state."""
-SHARES = np.linspace(0.0, 1.0, 18)[1:-1]
-"""Times within a step at which cubics are looked at."""
-LOOKS = np.vander(SHARES, 4) @ np.linalg.inv(np.vander(NODES, 4))
-"""Their weights of the stages."""
+APART = 1e-6
+"""Times that are told apart, of the run: voltages may change within these as an event does."""
+SHARES = np.append(NODES[1:], INSIDE)
+"""Times of the implicit stages and of those inside, in steps."""
+BETWEEN = 10.0
+"""Largest residual of the dense output, of the accuracy of a step."""
 
 
 class Stretch(NamedTuple):
@@ -118,8 +127,11 @@ class Implicit:
     ledger : Ledger
     reached : Point or None
         The end of the last step.
-    stages : list of (4, 2, m) float arrays
-        Voltages, V, and currents, A, at the beginning and in the stages of the first steps.
+    waves : list of (rows, stages, 2, m) float arrays
+        Voltages, V, and currents, A, at the beginnings and in the stages of the steps, `rows` steps in each; the last
+        one is not full.
+    error : CarriedError or None
+        None where stages are corrected from others: that of a large circuit costs as much as the run.
     """
 
     def __init__(
@@ -141,20 +153,23 @@ class Implicit:
         self.companion = Companion(circuit, couplings, tolerance)
         places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
         self.switching = Switching(places, tuple(switches.values()), tuple(switches))
-        self.waves = {circuit.element_index(name): wave for name, wave in waveforms.items()}
-        for k in self.waves:
+        self.sources = {circuit.element_index(name): wave for name, wave in waveforms.items()}
+        for k in self.sources:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
-        self._moved = np.array([*self.waves], dtype=np.int64)
-        self._curved = {k: wave for k, wave in self.waves.items() if wave.system is not LINE}
-        smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
-        self._smooth = np.array(smooth, dtype=np.int64)
+        self._moved = np.array([*self.sources], dtype=np.int64)
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
         self.stretches: list[Stretch] = []
         self.events: list[Event] = []
         self.reached: Point | None = None
-        self.stages: list[np.ndarray] = []
+        self.waves, self.rows = list[np.ndarray](), TOGETHER // (2 * NODES.size * max(len(circuit), 1)) + 1
+        self.error = None if self.companion.large else CarriedError(self.companion)
+        # What the dense output is held to: states, and between times that are apart what drives them and all voltages.
+        states = np.isin(np.arange(len(circuit)), self.companion.storing)
+        coils = states & (kind == INDUCTOR)
+        self._held = np.array([[states & ~coils, coils], [~coils, states]], dtype=float)
+        self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.storing.size), 0.0
 
     # ------------------------------------------------------------------ sources
@@ -163,7 +178,7 @@ class Implicit:
         fixed = [(self.switching.places, self.switching.ohms(closed))] if closed.size else []
 
         def values(time: float) -> list[tuple[np.ndarray, np.ndarray]]:
-            return [(self._moved, np.array([wave.value(time) for wave in self.waves.values()])), *fixed]
+            return [(self._moved, np.array([wave.value(time) for wave in self.sources.values()])), *fixed]
 
         return values
 
@@ -171,18 +186,17 @@ class Implicit:
         """Largest voltage and current that sources have at some times, V, A; without current sources the current that
         this voltage drives through the largest resistance."""
         kind, level = self.circuit.arrays().kind, np.abs(self.circuit.arrays().value)
-        for k, wave in self.waves.items():
+        for k, wave in self.sources.items():
             spread = end * np.modf(GOLDEN * np.arange(SAMPLES + 1))[0]
             times = np.concatenate([spread, wave.corners(0.0, end, SAMPLES), [end]])
             level[k] = np.abs(wave.at(times)).max()
-        self._size_of_curved = np.maximum(level[[*self._curved]], 1e-300)
         volts, amperes, ohms = (float(level[kind == own].max(initial=0.0)) for own in (VOLTAGE, CURRENT, RESISTOR))
         return volts, amperes or (volts / ohms if ohms else 0.0)
 
     def _corners(self, after: float, end: float) -> tuple[np.ndarray, np.ndarray]:
         """Corners of all sources up to a time, which is the last of these: the first and the last of those that
         rounding alone separates."""
-        found = [wave.corners(after, end, BATCH) for wave in self.waves.values()]
+        found = [wave.corners(after, end, BATCH) for wave in self.sources.values()]
         until = min([end, *(float(times[-1]) for times in found if times.size >= BATCH)])
         marks = np.unique(np.concatenate([*found, [until]]))
         marks = marks[(marks <= until) & ((marks == end) | (marks < end * (1.0 - ROUNDING)))]
@@ -200,7 +214,7 @@ class Implicit:
         UsageError
         """
         times = np.append(math.nextafter(marks[0], 0.0), marks)
-        for k, wave in self.waves.items():
+        for k, wave in self.sources.items():
             levels = wave.at(times)
             ends = sorted((levels[0], levels[-1]))
             if max(ends[0] - levels.min(), levels.max() - ends[1]) > NOISE * np.abs(levels).max():
@@ -209,26 +223,11 @@ class Implicit:
                     "double precision does not tell such times apart; make it longer, or begin the run just before it"
                 )
 
-    def _off_sources(self, begin: float, step: Step) -> float:
-        """What a quadratic misses of the sources that are no straight lines, as the states' error is estimated, over
-        what a cubic then may miss: between its stages a step sees no more of them."""
-        if not self._curved:
-            return 0.0
-        times = np.array([begin, *(point.time for point in step.stages)])
-        levels = np.array([wave.at(times) for wave in self._curved.values()])
-        off = float((np.abs(levels @ BENT) / self._size_of_curved).max())
-        return off / self.accuracy**0.75
-
     # ------------------------------------------------------------------ the run
     def run(
-        self,
-        x: np.ndarray,
-        closed: np.ndarray,
-        times: np.ndarray,
-        keep: Callable[[int, Point], None],
-        progress: Callable[[float, float], bool | None] | None,
+        self, x: np.ndarray, closed: np.ndarray, end: float, progress: Callable[[float, float], bool | None] | None
     ) -> float:
-        """Go through output times.
+        """Go from 0 to a time.
 
         Parameters
         ----------
@@ -236,10 +235,8 @@ class Implicit:
             States at 0.
         closed : (switches,) bool array
             States of the switches at 0.
-        times : (n,) float array
-            Ascending, s.
-        keep : callable
-            Takes the number of each output time and the point there.
+        end : float
+            s.
         progress : callable, optional
             See `circuitsim.time_domain.transient`.
 
@@ -248,22 +245,19 @@ class Implicit:
         float
             The time that is reached, s.
         """
-        end = self._end = float(times[-1])
-        for k, wave in self.waves.items():
+        self._end = end
+        for k, wave in self.sources.items():
             check_cycles(self.circuit.names[k], wave, end, MOST_STEPS // STEPS_A_CYCLE)
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
-        (marks, passed), m, k, want, at = self._corners(0.0, end), 0, 0, BEGIN * end, None
+        (marks, passed), m, want, at = self._corners(0.0, end), 0, BEGIN * end, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
-        near: OperatingPoint | None = None
+        last: tuple[Point, Point | None] | None = None
         self.ledger.begin(x)
+        if self.error is not None:
+            self.error.begin(x)
         self.watch.see_states(x)
         self.watch.see_sources(*self._largest_sources(end))
-        while True:
-            while at is not None and times[k] <= at.time + ULPS * math.ulp(at.time):
-                keep(k, at)
-                k += 1
-                if k == times.size or (progress is not None and progress(time, end)):
-                    return time
+        while time < end:
             if m == marks.size:
                 (marks, passed), m = self._corners(float(passed[-1]), end), 0
             if len(self.stretches) > MOST_STEPS or self._too_slow(time, end):
@@ -272,33 +266,47 @@ class Implicit:
                     f"{MOST_STEPS:,} that memory is meant to hold: end it earlier, accept less accuracy, or look for "
                     "sources and parts that are much faster than the run"
                 )
-            if at is None:
-                at, now = self._begin(time, x, now, self._instant(time, float(marks[m])), (aim, error), near)
-                continue
-            # An output time that rounding alone separates from a corner is the corner.
             target = float(marks[m])
-            if times[k] < target * (1.0 - ROUNDING):
-                target = float(times[k])
-            corner = marks[m] == target and target < end
-            began, aim = time, target
+            if at is None:
+                at, now = self._begin(time, x, now, self._instant(time, target), (aim, error), last)
+                continue
+            corner = target < end
+            began, aim = at, target
             step, after, error, want = self._step(at, now, target, want)
-            if corner and step.end.time == target:
-                step = step._replace(stages=(*step.stages[:-1], step.end._replace(time=float(passed[m]))))
-            if len(self.stages) + 1 == len(self.stretches) <= KEPT // (8 * len(self.circuit)):
-                self.stages.append(np.array([(point.voltage, point.current) for point in (at, *step.stages)]))
-            at, x, time = step.end, step.end.x, step.end.time
+            last = step.stages[-2], self._keep(now, at, step)
+            at = step.end
+            if at.time >= math.nextafter(target, 0.0):  # before the sources' jump, where they have one
+                at = at._replace(time=float(passed[m]))
+            x, time = at.x, at.time
             self.reached = at
-            self.ledger.take(step)
             m += time >= marks[m] * (1.0 - ROUNDING)
-            busy = busy + 1 if after is not None and time - began <= CLOSE * end else 0
+            busy = busy + 1 if after is not None and time - began.time <= CLOSE * end else 0
             if busy > AT_ONCE:
                 self._chatter(now, after, time)
-            fresh = after is not None or (corner and time >= target)
-            if fresh and time < end:
-                now, near, at = after or now, at.solved if self.companion.follows else None, None
+            if (after is not None or (corner and time >= target)) and time < end:
+                now, at = after or now, None
             else:
                 self.stretches.append(Stretch(time, x, at.slope, now, False, aim, near=self._near(at)))
                 error = 0.0
+            if progress is not None and progress(time, end):
+                break
+        return time
+
+    def _keep(self, now: Conduction, at: Point, step: Step) -> Point | None:
+        """Keep the waveforms of a step, its energies, and the violations of its laws; the end of the error's
+        neighbour."""
+        n = len(self.stretches) - 1
+        if n % self.rows == 0:
+            self.waves.append(np.empty((self.rows, NODES.size, 2, len(self.circuit))))
+        waves = self.waves[-1][n % self.rows]
+        for k, point in enumerate((at, *step.stages)):
+            waves[k] = point.voltage, point.current
+        self._reach = np.maximum(self._reach, np.abs(waves[-1]))
+        self.ledger.take(step, waves)
+        self.ledger.hold(step.end)
+        if self.error is None:
+            return None
+        return self.error.step(self.moving(now.switches), at, step, waves, self._residual(at, step))
 
     def _too_slow(self, time: float, end: float) -> bool:
         """Whether the latest steps are so short that a hundred times as many as may be would not reach the end."""
@@ -308,10 +316,9 @@ class Implicit:
         return end - time > 100.0 * MOST_STEPS / LATEST * (time - self.stretches[-LATEST].time)
 
     def _near(self, at: Point) -> OperatingPoint | None:
-        """What a step from a point that is taken again begins with: nothing where any operating point is the only one,
-        or where all of them would take too much memory."""
-        kept = self.companion.circuit.laws and len(self.stretches) <= KEPT // (8 * len(self.circuit))
-        return at.solved if kept else None
+        """What a step from a point that is taken again begins with: nothing where any operating point is the only
+        one."""
+        return at.solved if self.companion.circuit.laws else None
 
     def _instant(self, time: float, corner: float) -> float:
         """Length of each of the first steps after a discontinuity, s, with the next corner."""
@@ -324,17 +331,23 @@ class Implicit:
         now: Conduction,
         instant: float,
         ended: tuple[float, float],
-        near: OperatingPoint | None,
+        last: tuple[Point, Point | None] | None,
     ) -> tuple[Point, Conduction]:
         """Two short steps of backward Euler after a discontinuity: in the first states jump, the second has their
-        derivatives. ``ended``: what the step before was towards, and its event's error, s."""
+        derivatives. ``ended``: what the step before was towards, and its event's error, s; ``last``: its last stage
+        but one, and the end of the error's neighbour."""
         before, lost = self.stretches[-1].conduction if self.stretches else None, 0.0
+        before_it, near = self.reached, None if self.reached is None else self.reached.solved
+        near = near if self.companion.follows else None
         (aim, error), jumps = ended, list[tuple[np.ndarray, np.ndarray]]()
         for _ in range(AT_ONCE):
             jumps.append((x, now.switches))
             jump, step, instant = self._first(time, x, self.moving(now.switches), instant, near)
             self.watch.see(step.end)
-            self.ledger.take(jump, step)
+            self.ledger.jump(jump)
+            self.ledger.jump(step)
+            if self.error is not None:
+                self.error.jump(self.moving(now.switches), time, instant, step.end.solved)
             lost += self.companion.energy(jump.error)
             x, near = step.end.x, step.end.solved
             after = self.watch.changed(step.end, now)
@@ -346,11 +359,24 @@ class Implicit:
             self._chatter(now, after, time)
         if before is not None and not (before.same(now) and lost <= NOISE * self.ledger.turned_over()):
             self.events.append(Event(time, error, self._names(before, now), lost))
+        if self.error is not None and before is not None and before_it is not None and last is not None and last[1]:
+            late = self._late(before, now, before_it, last[0], last[1])
+            self.error.shift(late * (before_it.slope - step.end.slope))
         self._scale(x)
         self.stretches.append(
             Stretch(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant, self._near(step.end))
         )
         return step.end, now
+
+    def _late(self, before: Conduction, now: Conduction, end: Point, earlier: Point, neighbour: Point) -> float:
+        """How much later than in the run a change of switches comes in the error's neighbour, s."""
+        here, there, past = (self.watch.distances(before, point)[0] for point in (end, neighbour, earlier))
+        d = before.diodes.size
+        for k in d + np.flatnonzero(before.switches != now.switches):
+            rate = (past[k] - here[k]) / (end.time - earlier.time)
+            if rate > 0.0:
+                return float((there[k] - here[k]) / rate)
+        return 0.0
 
     def _first(
         self, time: float, x: np.ndarray, moving: Moving, instant: float, near: OperatingPoint | None
@@ -367,7 +393,7 @@ class Implicit:
                 if found is None:
                     raise
                 return found
-            found, off = (jump, step, instant), self._off(step._replace(error=step.error - jump.error))
+            found, off = (jump, step, instant), self._off(jump.end, step._replace(error=step.error - jump.error))
             if off <= 1.0 or off > 0.5 * missed or instant <= ULPS * math.ulp(time):
                 return found
             missed, instant = off, max(1e-3 * instant, ULPS * math.ulp(time))
@@ -378,56 +404,42 @@ class Implicit:
         """A step of the accuracy towards a time; states after it, error of the event that ends it, the next length."""
         moving, begin = self.moving(now.switches), (at.time, at.x, at.slope, at.solved)
 
-        def attempt(length: float, end: float | None = None) -> Step:
-            return third_order_step(self.companion, moving, begin, length, at.time + length if end is None else end)
+        def attempt(length: float, end: float | None = None, inside: bool = False) -> Step:
+            end = at.time + length if end is None else end
+            return runge_kutta_step(self.companion, moving, begin, length, end, inside)
 
         left, want = target - at.time, min(want, self._longest)
         while True:
             count = max(math.ceil(left / want - 1e-9), 1)
-            length = whole = self._like_last(left / count, target)
+            length = self._like_last(left / count, target)
             if length < ULPS * math.ulp(at.time):
                 raise ConvergenceError(
                     f"after {at.time:.9g} s the waveforms need steps of {length:.1e} s, shorter than double precision "
                     "tells times apart there; look for a resistance, capacitance or inductance much smaller than the "
                     "others, or accept less accuracy"
                 )
-            last = count == 1
-            end = math.nextafter(target, 0.0) if last else None
-            step, late = attempt(length, end), 0.0
-            far = self.watch.distances(now, at, *step.stages)
-            after, dip = self.watch.after(now, far[-1]), self._dip(far)
-            if after is None and dip:
-                shorter = attempt(dip * length)
-                there = self.watch.distances(now, at, *shorter.stages)
-                if (there[-1] < -self.accuracy).any():
-                    step, far, after, length, last = (
-                        shorter,
-                        there,
-                        self.watch.after(now, there[-1]),
-                        dip * length,
-                        False,
-                    )
-            elif after is None and (peak := self._peak(at, step)):
-                step, length, last = attempt(peak * length), peak * length, False
-                far = self.watch.distances(now, at, *step.stages)
-                after = self.watch.after(now, far[-1])
-            off = max(self._off(step), self._off_sources(at.time, step))
+            end = math.nextafter(target, 0.0) if count == 1 else None
+            try:
+                step, late = attempt(length, end, inside=True), 0.0
+            except CircuitError:  # what is shown ends where it begins
+                if length <= NOISE * self._end:
+                    raise
+                want = LEAST * length
+                continue
+            off, after, beyond = self._off(at, step), *self._changes(now, at, step)
             if after is not None and off <= ROUGH:
                 length, late, step = self._located(attempt, at, now, step, target)
-                off, far = self._off(step), self.watch.distances(now, at, *step.stages)
-                after = self.watch.after(now, far[-1])
-                last = last and length == whole
-            # A stage before the end beyond an event by more than the accuracy: two events, or too long a step over a
-            # transient. An event at the beginning, to what its time is known, leaves one in a step of any length.
-            inside = off <= 1.0 and late < length and bool((far[1:-1] < -self.accuracy).any())
+                step = attempt(length, step.end.time, inside=True)
+                off, after, beyond = self._off(at, step), *self._changes(now, at, step)
+            # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
+            # step over a transient. An event at the beginning, to what its time is known, leaves one in any step.
+            inside = off <= 1.0 and late < length and beyond
             if off <= 1.0 and not inside:
                 break
-            want = length * (0.5 if inside else max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
+            want = length * (inside or max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
         self._scale(step.end.x)
         self._length = step.length
         self.watch.see(step.end)
-        if last:
-            step = step._replace(stages=(*step.stages[:-1], step.end._replace(time=target)))
         grown = SAFETY * max(off, 1e-9) ** (-1.0 / ORDER)
         if grown >= KEEP:
             want = max(want, length * min(grown, MOST))
@@ -435,29 +447,12 @@ class Implicit:
             want = length * min(grown, 1.0)
         return step, after, late, want
 
-    def _dip(self, far: np.ndarray) -> float:
-        """Where a diode or switch may have changed and changed back between the stages of a step, in steps: where the
-        cubic through its distances (4, d + s) is least; 0 where none is beyond."""
-        if (far < -self.accuracy).any():
-            return 0.0
-        between = LOOKS @ far
-        k, _ = np.unravel_index(int(between.argmin()), between.shape) if between.size else (0, 0)
-        return float(SHARES[k]) if between.size and between.min() < -self.accuracy else 0.0
-
-    def _peak(self, at: Point, step: Step) -> float:
-        """Where a smooth device may conduct between the stages of a step as in none of them, in steps: where the cubic
-        through its voltages says so, the step ends, and the next one sees the current; else 0."""
-        volts = np.array([point.voltage[self._smooth] for point in (at, *step.stages)])
-        between = LOOKS @ volts
-        over = np.maximum(between - volts.max(axis=0), volts.min(axis=0) - between)
-        for j in np.flatnonzero(over.max(axis=0) > self.accuracy * self.watch.volts).tolist():
-            k, element = int(over[:, j].argmax()), int(self._smooth[j])
-            device = self.circuit.devices[element]
-            assert isinstance(device, SmoothDevice)
-            most = max(abs(point.current[element]) for point in (at, *step.stages))
-            if abs(device.at(float(between[k, j]))[1]) > most + self.accuracy * self.watch.amperes:
-                return float(SHARES[k])
-        return 0.0
+    def _changes(self, now: Conduction, at: Point, step: Step) -> tuple[Conduction | None, float]:
+        """The states after a step, None if they stay; the time of the first stage before its end that is beyond an
+        event by more than the accuracy, in steps, 0 if none is."""
+        far = self.watch.distances(now, *step.stages, *step.inside)
+        early = SHARES[(far < -self.accuracy).any(axis=1)].min(initial=1.0) % 1.0
+        return self.watch.after(now, far[STAGES - 1]), float(early)
 
     def _like_last(self, length: float, time: float) -> float:
         """The length of the step before where rounding of times alone separates this one from it: factors depend on
@@ -481,11 +476,25 @@ class Implicit:
     def _scale(self, x: np.ndarray) -> None:
         self._size = np.maximum(self._size, np.abs(x))
 
-    def _off(self, step: Step) -> float:
-        """The estimate of the local error over the accuracy."""
+    def _off(self, at: Point, step: Step) -> float:
+        """The estimate of the local error, and the residual of the dense output, over the accuracy."""
         size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
         off = float((np.abs(step.error) / size).max(initial=0.0))
+        if step.inside and BETWEEN * self.accuracy * step.length > ULPS * math.ulp(at.time):
+            reach = np.maximum(self._reach, np.abs([(step.end.voltage, step.end.current)])[0])
+            least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
+            held = self._held[int(step.length > APART * self._end)]
+            between = held * self._residual(at, step) / np.maximum(reach, least)
+            off = max(off, float(between.max(initial=0.0)) / BETWEEN)
         return off / self.accuracy
+
+    def _residual(self, at: Point, step: Step) -> np.ndarray:
+        """Largest residual of the dense output, of all voltages, V, and currents, A (2, m)."""
+        if not step.inside:
+            return np.zeros((2, len(self.circuit)))
+        points = np.array([(point.voltage, point.current) for point in (at, *step.stages, *step.inside)])
+        stages, inside = points[: NODES.size], points[NODES.size :]
+        return np.asarray(np.abs(np.tensordot(LOOKS, stages, 1) - inside).max(axis=0))
 
     # ------------------------------------------------------------------ words
     def _names(self, before: Conduction, now: Conduction) -> tuple[str, ...]:

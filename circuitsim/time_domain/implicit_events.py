@@ -160,7 +160,7 @@ def located(
     """
     low, high = 0.0, step.length
     known = [(low, max(distance(at), 0.0)), (high, distance(step.end))]
-    inner = [(high * share, distance(stage)) for share, stage in zip(NODES[1:3].tolist(), step.stages)]
+    inner = [(high * share, distance(stage)) for share, stage in zip(NODES[3:5].tolist(), step.stages[2:])]
     slow, width, least = 0, high, math.inf
     for _ in range(HALVINGS):
         if high - low <= resolution:

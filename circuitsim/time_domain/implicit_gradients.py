@@ -1,17 +1,19 @@
 """Gradients of the implicit method: the derivative of the result of its steps, by one run backwards.
 
-The steps are taken again from their beginnings, which the run keeps, so the memory is that of the run. Between an event
-and the next output time or corner the steps keep their shares of the time; an event's time follows from the condition
-that ends its step. Integrals are sums over the stages.
+Each step is taken again from its beginning, which the run keeps, so the memory is that of the run. Between an event
+and the next corner the steps keep their shares of the time; an event's time follows from the condition that ends its
+step. Values and integrals are weighted sums over the stages, by the dense output.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.time_domain.formula_sources import check_by_source
@@ -19,7 +21,19 @@ from circuitsim.time_domain.functionals import EventTime, EventValue, Functional
 from circuitsim.time_domain.implicit import Implicit, Stretch
 from circuitsim.time_domain.implicit_events import Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.implicit_step import BEFORE, DIAGONAL, NODES, WEIGHTS, Point, Step
+from circuitsim.time_domain.implicit_step import (
+    DIAGONAL,
+    NODES,
+    STAGES,
+    TABLE,
+    Moving,
+    Point,
+    Step,
+    dense,
+    dense_slopes,
+    euler_step,
+    runge_kutta_step,
+)
 from circuitsim.time_domain.numbers import COUPLING, HELD, NAMES, SWITCH
 from circuitsim.time_domain.result import Beginning
 from circuitsim.time_domain.tangents import Sizes, Tangents
@@ -95,7 +109,7 @@ class StageGradients:
         self.tangents = Tangents(own.circuit, own.storing[own.capacitor])
         self.by_weight = np.zeros(own.storing.size)
         self.by_turns = None if own.windings is None else np.zeros(own.windings.turns.shape)
-        self.by_wave = dict.fromkeys(run.waves, 0.0)
+        self.by_wave = dict.fromkeys(run.sources, 0.0)
         self.by_ohms = np.zeros((2, run.switching.places.size))
         self.count = True
         self._first, self._second = own.own.arrays()[1:3]
@@ -132,16 +146,16 @@ class StageGradients:
         now : Conduction
             States of diodes and switches during the step.
         stages : list of Wanted
-            By what its three stages have.
+            By what its stages have.
         """
         h, x, shift = step.length, np.zeros(self.by_weight.size), 0.0
-        slopes, by_length = [np.zeros(x.size) for _ in range(4)], 0.0
+        slopes, by_length = [np.zeros(x.size) for _ in NODES], 0.0
         known = [begin[1], *(point.slope for point in step.stages)]
-        for k in (2, 1, 0):
+        for k in reversed(range(STAGES)):
             wanted = stages[k]._replace(slope=stages[k].slope + slopes[k + 1])
             by_base, by_g, by_time = self.stage(step.stages[k], DIAGONAL * h, now, wanted)
             x += by_base
-            for weight, own, into in zip(BEFORE[k].tolist(), known, slopes):
+            for weight, own, into in zip(TABLE[k + 1, : k + 1].tolist(), known, slopes):
                 into += h * weight * by_base
                 by_length += weight * float(own @ by_base)
             by_length += DIAGONAL * by_g + float(NODES[k + 1]) * by_time
@@ -176,13 +190,13 @@ class StageGradients:
         ohms = by[storing]
         by_g = float(by_x @ point.slope) + float((ohms * np.where(capacitor, 1.0 / weight, -weight / g**2)).sum())
         by_g -= float(by[own.series[own.series >= 0]].sum()) / g**2
-        by_time = sum(float(by[k]) * wave.slope(point.time) for k, wave in self.run.waves.items())
+        by_time = sum(float(by[k]) * wave.slope(point.time) for k, wave in self.run.sources.items())
         if self.count:
             self.by_weight -= by_slope * point.slope / weight
             self.by_weight += ohms * np.where(capacitor, -g / weight**2, 1.0 / g)
             if by_turns is not None:
                 self._count_turns(by_turns, found.by_law, point)
-            for k, wave in self.run.waves.items():
+            for k, wave in self.run.sources.items():
                 self.by_wave[k] += float(by[k]) * wave.value(point.time)
             places = self.run.switching.places
             self.by_ohms += np.where([now.switches, ~now.switches], by[places], 0.0)
@@ -238,11 +252,8 @@ AT_ONCE = 1e-4
 """Distance from a diode's or switch's change, before an event, up to which it takes part."""
 
 
-class _Part(NamedTuple):
-    """Functionals that end at a time within a step: values, and integrals from the step's beginning with factors."""
-
-    values: list[int]
-    integrals: list[tuple[int, float]]
+GAUSS = (np.polynomial.legendre.leggauss(5)[0] + 1.0) / 2.0, np.polynomial.legendre.leggauss(5)[1] / 2.0
+"""Times and weights that integrate the square of the dense output over a step."""
 
 
 class ImplicitSweep:
@@ -264,104 +275,128 @@ class ImplicitSweep:
         self.result, self.run, self.functionals, self.weights = result, result.run, functionals, weights
         self.stages, self.values = StageGradients(result.run), np.zeros(len(functionals))
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
-        self.again = result.again
         none = self.stages.none()
         self.of = [
             (none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)
             for f in functionals
         ]
-        self.stretches = self.again.stretches
-        self.times = np.array([own.time for own in self.stretches])
+        self.stretches = list(self.run.stretches)
+        if self.stretches[-1].time < result.stop:  # an error or a caller ended the run
+            self.stretches.append(self.stretches[-1]._replace(time=result.stop, late=0.0))
+        self._near: OperatingPoint | None = None
         self._plan()
 
-    # ------------------------------------------------------------------ what is asked for
     def _plan(self) -> None:
-        """For each step the times up to which something is asked for, and the integrals over all of it."""
-        self.parts: list[dict[float, _Part]] = [{} for _ in self.stretches]
-        self.whole: list[list[tuple[int, float]]] = [[] for _ in self.stretches]
-        last = len(self.stretches) - 2
-
-        def at(n: int, time: float) -> _Part:
-            return self.parts[n].setdefault(time, _Part([], []))
-
+        """For each step the functionals that have a part in it."""
+        self.parts: list[list[int]] = [[] for _ in self.stretches]
         for f, own in enumerate(self.functionals):
-            if isinstance(own, Value):
-                at(self.result._stretch_at(own.time), own.time).values.append(f)
-            if not isinstance(own, Integral) or own.begin == own.end:
-                continue
-            first = min(max(int(np.searchsorted(self.times, own.begin, side="right")) - 1, 0), last)
-            until = int(np.searchsorted(self.times, own.end))
-            for n in range(first, min(until, last + 1)):
-                if own.end >= self.times[n + 1]:
-                    self.whole[n].append((f, 1.0))
-                else:
-                    at(n, own.end).integrals.append((f, 1.0))
-                if own.begin > self.times[n]:
-                    at(n, own.begin).integrals.append((f, -1.0))
+            if isinstance(own, Value | Integral):
+                ends = [own.time] * 2 if isinstance(own, Value) else [own.begin, own.end]
+                first, last = self.result._stretch_at(np.array(ends)).tolist()
+                for n in range(first, last + 1):
+                    self.parts[n].append(f)
+
+    # ------------------------------------------------------------------ steps
+    def _begins(self, n: int) -> float:
+        """Where step ``n`` begins, s."""
+        return self.stretches[n].time + 2.0 * self.stretches[n].instant
+
+    def _at_end(self, n: int) -> bool:
+        """Whether an event ends step ``n``."""
+        return self.stretches[n + 1].late > 0.0 and n < len(self.stretches) - 2
+
+    def _moving(self, n: int) -> tuple[Moving, OperatingPoint | None]:
+        """Values of sources and switches in step ``n``, and an operating point nearby."""
+        own = self.stretches[n]
+        return self.run.moving(own.conduction.switches), own.near or self._near
+
+    def _step(self, n: int) -> Step:
+        """Step ``n``; before an event, if one ends it."""
+        own, after, begin = self.stretches[n], self.stretches[n + 1], self._begins(n)
+        end, length, (moving, near) = math.nextafter(after.time, 0.0), after.time - begin, self._moving(n)
+        if self._at_end(n) and after.late < length:
+            length -= after.late
+            end = begin + length
+        step = runge_kutta_step(self.run.companion, moving, (begin, own.x, own.slope, near), length, end)
+        if self.run.companion.follows:
+            self._near = step.stages[0].solved
+        return step
+
+    def _first(self, n: int) -> list[tuple[Step, Step, np.ndarray]]:
+        """The short steps at the beginning of step ``n``, where something changes, and the switches there."""
+        own, found, companion, near = self.stretches[n], [], self.run.companion, self._moving(n)[1]
+        for x, switches in own.jumps:
+            moving, instant = self.run.moving(switches), own.instant
+            jump = euler_step(companion, moving, own.time + instant, x, instant, near)
+            step = euler_step(companion, moving, own.time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
+            found.append((jump, step, switches))
+        return found
 
     # ------------------------------------------------------------------ backwards
     def back(self) -> np.ndarray:
         """The derivative by the states at the beginning (q,)."""
         wanted, by_time = self.stages.none(), 0.0
         last = len(self.stretches) - 2
-        step, first = self.again.whole(last), self.again.first(last)
+        step, first = self._step(last), self._first(last)
         for n in range(last, -1, -1):
-            before = None if n == 0 or first else self.again.whole(n - 1)
+            before = None if n == 0 or first else self._step(n - 1)
             begin = first[-1][1].end if before is None else before.end
             wanted, by_time = self._through(n, step, begin, wanted, by_time)
             if first:
                 wanted, by_time = self._through_first(n, first, wanted, by_time)
             if n:
-                step, first = before or self.again.whole(n - 1), self.again.first(n - 1)
+                step, first = before or self._step(n - 1), self._first(n - 1)
         return wanted.x
 
     def _through(self, n: int, step: Step, begin: Point, wanted: Wanted, by_time: float) -> tuple[Wanted, float]:
         """Back through step ``n``: from what its end has, and the time there, to its beginning."""
         own, after = self.stretches[n], self.stretches[n + 1]
-        end, total, later = after.time, self.stages.none(), 0.0
-        for time, part in self.parts[n].items():
-            taken = self.again.up_to(n, time)
-            reached, start = self._part(taken, begin, own, part, self.stages.none())
-            total, later = _sum(total, reached, start), later + reached.time - reached.length
         wanted, by_time = self._at_event(n + 1, step.end, wanted, by_time, after=False)
-        reached, start = self._part(step, begin, own, _Part([], self.whole[n]), wanted)
-        total = _sum(total, reached, start)
-        if self.again.at_event(n):
+        stages = [self.stages.none() for _ in NODES]
+        stages[-1] = wanted
+        by_length = by_begin = 0.0
+        for f in self.parts[n]:
+            length, shift = self._part(f, n, step, begin, stages)
+            by_length, by_begin = by_length + length, by_begin + shift
+        start, reached = stages[0], self.stages.step(step, (begin.time, own.slope), own.conduction, stages[1:])
+        reached = reached._replace(length=reached.length + by_length, time=reached.time + by_begin)
+        total = _sum(self.stages.none(), reached, start)
+        if self._at_end(n):
             turned, more = self._turn(step, begin, own, after, reached.length + by_time)
-            total = _sum(total, turned, self.stages.none())
-            return total, later + by_time + reached.time + more
-        share = step.length / (after.aim - self.again.begins(n)) if after.aim > end else 1.0
-        return total, later + (1.0 - share) * by_time + reached.time - share * reached.length
+            return _sum(total, turned, self.stages.none()), by_time + reached.time + more
+        share = step.length / (after.aim - self._begins(n)) if after.aim > after.time else 1.0
+        return total, (1.0 - share) * by_time + reached.time - share * reached.length
 
-    def _part(self, step: Step, begin: Point, own: Stretch, part: _Part, wanted: Wanted) -> tuple[Reached, Wanted]:
-        """Back through a step with values at its end and integrals over it; also what the point before it has."""
-        start, by_length = self.stages.none(), 0.0
-        stages = [self.stages.none() for _ in step.stages[:-1]] + [wanted]
-        for f in part.values:
-            stages[-1] = stages[-1].plus(*(self.weights[f] * of for of in self.of[f]))
-            self.values[f] = self._value(f, step.end)
-        several = len(step.stages) > 1
-        points = [begin, *step.stages] if several else [step.end]
-        for f, factor in part.integrals:
-            functional = self.functionals[f]
-            power = functional.power if isinstance(functional, Integral) else 1
-            for k, (weight, point) in enumerate(zip(WEIGHTS.tolist() if several else [1.0], points)):
-                level = self._value(f, point)
-                self.values[f] += factor * weight * step.length * level**power
-                by_length += self.weights[f] * factor * weight * level**power
-                share = self.weights[f] * factor * weight * step.length * power * level ** (power - 1)
-                more = tuple(share * of for of in self.of[f])
-                if several and k == 0:
-                    start = start.plus(*more)
-                else:
-                    stages[k - several] = stages[k - several].plus(*more)
-        reached = self._back(step, begin, own, stages)
-        return reached._replace(length=reached.length + by_length), start
+    def _part(self, f: int, n: int, step: Step, begin: Point, stages: list[Wanted]) -> tuple[float, float]:
+        """What a functional has of step ``n``: counts its value, adds its derivatives by what the beginning and the
+        stages have, and returns those by the step's length and by a shift of it."""
+        own, h = self.functionals[f], step.length
+        levels = np.array([self._value(f, point) for point in (begin, *step.stages)])
 
-    def _back(self, step: Step, begin: Point, own: Stretch, stages: list[Wanted]) -> Reached:
-        if len(step.stages) == 1:
-            return self.stages.euler(step, own.conduction, stages[0])
-        return self.stages.step(step, (begin.time, own.slope), own.conduction, stages)
+        def share(time: float) -> float:
+            return min(max((time - begin.time) / h, 0.0), 1.0)
+
+        if isinstance(own, Value):
+            low = high = share(own.time)
+            shares, weights, power = np.array([low]), np.ones(1), 1
+        else:
+            assert isinstance(own, Integral)
+            low, high, power = share(own.begin), share(own.end), own.power
+            shares, weights = low + (high - low) * GAUSS[0], h * (high - low) * GAUSS[1]
+        at = dense(shares)
+        level = at @ levels
+        factor = self.weights[f] * weights * power * level ** (power - 1)
+        self.values[f] += float(weights @ level**power)
+        for k, weight in enumerate((factor @ at).tolist()):
+            stages[k] = stages[k].plus(*(weight * of for of in self.of[f]))
+        if isinstance(own, Integral):
+            # Of ends inside the step the times are fixed, of others the shares.
+            ends = self.weights[f] * (dense(np.array([low, high])) @ levels) ** power
+            ends *= -1.0 * (low > 0.0), 1.0 * (high < 1.0)
+            total = self.weights[f] * float(weights @ level**power) / h
+            return total - float(ends @ [low, high]), -float(ends.sum())
+        moved = float(factor[0] * (dense_slopes(shares) @ levels)[0]) / h if 0.0 < low < 1.0 else 0.0
+        return -low * moved, -moved
 
     def _through_first(
         self, n: int, first: list[tuple[Step, Step, np.ndarray]], wanted: Wanted, by_time: float
@@ -379,14 +414,14 @@ class ImplicitSweep:
     def _turn(self, step: Step, begin: Point, own: Stretch, after: Stretch, by_time: float) -> tuple[Reached, float]:
         """What the time of the event at the end of a step contributes, and by a shift of the step's beginning."""
         wanted, threshold = self._condition(step.end, own.conduction, after.conduction)
-        stages = [self.stages.none(), self.stages.none(), wanted]
+        stages, start = [*(self.stages.none() for _ in step.stages[1:]), wanted], (begin.time, own.slope)
         self.stages.count = False
-        rate = self._back(step, begin, own, stages).length
+        rate = self.stages.step(step, start, own.conduction, stages).length
         self.stages.count = True
         if rate == 0.0:
             raise UsageError(f"at {after.time:g} s a waveform only touches zero: there is no gradient")
         factor = -by_time / rate
-        reached = self._back(step, begin, own, [own.times(factor) for own in stages])
+        reached = self.stages.step(step, start, own.conduction, [each.times(factor) for each in stages])
         self.by_threshold += factor * threshold
         return reached, reached.time
 
@@ -522,11 +557,11 @@ class _Numbers:
 
     def _check_element(self, k: int, name: str) -> None:
         varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.value[k])
-        source = k in self.run.waves or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
+        source = k in self.run.sources or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
         if not varies or (self.value[k] == 0.0 and not source):
             raise UsageError(f"{name} has no such value: {NAMES}")
         if source:
-            check_by_source(self.run.waves.values(), name)
+            check_by_source(self.run.sources.values(), name)
 
     def _check_part(self, name: str) -> None:
         element, _, which = name.rpartition(".")
@@ -584,8 +619,8 @@ class _Numbers:
             return 0.5 * float((by[j] + by[:, j]) @ own[j]) / float(own[j, j])
         if k in self.states:
             return float(stages.by_weight[self.states[k]])
-        factor = self.run.waves[k].value(0.0) if k in self.run.waves else 1.0
-        found = stages.by_wave[k] if k in self.run.waves else float(stages.tangents.by_value[k])
+        factor = self.run.sources[k].value(0.0) if k in self.run.sources else 1.0
+        found = stages.by_wave[k] if k in self.run.sources else float(stages.tangents.by_value[k])
         return found if rest is None else found + factor * float(rest.tangents.by_value[k])
 
     def _of_switch(self, k: int, which: int, sweep: ImplicitSweep, rest: _Rest | None) -> float:

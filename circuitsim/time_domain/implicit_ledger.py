@@ -1,4 +1,4 @@
-"""Energies of an implicit run, and the worst violations of its output times."""
+"""Energies of an implicit run, and the worst violations at the ends of its steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from circuitsim.time_domain.result import Energies
 
 
 class ImplicitCertificate(NamedTuple):
-    """Largest relative violations over all output times, and the energy balance of the run.
+    """Largest relative violations at the ends of all steps, and the energy balance of the run.
 
     Attributes
     ----------
     kcl, kvl, sources, diodes, complementarity, devices : float
-        Of the operating points that the output times are (`circuitsim.certificate`); ``diodes`` the worse of forward
+        Of the operating points that these are (`circuitsim.certificate`); ``diodes`` the worse of forward
         voltage and reverse current, ``devices`` the distance of smooth devices from their curves.
     energy : float
         What the energy balance misses, over the energy turned over: an error of the method.
@@ -53,7 +53,6 @@ class ImplicitCertificate(NamedTuple):
         return violations(zip(self._fields, self[:7], [*[self.tolerance] * 6, self.energy_tolerance]))
 
 
-_WEIGHTS = tuple(WEIGHTS.tolist())
 LAWS = (("kcl",), ("kvl",), ("source",), ("diode_drop", "diode_reverse"), ("complementarity",), ("devices",))
 """Names of the laws in certificates of operating points, in the order of `ImplicitCertificate`."""
 
@@ -77,32 +76,25 @@ class Ledger:
     def begin(self, x: np.ndarray) -> None:
         """The states (q,) at the beginning."""
         self._first = self._last = self.companion.energy(x)
-        self._begin: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
-    def take(self, *steps: Step) -> None:
-        """The energies of steps that follow each other."""
-        for step in steps:
-            powers, weights = self._powers(step), (1.0,)
-            last = powers[-1]
-            if len(powers) > 1:
-                powers.insert(0, self._begin)
-                weights = _WEIGHTS
-            else:
-                self.lost += self.companion.energy(step.error)
-            for weight, (delivered, dissipated, turned) in zip(weights, powers):
-                self.delivered += step.length * weight * delivered
-                self.dissipated += step.length * weight * dissipated
-                self.turned += step.length * weight * turned
-            self._begin, self._last = last, self.companion.energy(step.end.x)
+    def jump(self, step: Step) -> None:
+        """The energies of a step of backward Euler."""
+        self.lost += self.companion.energy(step.error)
+        self._take(step, np.ones(1), np.array([(step.end.voltage, step.end.current)]))
 
-    def _powers(self, step: Step) -> list[tuple[float, float, float]]:
-        """Of each stage the powers that sources deliver, that is lost, and that is turned over, W."""
-        power = np.array([point.voltage * point.current for point in step.stages])
-        flows, turned = (power @ self._shares).tolist(), np.abs(power).sum(axis=1).tolist()
-        return [(*own, all_of) for own, all_of in zip(flows, turned)]
+    def take(self, step: Step, waves: np.ndarray) -> None:
+        """The energies of a step with these voltages and currents (stages, 2, m), V, A."""
+        self._take(step, WEIGHTS, waves)
+
+    def _take(self, step: Step, weights: np.ndarray, waves: np.ndarray) -> None:
+        power = step.length * (waves[:, 0] * waves[:, 1])
+        delivered, dissipated = (weights @ power @ self._shares).tolist()
+        self.delivered, self.dissipated = self.delivered + delivered, self.dissipated + dissipated
+        self.turned += float(weights @ np.abs(power).sum(axis=1))
+        self._last = self.companion.energy(step.end.x)
 
     def hold(self, point: Point) -> None:
-        """Take the violations of an output time."""
+        """Take the violations at the end of a step."""
         found = point.solved.certificate.relative
         own = [max(found.get(name, 0.0) for name in law) for law in LAWS]
         self._worst = np.maximum(self._worst, own)

@@ -1,9 +1,11 @@
 """Implicit steps: backward Euler after a discontinuity, else a Runge-Kutta method whose stages share their resistances.
 
-The method is ARK3(2)4L[2]SA of Kennedy & Carpenter (2003), its implicit part: the first stage is the last one of the
-step before, three implicit stages have the same diagonal coefficient, the last of them ends the step. It is of order 3
-and L-stable; an embedded method of order 2 estimates the local error. Kirchhoff's laws and the devices' laws hold in
-all stages, so at the ends of steps too.
+The method is ARK4(3)6L[2]SA of Kennedy & Carpenter (2003), its implicit part: the first stage is the last one of the
+step before, five implicit stages have the same diagonal coefficient, the last of them ends the step. It is of order 4
+and L-stable; an embedded method of order 3 estimates the local error. Kirchhoff's laws and the devices' laws hold in
+all stages, so at the ends of steps too. Between them waveforms are weighted means of the stages (dense output), so that
+linear laws hold at all times; two more stages inside, whose distance from the dense output is its residual, do not
+enter the step.
 """
 
 from __future__ import annotations
@@ -16,31 +18,85 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.time_domain.companion import Beginning, Companion, Solved
 
-ORDER = 3
-DIAGONAL = 0.43586652150845899942
-"""Coefficient γ of a stage's own derivative: of γ³ − 3 γ² + 3 γ / 2 = 1/6 the root for which the method is L-stable."""
-NODES = np.array([0.0, 2.0 * DIAGONAL, 0.6, 1.0])
+ORDER, DIAGONAL = 4, 0.25
+NODES = np.array([0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0])
 """Times of the stages, in steps."""
+STAGES = NODES.size - 1
+INSIDE = 0.5 + np.array([-0.1, 0.1]) * 5.0**0.5
+"""Times of the stages that are compared with the dense output, in steps: with both ends those of Lobatto's rule, whose
+integral of the residual is that of a polynomial of degree 5."""
 
 
-def _before() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients of earlier derivatives in the implicit stages: inner stages of order 2, the last one of order 3."""
-    inner = (0.5 * NODES[2] ** 2 - DIAGONAL * NODES[2]) / NODES[1]
-    moments = 1.0 / np.arange(1.0, 4.0) - DIAGONAL
-    last = np.linalg.solve(np.vander(NODES[:3], increasing=True).T, moments)
-    return np.array([DIAGONAL]), np.array([NODES[2] - DIAGONAL - inner, inner]), last
+def _table() -> np.ndarray:
+    """Coefficients of all slopes in all stages (Kennedy & Carpenter 2003)."""
+    table = DIAGONAL * np.eye(NODES.size)
+    table[0, 0] = 0.0
+    table[2, 1] = -1743 / 31250
+    table[3, 1:3] = -654441 / 2922500, 174375 / 388108
+    table[4, 1:4] = -71443401 / 120774400, 730878875 / 902184768, 2285395 / 8070912
+    table[5, 1:5] = 0.0, 15625 / 83664, 69875 / 102672, -2260 / 8211
+    table[:, 0] = NODES - table[:, 1:].sum(axis=1)
+    return table
 
 
-BEFORE = _before()
-"""Coefficients of the derivatives of earlier stages, in the implicit stages."""
-_TABLE, _NONE = np.array([np.pad(row, (0, 3 - row.size)) for row in BEFORE]), np.zeros((1, 1))
-WEIGHTS = np.append(BEFORE[2], DIAGONAL)
+TABLE = _table()
+WEIGHTS = TABLE[-1]
 """Of all stages in integrals over the step."""
-_LATE = np.array([0.8687250025, 0.4016969751])
-"""Of the last two stages in the embedded method of order 2 (Kennedy & Carpenter 2003)."""
-_SECOND = (0.5 - NODES[2:] @ _LATE) / NODES[1]
-ERROR = WEIGHTS - np.array([1.0 - _LATE.sum() - _SECOND, _SECOND, *_LATE])
+ERROR = WEIGHTS - np.array(
+    [
+        4586570599 / 29645900160,
+        0.0,
+        178811875 / 945068544,
+        814220225 / 1159782912,
+        -3700637 / 11593932,
+        61727 / 225920,
+    ]
+)
 """Weights of the estimate of the local error."""
+
+
+def _dense() -> np.ndarray:
+    """Weights of the stages in the dense output, as polynomials of the time in steps (stages, powers): cubics of time
+    are exact, and of what a differential equation gives the terms A c² and A c³ too."""
+    powers = np.vander(NODES, 4, increasing=True).T
+    conditions = np.vstack([powers, TABLE @ NODES**2, TABLE @ NODES**3])
+    right = np.zeros((NODES.size, ORDER + 1))
+    right[range(4), range(4)] = 1.0
+    right[4, 3], right[5, 4] = 1 / 3, 1 / 4
+    return np.asarray(np.linalg.solve(conditions, right))
+
+
+DENSE = _dense()
+_SLOPES = DENSE[:, 1:] * np.arange(1.0, ORDER + 1.0)
+
+
+def dense(shares: np.ndarray) -> np.ndarray:
+    """Weights of the stages (n, stages) at times (n,) of a step, in steps."""
+    return np.asarray(np.vander(shares, ORDER + 1, increasing=True) @ DENSE.T)
+
+
+def dense_slopes(shares: np.ndarray) -> np.ndarray:
+    """Derivatives of `dense` by the times."""
+    return np.asarray(np.vander(shares, ORDER, increasing=True) @ _SLOPES.T)
+
+
+LOOKS = dense(INSIDE)
+"""Weights of the stages at the times of those inside."""
+
+
+def _with_inside() -> np.ndarray:
+    """Coefficients of earlier slopes in the implicit stages and in those inside: of these so many that their own slope,
+    times the diagonal coefficient, leads from there to the dense output if that has this slope."""
+    inside = (LOOKS - DIAGONAL * dense_slopes(INSIDE)) @ TABLE
+    return np.pad(np.vstack([np.tril(TABLE, -1)[1:], inside]), ((0, 0), (0, INSIDE.size - 1)))
+
+
+_EARLIER, _NONE = _with_inside(), np.zeros((1, 1))
+
+
+RESIDUAL = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
+"""Weights of residuals of slopes, at both ends of a step and in the stages inside, that lead to the stages."""
+
 
 Moving = Callable[[float], list[tuple[np.ndarray, np.ndarray]]]
 """Elements and their values at a time."""
@@ -82,11 +138,14 @@ class Step(NamedTuple):
         The last one is its end.
     error : (q,) float array
         Estimate of the local error; of backward Euler the change.
+    inside : tuple of Point
+        Stages inside, where they were asked for.
     """
 
     length: float
     stages: tuple[Point, ...]
     error: np.ndarray
+    inside: tuple[Point, ...] = ()
 
     @property
     def end(self) -> Point:
@@ -94,20 +153,33 @@ class Step(NamedTuple):
         return self.stages[-1]
 
 
+def residual(begin: Point, step: Step) -> np.ndarray:
+    """What the residual of the dense output adds to the states of each stage of a step (stages, q); with its stages
+    inside, and the point that it begins at."""
+    states = np.array([begin.x, *(point.x for point in step.stages)])
+    ends = dense_slopes(np.array([0.0, 1.0])) @ states
+    inside = (np.array([point.x for point in step.inside]) - LOOKS @ states) / DIAGONAL
+    first, last = step.length * begin.slope - ends[0], step.length * step.end.slope - ends[1]
+    return np.asarray(RESIDUAL @ [first, *inside, last])
+
+
 def euler_step(
     companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
 ) -> Step:
     """A step of backward Euler from states x (q,) to ``time``, with the sources at ``time``."""
-    (end,) = _stages(companion, moving, (time,), Beginning(x, [np.zeros(x.size)], length, length, _NONE), near)
+    begun = Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
+    (end,) = _stages(companion, moving, (time,), begun, near)
     return Step(length, (end,), end.x - x)
 
 
-def third_order_step(
+def runge_kutta_step(
     companion: Companion,
     moving: Moving,
     begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None],
     length: float,
     end: float,
+    inside: bool = False,
+    shift: np.ndarray | None = None,
 ) -> Step:
     """A step of the Runge-Kutta method.
 
@@ -119,13 +191,20 @@ def third_order_step(
         s.
     end : float
         Time at which the last stage takes the sources, s: before their jump, where they have one.
+    inside : bool
+        Whether the stages inside are solved, too.
+    shift : (stages, q) float array, optional
+        What is added to the states of each stage.
     """
     time, x, slope, near = begin
-    times = (*(time + length * share for share in NODES[1:3].tolist()), end)
-    begun = Beginning(x, [slope], length, DIAGONAL * length, _TABLE)
-    stages = _stages(companion, moving, times, begun, near)
-    error = length * sum(weight * own for weight, own in zip(ERROR, begun.slopes))
-    return Step(length, stages, np.asarray(error))
+    shares = [*NODES[1:-1].tolist(), *(INSIDE.tolist() if inside else ())]
+    times = [time + length * share for share in shares]
+    times.insert(STAGES - 1, end)
+    shift = np.zeros((len(times), x.size)) if shift is None else shift
+    begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
+    stages = _stages(companion, moving, tuple(times), begun, near)
+    error = length * (ERROR @ begun.slopes[: NODES.size])
+    return Step(length, stages[:STAGES], np.asarray(error), stages[STAGES:])
 
 
 def _stages(
@@ -146,8 +225,8 @@ def _stage(
     companion: Companion, begin: Beginning, changed: list[tuple[np.ndarray, np.ndarray]], near: OperatingPoint | None
 ) -> Solved:
     """The stage after the known ones."""
-    row = begin.before[len(begin.slopes) - 1]
-    base = begin.x + begin.length * sum(weight * own for weight, own in zip(row, begin.slopes))
+    k = len(begin.slopes)
+    base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
     solved = companion.solve(begin.share, base, changed, near)
     change = companion.state(solved)
     x = base + change

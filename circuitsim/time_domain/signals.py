@@ -7,8 +7,8 @@ No output times are involved.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from numpy.polynomial import chebyshev
 from circuitsim.analysis.probes import Formula, Probe
 from circuitsim.time_domain.decision_changes import changes
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.implicit_step import NODES
 from circuitsim.time_domain.result import TransientResult, columns, of_probe, of_waves
 
 ROUNDING = 1e-12
@@ -40,25 +39,6 @@ class _Pieces(NamedTuple):
 
     ends: np.ndarray
     coefficients: np.ndarray
-
-
-class _Rough(NamedTuple):
-    """A signal on stretches of time, roughly.
-
-    Attributes
-    ----------
-    ends : (p, 2) float array
-        s.
-    middle, reach : (p,) float arrays
-        It is no further than the reach from the middle.
-    exact : callable
-        From the number of a stretch to the signal's Chebyshev coefficients there (points,).
-    """
-
-    ends: np.ndarray
-    middle: np.ndarray
-    reach: np.ndarray
-    exact: Callable[[int], np.ndarray]
 
 
 class LastStretch:
@@ -96,15 +76,10 @@ class Signal:
         self._last = last or LastStretch()
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._decides = isinstance(probe, Formula) and probe.decides
-        self._by_stages = isinstance(result, ImplicitResult) and not self._decides
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Values at times (n,)."""
         return columns(self.result, [self.probe], self.names, times)[0] - self.level
-
-    def linear(self) -> bool:
-        """Whether it is one voltage or current."""
-        return isinstance(self.probe, Probe) and self.probe.kind in ("v", "i")
 
     def _of(self, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
         """Values (n,) from branch voltages, V, and currents, A (n, m)."""
@@ -118,26 +93,6 @@ class Signal:
         kept = LastStretch() if self._decides else self._last
         waves = kept.at(self.result, (begin, end), times.ravel())
         return _Pieces(ends, self._of(*waves).reshape(times.shape) @ to_coefficients.T)
-
-    def rough(self, begin: float, end: float) -> _Rough:
-        """The signal between two times; where steps have an outline, its polynomials through the stages of a step with
-        their variation twice."""
-        if not isinstance(self.result, ImplicitResult) or not self._by_stages:
-            ends, c = self.pieces(begin, end)
-            return _Rough(ends, c[:, 0], np.abs(c[:, 1:]).sum(axis=1), lambda k: c[k])
-        outline = self.result.again.outline(begin, end)
-        m, last = len(self.result.circuit), NODES.size - 1
-        values = [self._of(own.voltage.reshape(-1, m), own.current.reshape(-1, m)) for own in outline]
-        to_coefficients = np.linalg.inv(chebyshev.chebvander(2.0 * NODES - 1.0, last))
-        c = np.concatenate(values).reshape(-1, last + 1) @ to_coefficients.T
-        ends, rest = self.bounds(begin, end), np.abs(c[:, 1:]).sum(axis=1)
-        constant = rest <= ROUNDING * np.abs(c[:, 0])
-
-        @cache
-        def exact(k: int) -> np.ndarray:
-            return c[k] if constant[k] else self.pieces(*ends[k].tolist()).coefficients[0]
-
-        return _Rough(ends, c[:, 0], np.where(constant, 1.0, 2.0) * rest, exact)
 
     def bounds(self, begin: float, end: float) -> np.ndarray:
         """The ends (p, 2) of the stretches between two times on which the signal is smooth, s."""
@@ -184,12 +139,13 @@ class Signal:
 
     def crossings(self, begin: float, end: float) -> list[tuple[float, bool]]:
         """Times at which the signal changes its sign, and whether it rises."""
-        ends, middle, reach, exact = self.rough(begin, end)
+        ends, c = self.pieces(begin, end)
+        middle, reach = c[:, 0], np.abs(c[:, 1:]).sum(axis=1)
         open_ = np.abs(middle) <= reach
         found = [ends[:, 0], ends[-1:, 1]]
         for k in np.flatnonzero(open_).tolist():
             a, b = ends[k].tolist()
-            found.append(a + 0.5 * (b - a) * (1.0 + _roots(exact(k))))
+            found.append(a + 0.5 * (b - a) * (1.0 + _roots(c[k])))
         times = np.sort(np.concatenate(found))
         times = times[np.append(True, np.diff(times) > NEAREST * self.result.stop)]
         between, crossings, last = 0.5 * (times[:-1] + times[1:]), [], 0.0
@@ -207,15 +163,12 @@ class Signal:
 
     def extremes(self, begin: float, end: float) -> tuple[tuple[float, float], tuple[float, float]]:
         """The smallest value and its time, and the largest and its time."""
-        ends, middle, reach, exact = self.rough(begin, end)
-        low, when_low = _largest(ends, reach - middle, lambda k: -exact(k))
-        return (-low, when_low), _largest(ends, reach + middle, exact)
+        ends, c = self.pieces(begin, end)
+        low, when_low = _largest(ends, -c)
+        return (-low, when_low), _largest(ends, c)
 
     def integral(self, begin: float, end: float, power: int = 1) -> float:
         """∫ of the signal or its square."""
-        if isinstance(self.result, ImplicitResult) and self._by_stages:
-            sums = self.result.again.sums(begin, end, power == 1 and self.linear())
-            return float(sum(own.weights @ self._of(own.voltage, own.current) ** power for own in sums))
         ends, c = self.pieces(begin, end)
         if power == 2:
             nodes, to_coefficients = _interpolation(2 * c.shape[1])
@@ -232,14 +185,14 @@ def _interpolation(points: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, np.linalg.inv(chebyshev.chebvander(nodes, points - 1))
 
 
-def _largest(ends: np.ndarray, top: np.ndarray, exact: Callable[[int], np.ndarray]) -> tuple[float, float]:
-    """The largest value of a signal that is no larger than ``top`` (p,) on stretches of time, and its time; see
-    `_Rough`."""
+def _largest(ends: np.ndarray, coefficients: np.ndarray) -> tuple[float, float]:
+    """The largest value of a signal with these coefficients (p, points) on stretches of time (p, 2), and its time."""
     best, when = -math.inf, float(ends[0, 0])
+    top = coefficients[:, 0] + np.abs(coefficients[:, 1:]).sum(axis=1)
     for k in np.argsort(-top, kind="stable").tolist():
         if top[k] <= best:
             break
-        c = exact(k)
+        c = coefficients[k]
         x = np.concatenate([[-1.0, 1.0], _roots(chebyshev.chebder(c))])
         values = chebyshev.chebval(x, c)
         if values.max() > best:

@@ -21,6 +21,7 @@ def solve_stages(
     length,
     share,
     before,
+    shift,
     tolerance,
     columns,
     x,
@@ -52,6 +53,8 @@ def solve_stages(
         Of the step, and of a stage's own derivative, s.
     before : (k, k) float array
         Coefficients of the derivatives at the beginning and in earlier stages.
+    shift : (k, q) float array
+        What is added to the states of each stage.
     tolerance : float
     columns : (k, m) float array
         Values of the elementary elements in all stages; those of bases and tangents are replaced.
@@ -86,7 +89,7 @@ def solve_stages(
             total = 0.0
             for earlier in range(k + 1):
                 total += before[k, earlier] * slopes[earlier, j]
-            base[j] = x[j] + length * total
+            base[j] = x[j] + shift[k, j] + length * total
             column[states.base[j]] = base[j] if abs(base[j]) > ROUNDING * sizes[j] else 0.0
         put_sources(made, laws, column, right)
         put_lowest(made, column, same)

@@ -99,7 +99,8 @@ def test_formulas_of_straight_lines_are_exact(formula: str, straight: bool) -> N
     run, sampled = transient(deck), transient(deck, method="implicit", accuracy=1e-7)
     assert isinstance(run, ImplicitResult) is not straight
     beside = run.times[1:] - 7e-6  # at steps a value is that after them
-    assert run.voltage("in", times=beside) == pytest.approx(sampled.voltage("in", times=beside), abs=1e-11)
+    close = 1e-11 if straight else 1e-5  # between steps to the accuracy
+    assert run.voltage("in", times=beside) == pytest.approx(sampled.voltage("in", times=beside), abs=close)
     assert run.voltage("out") == pytest.approx(sampled.voltage("out"), abs=3e-5 if straight else 1e-4)
     if straight:
         gradient = waveform_gradient(run, [Integral("v(out)", 0.0, 4e-3)], ["R1"]).gradient["R1"]

@@ -1,4 +1,4 @@
-"""Measurements of implicit runs against the exact method: sums over the stages, and what these outline."""
+"""Measurements of implicit runs against the exact method: the dense output of its steps."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import pytest
 
 from circuitsim import transient
 from circuitsim.netlist import loads
-from circuitsim.time_domain import implicit, implicit_result, measure
+from circuitsim.time_domain import measure
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.implicit_step import third_order_step
 
 FLYBACK = """flyback with a snubber
 V1 in 0 24
@@ -58,28 +57,3 @@ def runs() -> tuple[dict[str, float | None], ImplicitResult]:
 def test_as_the_exact_method(runs: tuple[dict[str, float | None], ImplicitResult], text: str) -> None:
     exact, found = runs
     assert measure(found, text).value == pytest.approx(exact[text], rel=2.0 * ACCURACY)
-
-
-def test_a_mean_takes_no_step_again(
-    runs: tuple[dict[str, float | None], ImplicitResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise AssertionError("a step was taken again")
-
-    monkeypatch.setattr(implicit_result, "third_order_step", refused)
-    assert measure(runs[1], "m AVG v(out)").value == pytest.approx(runs[0]["m AVG v(out)"], rel=2.0 * ACCURACY)
-
-
-def test_steps_whose_stages_are_not_kept(
-    runs: tuple[dict[str, float | None], ImplicitResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(implicit, "KEPT", 8 * 12 * 40)  # of some 40 of 400 steps
-    monkeypatch.setattr(implicit_result, "TOGETHER", 1000)
-    found = transient(loads(FLYBACK), method="implicit", accuracy=ACCURACY)
-    assert isinstance(found, ImplicitResult) and len(found.run.stages) < 50
-    for text in TEXTS[:2]:
-        assert measure(found, text).value == pytest.approx(measure(runs[1], text).value, rel=1e-8)
-    taken = []
-    monkeypatch.setattr(implicit_result, "third_order_step", lambda *a: taken.append(1) or third_order_step(*a))
-    assert measure(found, "m AVG v(out)").value is not None
-    assert len(taken) < 1.2 * found.steps

@@ -177,7 +177,7 @@ def test_most_stages_are_found_beside_another(
         nonlocal stages, engine, worst
         point = solve(self, value, start)
         stages, engine = stages + 1, engine + (point.solver["why"] != INFO["why"])
-        if stages % 50 == 0:
+        if stages % 50 == 0 and value.max() < 1e9:  # shorter stages span more than the engine holds
             other = Prepared.solve(self, value)
             on = self.circuit.arrays().kind == DIODE
             assert (other.currents[on] > 0.0).tolist() == (point.currents[on] > 0.0).tolist()

@@ -119,3 +119,10 @@ def test_the_far_end_of_a_line_at_rest(step: str) -> None:
         text += f"C{k} n{k} 0 1u\nR{k + 1} n{k} n{k + 1} 1\nD{k} n{k} 0 dd\n"
     found = transient(loads(f"{text}R99 n40 0 1\n.tran {step} 2m\n"), method="implicit")
     assert found.certificate.certified and 0.3 < found.voltage("n0")[-1] < 5.0
+
+
+def test_output_times_change_no_step() -> None:
+    """3 and 3,001 of them: the same steps, and the same values at common times."""
+    few, many = (transient(loads(RECTIFIER.format(0.04 / n)), method="implicit") for n in (2, 3000))
+    assert np.array_equal(few.segment_starts(), many.segment_starts())
+    assert few.voltage("c") == pytest.approx(many.voltage("c")[::1500], rel=1e-12)

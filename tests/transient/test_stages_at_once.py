@@ -15,7 +15,7 @@ from circuitsim.analysis.smooth_controlled_proof import proof
 from circuitsim.circuit.couplings import UNCOUPLED
 from circuitsim.controlled.linear import Scaled
 from circuitsim.time_domain.companion import Companion, StagePoint, StagesAtOnce, found_of
-from circuitsim.time_domain.implicit_step import Step, euler_step, third_order_step
+from circuitsim.time_domain.implicit_step import Step, euler_step, runge_kutta_step
 from circuitsim.time_domain.stage_kernels import stage_kernel
 
 MODELS = ".model dj D(IS=1n N=1.5 RS=10m)\n.model dp D(VFWD=0.7 RON=0.05 ROFF=1meg)\n.model ideal D\n"
@@ -65,7 +65,7 @@ def steps(companion: Companion, count: int = 4) -> Iterator[Step]:
     for k in range(1, count):
         begin = step.end.time, step.end.x, step.end.slope, step.end.solved
         length = G * (1.0 + 0.4 * (k // 2))
-        step = third_order_step(companion, moving, begin, length, step.end.time + length)
+        step = runge_kutta_step(companion, moving, begin, length, step.end.time + length)
         yield step
 
 
