@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from output_grids import ACCURACY, OFF, check
+from output_grids import ACCURACY, OFF, check, mixed, off, rectifier
 
 from circuitsim import transient
 from circuitsim.netlist import loads
@@ -126,3 +126,11 @@ def test_output_times_change_no_step() -> None:
     few, many = (transient(loads(RECTIFIER.format(0.04 / n)), method="implicit") for n in (2, 3000))
     assert np.array_equal(few.segment_starts(), many.segment_starts())
     assert few.voltage("c") == pytest.approx(many.voltage("c")[::1500], rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4, 6, 20, 22, 24, 26, 28, 30])
+def test_the_stated_error_is_that_of_the_waveforms(seed: int) -> None:
+    circuit, waves, initial, stop = (rectifier if seed % 4 == 0 else mixed)(seed)
+    exact, ours = (transient(circuit, stop, waves, initial, 3001, method=own) for own in ("exact", "implicit"))
+    assert ours.difference is not None and ours.difference <= ACCURACY and not ours.warnings
+    assert ours.difference / 10.0 <= off(ours, exact) <= 3.0 * ours.difference
