@@ -13,7 +13,7 @@ from circuitsim.analysis.switching import Switch, Switching
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.waveforms import Waveform, check_cycles
-from circuitsim.errors import CircuitError, ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError, InfeasibleError, UsageError
 from circuitsim.time_domain.carried_error import CarriedError
 from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_events import NOISE, Conduction, Watch, located
@@ -421,7 +421,7 @@ class Implicit:
             end = math.nextafter(target, 0.0) if count == 1 else None
             try:
                 step, late = attempt(length, end, inside=True), 0.0
-            except CircuitError:  # what is shown ends where it begins
+            except InfeasibleError:  # what is shown ends where it begins
                 if length <= NOISE * self._end:
                     raise
                 want = LEAST * length

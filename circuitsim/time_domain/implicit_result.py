@@ -192,14 +192,14 @@ class ImplicitResult(TransientResult):
         self.difference = self._error()
 
     def _error(self) -> float | None:
-        """See ``difference``; infinite where it is not known."""
+        """See ``difference``; None also where it is not known."""
         own, error = self.run.companion, self.run.error
-        if error is None or not own.storing.size:
+        if error is None or not error.known or not own.storing.size:
             return None
         capacitor = self.circuit.arrays().kind[own.storing] == CAPACITOR
         off, largest = (np.where(capacitor, *found[:, own.storing]) for found in (error.off, error.largest))
         least = FLOOR * np.where(capacitor, self.run.watch.volts, self.run.watch.amperes)
-        return float((off / np.maximum(largest, least)).max()) if error.known else math.inf
+        return float((off / np.maximum(largest, least)).max())
 
     def checks(self) -> dict[str, Any]:
         """See `TransientResult`; the accuracy and the steps of the run."""
@@ -209,10 +209,10 @@ class ImplicitResult(TransientResult):
     def warnings(self) -> tuple[Problem, ...]:  # type: ignore[override]
         """See `ImplicitResult`."""
         found = self.difference
+        if self.run.error is not None and not self.run.error.known:
+            return (Problem("accuracy", "the error of the waveforms could not be carried forward with the run"),)
         if found is None or found <= self.accuracy:
             return ()
-        if found == math.inf:
-            return (Problem("accuracy", "the error of the waveforms could not be carried forward with the run"),)
         better = 10.0 ** math.floor(math.log10(max(self.accuracy**2 / found, 1e-12)))
         what = f"the waveforms are off by {found:.1e} of their largest values, more than the accuracy"
         return (Problem("accuracy", f"{what} of {self.accuracy:g}", hint=f"ask for more, for instance {better:g}"),)
