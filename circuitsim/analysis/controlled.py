@@ -99,7 +99,7 @@ class PreparedControlled:
         system = self.system(arrays)
         right = system.sources.of(arrays.value)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            if self.any_one and system.ties.some and system.monotone:
+            if self.any_one and (start is not None or (system.ties.some and system.monotone)):
                 found = _changed(system, circuit, right, start, self.tolerance, quick=True)
                 if found is not None and found.certificate.certified:
                     return found

@@ -30,6 +30,7 @@ from circuitsim.time_domain.implicit_step import (
     euler_step,
     runge_kutta_step,
 )
+from circuitsim.time_domain.regeneration import controlling, with_parasitics
 from circuitsim.time_domain.result import Event
 
 INSTANT, LONGEST = 1e-12, 1e-6
@@ -143,12 +144,16 @@ class Implicit:
         tolerance: float,
         accuracy: float,
         longest: float = math.inf,
+        parasitic: float = 0.0,
     ) -> None:
         if not 0.0 < accuracy <= 0.1:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
         kind = circuit.arrays().kind
         if (kind == AMPLIFIER).any():
             raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
+        self.shown = circuit
+        if parasitic:
+            circuit = with_parasitics(circuit, controlling(circuit, switches.values()), parasitic)
         self.circuit, self.accuracy, self._longest = circuit, accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)

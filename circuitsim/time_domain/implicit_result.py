@@ -183,7 +183,7 @@ class ImplicitResult(TransientResult):
         certificate: ImplicitCertificate,
         begun: ImplicitOrigin,
     ) -> None:
-        self.circuit, self.times, self.stop = run.circuit, times, float(times[-1])
+        self.circuit, self.times, self.stop = run.shown, times, float(times[-1])
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
         self.accuracy, self.steps = run.accuracy, len(run.stretches)
         self.run, self.begun, self._resolution = run, begun, BALANCE * run.accuracy
@@ -196,8 +196,9 @@ class ImplicitResult(TransientResult):
         own, error = self.run.companion, self.run.error
         if error is None or not error.known or not own.storing.size:
             return None
-        capacitor = self.circuit.arrays().kind[own.storing] == CAPACITOR
-        off, largest = (np.where(capacitor, *found[:, own.storing]) for found in (error.off, error.largest))
+        shown = own.storing < len(self.circuit)
+        places, capacitor = own.storing[shown], own.capacitor[shown]
+        off, largest = (np.where(capacitor, *found[:, places]) for found in (error.off, error.largest))
         least = FLOOR * np.where(capacitor, self.run.watch.volts, self.run.watch.amperes)
         return float((off / np.maximum(largest, least)).max())
 
@@ -244,7 +245,7 @@ class ImplicitResult(TransientResult):
         for k in np.unique(where // rows).tolist():
             in_k = np.flatnonzero(where // rows == k)
             for some in np.array_split(in_k, in_k.size // rows + 1):
-                stages = self.run.waves[k][where[some] % rows]
+                stages = self.run.waves[k][where[some] % rows, :, :, : len(self.circuit)]
                 found[:, some] = np.einsum("ts,tskm->ktm", weights[some], stages)
         found.setflags(write=False)
         return found[0], found[1]

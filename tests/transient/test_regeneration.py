@@ -1,0 +1,46 @@
+"""Circuits whose operating point ends at some time: comparators with positive feedback switch there."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import circuitsim
+
+ASTABLE = """astable multivibrator of an op-amp with limits
+X1 p n o limited_opamp gain=1e5 low=-10 high=10
+R1 o p 10k
+R2 p 0 10k
+R3 o n 10k
+C1 n 0 10n IC=-4.9
+.tran 1u 0.57m UIC
+"""
+SCHMITT = """a table with positive feedback, driven by a pulse
+V1 s 0 PULSE(0 5 10u 1u 1u 150u 1)
+E1 x 0 TABLE {v(p)} = (1.999,0) (2.001,5)
+Ro x o 10
+Co o 0 100p
+R3 s p 10k
+R2 p o 30k
+.tran 1u 300u
+"""
+
+
+def test_an_astable_multivibrator_has_the_period_of_its_thresholds() -> None:
+    """Thresholds of half the output, so a half period takes R C ln 3."""
+    result = circuitsim.transient(circuitsim.loads(ASTABLE))
+    falls = [event.time for event in result.events if "+X1.Dlow" in event.changed]
+    assert len(falls) == 3
+    period = 2.0 * 10e3 * 10e-9 * math.log(3.0)
+    assert [b - a for a, b in zip(falls, falls[1:])] == pytest.approx([period] * 2, rel=1e-4)
+    assert "1e-15 F at p, n" in result.reason and [*result.circuit.names] == [*circuitsim.loads(ASTABLE).names]
+    assert result.certificate.certified and not result.warnings
+
+
+def test_a_schmitt_trigger_switches_at_its_thresholds() -> None:
+    result = circuitsim.transient(circuitsim.loads(SCHMITT))
+    assert result.at([9e-6, 100e-6, 250e-6])[0][:, result.circuit.element_index("Co")] == pytest.approx(
+        [0.0, 5.0, 0.0], abs=1e-6
+    )
+
