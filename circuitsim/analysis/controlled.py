@@ -117,7 +117,7 @@ class PreparedControlled:
             if driven is not None:
                 raise driven
             before = None if start is None else unknowns(system.eq, start)
-            outcome = _searched(system, circuit.arrays().value, before, verdict)
+            outcome = _searched(system, circuit.arrays().value, before, verdict and not (self.any_one and start))
             if not outcome.choices:
                 raise _none(system, outcome)
             points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]

@@ -118,9 +118,13 @@ class Implicit:
         See `circuitsim.time_domain.transient`.
     longest : float
         Step, s.
+    parasitic : float
+        Capacitance of each node that controls a source or switch, F; see `circuitsim.time_domain.regeneration`.
 
     Attributes
     ----------
+    shown, circuit : Circuit
+        As given, and with these capacitances.
     companion : Companion
     switching : Switching
     stretches : list of Stretch
@@ -148,12 +152,12 @@ class Implicit:
     ) -> None:
         if not 0.0 < accuracy <= 0.1:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
-        kind = circuit.arrays().kind
-        if (kind == AMPLIFIER).any():
-            raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
         self.shown = circuit
         if parasitic:
             circuit = with_parasitics(circuit, controlling(circuit, switches.values()), parasitic)
+        kind = circuit.arrays().kind
+        if (kind == AMPLIFIER).any():
+            raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
         self.circuit, self.accuracy, self._longest = circuit, accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)

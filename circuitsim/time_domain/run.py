@@ -171,7 +171,10 @@ def transient(
         if max_step is not None and not max_step > 0.0:
             raise UsageError(f"the longest step is a positive time, not {max_step!r} s")
         make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=max_step or np.inf)
-        arguments, nodes = (accuracy, times, initial, held, tolerance, progress), controlling(circuit, switches.values())
+        arguments, nodes = (
+            (accuracy, times, initial, held, tolerance, progress),
+            controlling(circuit, switches.values()),
+        )
         for farads in (0.0, *PARASITICS) if nodes else (0.0,):
             try:
                 made = implicit_run(partial(make, parasitic=farads), *arguments)
