@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from struct import pack
 from typing import NamedTuple
 
-import numpy as np
-
 from circuitsim._version import __version__
 from circuitsim.formats.table import Table
 from circuitsim.units import Quantity
@@ -42,6 +40,8 @@ def swept(title: str, table: Table, plot: str) -> str:
     plot : str
         ``"DC transfer characteristic"``, ``"Transient Analysis"``, ``"AC Analysis"``.
     """
+    import numpy as np
+
     variables = [
         Variable("".join(name.lower().split()), TYPES.get(unit, "notype"), values.tolist())
         for name, unit, values in zip(table.header, table.units, map(np.asarray, table.columns))
