@@ -27,19 +27,17 @@ def controlling(circuit: Circuit, switches: Iterable[Switch]) -> list[int]:
     return sorted({*laws, *(circuit.node_index(name) for pair in pairs for name in pair)} - {0})
 
 
-def with_parasitics(circuit: Circuit, nodes: Iterable[int], farads: float) -> Circuit:
-    """The circuit with a capacitance between each of these nodes and ground, behind its own elements."""
+def with_parasitics(circuit: Circuit, controls: Iterable[int], farads: float) -> Circuit:
+    """The circuit with a capacitance between each controlling node and ground, behind its own elements."""
     kind, first, second, value, _ = circuit.arrays()
+    columns = array("b", kind), array("q", first), array("q", second), array("d", value)
     names, taken = [str(name) for name in circuit.names], {str(name).lower() for name in circuit.names}
-    columns = [kind.tolist(), first.tolist(), second.tolist(), value.tolist()]
-    for node in nodes:
+    for node in controls:
         name = f"C({circuit.node_names[node]})"
         while name.lower() in taken:
             name += "'"
         names.append(name)
         for column, entry in zip(columns, (CAPACITOR, node, 0, farads)):
             column.append(entry)
-    typed = [array(code, column) for code, column in zip("bqqd", columns)]
-    return Circuit.from_columns(
-        circuit.title, typed, names, [*circuit.node_names], devices=circuit.devices, laws=circuit.laws
-    )
+    nodes = [str(name) for name in circuit.node_names]
+    return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=circuit.laws)
