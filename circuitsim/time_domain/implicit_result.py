@@ -16,6 +16,7 @@ from circuitsim.time_domain.beginning import from_held, holding, operating_point
 from circuitsim.time_domain.implicit import FLOOR, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import dense
+from circuitsim.time_domain.loop_currents import least_norm
 from circuitsim.time_domain.result import Beginning, Segments, TransientResult
 
 BALANCE = 10.0
@@ -247,6 +248,7 @@ class ImplicitResult(TransientResult):
             for some in np.array_split(in_k, in_k.size // rows + 1):
                 stages = self.run.waves[k][where[some] % rows, :, :, : len(self.circuit)]
                 found[:, some] = np.einsum("ts,tskm->ktm", weights[some], stages)
+        least_norm(self.circuit, *found)
         found.setflags(write=False)
         return found[0], found[1]
 
