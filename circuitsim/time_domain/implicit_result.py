@@ -89,7 +89,8 @@ def implicit_run(
             local *= max((HALF / missed) ** 1.25, 1e-4)
         else:
             found = run.ledger.certificate(tolerance, BALANCE * accuracy)
-            if not found.lawful or run.reached is None or run.reached.time < times[-1]:
+            whole = run.reached is not None and run.reached.time >= times[-1]
+            if not (found.lawful and whole) or FINER * len(run.stretches) > MOST_STEPS:
                 break
             local /= FINER
     if best is None:
