@@ -68,6 +68,9 @@ APART = 1e-6
 """Times that are told apart, of the run: voltages may change within these as an event does."""
 SHARES = np.append(NODES[1:], INSIDE)
 """Times of the implicit stages and of those inside, in steps."""
+APPROACHES = 10
+"""Steps in succession that end before the same event because stages beyond it are on another branch: half a dozen leave
+a tenth of the way, and a transient before an event needs no more."""
 BETWEEN = 10.0
 """Largest residual of the dense output, of the accuracy of a step."""
 
@@ -116,15 +119,17 @@ class Implicit:
     ----------
     circuit, waveforms, switches, couplings, tolerance, accuracy
         See `circuitsim.time_domain.transient`.
-    longest : float
-        Step, s.
     parasitic : float
         Capacitance of each node that controls a source or switch, F; see `circuitsim.time_domain.regeneration`.
+    longest : float
+        Step, s.
 
     Attributes
     ----------
     shown, circuit : Circuit
         As given, and with these capacitances.
+    controlling : list of int
+        Nodes that control sources or switches.
     companion : Companion
     switching : Switching
     stretches : list of Stretch
@@ -147,14 +152,14 @@ class Implicit:
         couplings: Mapping[tuple[str, str], float],
         tolerance: float,
         accuracy: float,
-        longest: float = math.inf,
         parasitic: float = 0.0,
+        longest: float = math.inf,
     ) -> None:
         if not 0.0 < accuracy <= 0.1:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
-        self.shown = circuit
+        self.shown, self.parasitic, self.controlling = circuit, parasitic, controlling(circuit, switches.values())
         if parasitic:
-            circuit = with_parasitics(circuit, controlling(circuit, switches.values()), parasitic)
+            circuit = with_parasitics(circuit, self.controlling, parasitic)
         kind = circuit.arrays().kind
         if (kind == AMPLIFIER).any():
             raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
@@ -180,6 +185,7 @@ class Implicit:
         self._held = np.array([[states & ~coils, coils], [~coils, states]], dtype=float)
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.storing.size), 0.0
+        self._event = math.nan, 0
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
@@ -445,6 +451,8 @@ class Implicit:
             inside = off <= 1.0 and late < length and beyond
             if off <= 1.0 and not inside:
                 break
+            if inside and after is not None:
+                self._approach(at.time + length, length)
             want = length * (inside or max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
         self._scale(step.end.x)
         self._length = step.length
@@ -455,6 +463,14 @@ class Implicit:
         elif after is None:
             want = length * min(grown, 1.0)
         return step, after, late, want
+
+    def _approach(self, event: float, length: float) -> None:
+        """Refuse to approach an event at a time, s, by ever shorter steps: beyond it no stage has an operating point on
+        the branch that the run follows."""
+        last, count = self._event
+        self._event = event, count + 1 if abs(event - last) <= length else 1
+        if count >= APPROACHES and self.controlling:
+            raise ConvergenceError(f"after {event:.9g} s the circuit has no operating point near the one before")
 
     def _changes(self, now: Conduction, at: Point, step: Step) -> tuple[Conduction | None, float]:
         """The states after a step, None if they stay; the time of the first stage before its end that is beyond an

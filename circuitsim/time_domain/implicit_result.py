@@ -17,13 +17,14 @@ from circuitsim.time_domain.implicit import FLOOR, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import dense
 from circuitsim.time_domain.loop_currents import least_norm
+from circuitsim.time_domain.regeneration import PARASITICS
 from circuitsim.time_domain.result import Beginning, Segments, TransientResult
 
 BALANCE = 10.0
 """Largest imbalance of energies, of the accuracy."""
 TENTH, HALF, TRIES, FINER = 0.1, 0.5, 4, 4.0
-"""Largest local error of the first run, of the accuracy; what later ones aim at; runs until the error is met; how much
-finer a run is whose energy balance is not held."""
+"""Largest local error of the first run, of the accuracy; what later ones aim at, and least gain of a run whose energy
+balance is not held; runs until the error is met; how much finer the run after such a one is."""
 MOST_STEPS = 40_000
 """Most steps that a further run may be expected to take: else the error is stated, not met."""
 
@@ -52,7 +53,7 @@ class ImplicitOrigin(NamedTuple):
 
 
 def implicit_run(
-    make: Callable[[float], Implicit],
+    make: Callable[[float, float], Implicit],
     accuracy: float,
     times: np.ndarray,
     initial: Mapping[str, float] | None,
@@ -60,8 +61,9 @@ def implicit_run(
     tolerance: float,
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult:
-    """A run with output times (n,), s, made for a local error; where the error that is carried forward is beyond the
-    accuracy, or the energy balance is off by more than belongs to that, it is made again with finer steps.
+    """A run with output times (n,), s, made for a local error and parasitic capacitances; where the error that is
+    carried forward is beyond the accuracy, or the energy balance is off by more than belongs to that, it is made again
+    with finer steps; where it does not reach its end, with the next capacitances (`regeneration.PARASITICS`).
 
     Raises
     ------
@@ -70,29 +72,36 @@ def implicit_run(
     ConvergenceError
         Events without end, steps that become too short, a certificate that fails.
     """
-    local, best = accuracy, None
-    for _ in range(TRIES):
-        run = make(local)
+    local, best, parasitics, runs, energy = accuracy, None, [0.0, *PARASITICS], 0, math.inf
+    while runs < TRIES:
+        run = make(local, parasitics[0])
         if run.error is not None and local == accuracy:
             run.accuracy = local = TENTH * accuracy
         try:
             result = _run(run, times, initial, held, tolerance, BALANCE * accuracy, progress)
         except ConvergenceError:
-            if best is None:
+            if best is not None:
+                return best
+            if not run.controlling or len(parasitics) == 1:
                 raise
-            return best
+            parasitics.pop(0)
+            continue
+        runs += 1
         if result is not None:
             result.accuracy, best = accuracy, result
             missed = (result.difference or 0.0) / accuracy
             if missed <= 1.0 or result.stop < times[-1] or result.steps * missed**0.25 > MOST_STEPS:
                 return result
-            local *= max((HALF / missed) ** 1.25, 1e-4)
+            local *= HALF / missed
         else:
             found = run.ledger.certificate(tolerance, BALANCE * accuracy)
             whole = run.reached is not None and run.reached.time >= times[-1]
-            if not (found.lawful and whole) or FINER * len(run.stretches) > MOST_STEPS:
+            if (
+                not (found.lawful and whole and found.energy <= HALF * energy)
+                or FINER * len(run.stretches) > MOST_STEPS
+            ):
                 break
-            local /= FINER
+            local, energy = local / FINER, found.energy
     if best is None:
         raise ConvergenceError(f"{found.violations}; ask for more accuracy")
     return best

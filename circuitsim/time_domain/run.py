@@ -25,7 +25,6 @@ from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_result import implicit_run
 from circuitsim.time_domain.problem import STATES, Problem
 from circuitsim.time_domain.proof import SHORTER, Waves, certify, intervals, shortened
-from circuitsim.time_domain.regeneration import PARASITICS, controlling
 from circuitsim.time_domain.result import Segments, TransientResult, evaluate
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
@@ -171,20 +170,11 @@ def transient(
         if max_step is not None and not max_step > 0.0:
             raise UsageError(f"the longest step is a positive time, not {max_step!r} s")
         make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=max_step or np.inf)
-        arguments, nodes = (
-            (accuracy, times, initial, held, tolerance, progress),
-            controlling(circuit, switches.values()),
-        )
-        for farads in (0.0, *PARASITICS) if nodes else (0.0,):
-            try:
-                made = implicit_run(partial(make, parasitic=farads), *arguments)
-                break
-            except ConvergenceError:  # the operating point may end at some time
-                if not nodes or farads == PARASITICS[-1]:
-                    raise
-        if farads:
-            named = ", ".join(str(circuit.node_names[k]) for k in nodes)
-            needs += f"; where its operating point ends the circuit switches as with {farads:g} F at {named}"
+        made = implicit_run(make, accuracy, times, initial, held, tolerance, progress)
+        if made.run.parasitic:
+            named = ", ".join(str(circuit.node_names[k]) for k in made.run.controlling)
+            how = f"where its operating point ends the circuit switches as with {made.run.parasitic:g} F at {named}"
+            needs = f"{needs}; {how}" if needs else how
         made.reason = needs
         return made
     problem = Problem(circuit, waveforms, switches, couplings)
