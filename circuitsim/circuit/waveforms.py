@@ -82,6 +82,10 @@ class Waveform(ABC):
         `Waveform.breakpoints`."""
         return self.breakpoints(after, until, most)
 
+    def piece(self, time: float) -> int:
+        """How many breakpoints there are before a time (s), so which of the pieces between them it is in."""
+        return self.breakpoints(-math.inf, time, MOST_CYCLES).size
+
     def cycles(self, until: float) -> float:
         """How many periods or corners, about, there are up to a time, s."""
         return 0.0
@@ -235,6 +239,10 @@ class PiecewiseLinear(Waveform):
         apart = np.unique(self._times[self._given :]).size
         many = max(self._given - first, 0) + self._again * (most // max(apart - 1, 1) + 2)
         return _within(self._corners(np.arange(first, min(last, first + many) + 1))[0], after, until, most)
+
+    def piece(self, time: float) -> int:
+        """The number of the last corner; see `Waveform.piece`."""
+        return int(self._last_before(np.array([time]))[0][0])
 
     def cycles(self, until: float) -> float:
         """The corners; see `Waveform.cycles`."""

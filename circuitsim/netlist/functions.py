@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist import limits
-from circuitsim.netlist.waveform import spice_function
+from circuitsim.netlist.waveform import in_expression
 from circuitsim.units import SMALLEST
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin": 1e-12}
@@ -392,6 +392,16 @@ class Row(NamedTuple):
         return self.least <= len(values) <= self.most
 
 
+def _over_time(name: str) -> Row:
+    """A waveform of the time: which piece it is in decides."""
+    return Row(
+        lambda time, *numbers: in_expression(name, time, *numbers).value(time),
+        1,
+        10,
+        lambda time, *numbers: in_expression(name, time, *numbers).piece(time),
+    )
+
+
 MANY = 10**9
 _OPS = {name: _of(op) for op, name in f.FUNCTIONS.items()}
 _ROWS = {
@@ -470,7 +480,7 @@ _ROWS = {
     "nint round": Row(round, 1, 1, round, True),
     "limit": Row(clamp, 3, 3, lambda x, low, high: (x > low) + (x > high), True, Ramps.clamp, _limited),
     "ternary_fcn if": Row(choose, 3, 3, lambda x, *_: bool(x), True),
-    **{f"spice_{name}": Row(spice_function(name), 1, 10) for name in ("pulse", "sin", "exp", "sffm")},
+    **{f"spice_{name}": _over_time(name) for name in ("pulse", "sin", "exp", "sffm")},
 }
 FUNCTIONS = {
     name: row._replace(tape=row.tape or _OPS.get(names.split()[0]))

@@ -84,16 +84,18 @@ _EXPLICIT = {"pulse": (6, (3, 4, 5)), "sin": (3, (2,)), "exp": (6, (3, 5)), "sff
 its ``.tran``."""
 
 
-def spice_function(name: str) -> Callable[..., float]:
-    """``spice_pulse(v1, v2, …)`` of an expression, with the time (s) as its first argument (Xyce)."""
+def in_expression(name: str, time: float, *numbers: float) -> waveforms.Waveform:
+    """The waveform of ``spice_pulse(v1, v2, …)`` in an expression, whose first argument is the time, s (Xyce).
+
+    Raises
+    ------
+    ValueError
+        Numbers that an expression has to state are missing or zero.
+    """
     fewest, nonzero = _EXPLICIT[name]
-
-    def at(time: float, *numbers: float) -> float:
-        if len(numbers) < fewest or not all(numbers[k] for k in nonzero):
-            raise ValueError(f"spice_{name} needs at least {fewest} numbers, with times that are not zero")
-        return _made(Waveform(name, numbers), STEADY).value(time)
-
-    return at
+    if len(numbers) < fewest or not all(numbers[k] for k in nonzero):
+        raise ValueError(f"spice_{name} needs at least {fewest} numbers, with times that are not zero")
+    return _made(Waveform(name, numbers), STEADY)
 
 
 EXTERNAL = frozenset(("external",))

@@ -27,12 +27,14 @@ def ran(source: str, accuracy: float = 1e-6) -> TransientResult:
         ("V={(1+0.5*sin(2*pi*1k*time))*sin(2*pi*8k*time)}", "AM(0.5 2 1k 8k)"),
         ("V={if(time>1.23456m, 5, -1)}", "PWL(0 -1 1.23456m -1 1.2345600001m 5)"),
         ("V={time<1m ? 0 : min(3, 2k*(time-1m))}", "PWL(0 0 1m 0 2.5m 3)"),
+        ("V={2*spice_pulse(1,3,0.2m,0.1m,0.1m,0.3m,1m)}", "PULSE(2 6 0.2m 0.1m 0.1m 0.3m 1m)"),
+        ("V={1-spice_exp(0,2,1m,50u,2.3m,20u)}", "EXP(1 -1 1m 50u 2.3m 20u)"),
         ("V={abs(sin(2*pi*500*time))}", None),
     ],
 )
 def test_as_a_time_function(formula: str, function: str | None) -> None:
     ours = ran(f"B1 in 0 {formula}")
-    assert isinstance(ours, ImplicitResult) is ("sin" in formula) and ours.certificate.certified
+    assert isinstance(ours, ImplicitResult) is ("sin" in formula or "spice" in formula) and ours.certificate.certified
     if function is None:  # a full-wave rectified sine: its half waves one after the other
         t, k = ours.times, 2.0 * math.pi * 500.0 * 1e-4
         exact, start = np.zeros(t.size), 0.0
