@@ -438,8 +438,13 @@ class TransientResult(Result):
         return self.circuit.title, f"{span}, {self.times.size} times, {how}, {verdict(self.certificate)}"
 
     def _proof(self) -> str:
-        sizes = [f"{name} {size:.1e}" for name, size in self.certificate._asdict().items()]
-        return f"{verdict(self.certificate)}: {', '.join(sizes)}"
+        sizes = self.certificate._asdict()
+        energy, allowed, tolerance = (sizes.pop(name, None) for name in ("energy", "energy_tolerance", "tolerance"))
+        words = [f"largest relative residual {max(sizes.values()):.1e} (tolerance {tolerance:.0e})"]
+        words.append(f"energy balance {energy:.1e} (tolerance {allowed or tolerance:.0e})")
+        if self.difference is not None:
+            words.append(f"waveforms within {self.difference:.1e} of their largest values (estimated)")
+        return f"{verdict(self.certificate)}: {', '.join(words)}"
 
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
         """Elements that lead from one node to another, with +1 along their direction.
