@@ -321,8 +321,19 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         a, b, c, drop = first[e], second[e], i[e], drops[e]
         size, local = abs(drop), max(at_node[1, a], at_node[1, b])
         off = abs(drop - ((v[a] - v[b]) + (low[a] - low[b])))
+        reach = size
         if not off <= resolution * size:
-            return False
+            # A loop through it leaves both its ends by other elements: its largest drop is at least the least of these.
+            least_a, least_b = np.inf, np.inf
+            for k in range(kind.size):
+                if k != e:
+                    if first[k] == a or second[k] == a:
+                        least_a = min(least_a, abs(drops[k]))
+                    if first[k] == b or second[k] == b:
+                        least_b = min(least_b, abs(drops[k]))
+            reach = max(least_a, least_b)
+            if a == b or not (reach < np.inf and off <= resolution * reach):
+                return False
         which, amount, scale = 1, off, size
         if kind[e] == DIODE:
             which, amount = 3, max(drop, 0.0)
@@ -347,8 +358,8 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         if amount > relative[which] * scale:
             relative[which] = amount / scale if scale > 0.0 else np.inf
         worst[1] = max(worst[1], off)
-        if off > relative[1] * size:
-            relative[1] = off / size
+        if off > relative[1] * reach:
+            relative[1] = off / reach
     worst[6] = gap + 0.0
     if abs(gap) > 0.0:
         relative[6] = abs(gap) / gap_scale if gap_scale > 0.0 else np.inf
