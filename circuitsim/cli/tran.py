@@ -110,11 +110,8 @@ def run(args: argparse.Namespace) -> int:
     if ended:
         wanted, harmonics = measurable(found, wanted, names), []
     show(args, deck, probes, found, wanted, more, harmonics, outside)
-    if found.reason:
-        print(f"note: implicit method: {found.reason}", file=sys.stderr)
-    if not ended:
-        report(found.warnings, args.verbose)
-    else:
+    tell_method(args, found)
+    if ended:
         print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
         return INTERRUPTED
     return 0
@@ -141,10 +138,25 @@ def run_steady(args: argparse.Namespace, deck: Deck, probes: Sequence[Probe | Fo
     points = 1001 if args.points is None else args.points
     with LateProgress("steady") as line:
         found = steady_state(
-            deck, period=period, initial=initial, points=points, tolerance=args.tolerance, progress=line.update
+            deck,
+            period=period,
+            initial=initial,
+            points=points,
+            tolerance=args.tolerance,
+            progress=line.update,
+            accuracy=args.accuracy,
         )
-    show(args, deck, probes, found, args.measure, {}, harmonics)
+    more = {"difference": found.difference} if found.reason else {}
+    show(args, deck, probes, found, args.measure, more, harmonics)
+    tell_method(args, found)
     return 0
+
+
+def tell_method(args: argparse.Namespace, found: TransientResult) -> None:
+    """Why the run needed the implicit method, and its warnings."""
+    if found.reason:
+        print(f"note: implicit method: {found.reason}", file=sys.stderr)
+    report(found.warnings, args.verbose)
 
 
 def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[str, float]) -> list[str]:

@@ -254,7 +254,8 @@ class FollowingSources(Dynamics):
         return found
 
     def formula_at(self, k: int, time: float, grid: Grid) -> tuple[float, tuple[Any, ...]]:
-        """The value of a source that a formula gives, V or A, at a time, s, and the decisions that led to it.
+        """The value of a source that a formula gives, V or A, at a time, s, and the decisions that led to it,
+        "time" among them where it reads that.
 
         Raises
         ------
@@ -377,6 +378,7 @@ class Moment:
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""
         if signal.kind == "time":
+            self.taken.append(signal.kind)
             return self.time
         try:
             terms = self.sources.terms(formula, signal)

@@ -22,7 +22,8 @@ from circuitsim.time_domain.measure_gradients import measure_gradient
 from circuitsim.time_domain.result import Event, TransientResult
 from circuitsim.time_domain.run import Method, transient
 from circuitsim.time_domain.settling import Settling, SettlingResult, StepCircuit, settling_energy
-from circuitsim.time_domain.steady import PeriodicResult, Shooting, steady_state
+from circuitsim.time_domain.shooting import Shooting
+from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult, steady_state
 from circuitsim.time_domain.stepped import TransientSweep, transient_sweep
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Exponential",
     "FourierSeries",
     "FrequencyModulation",
+    "ImplicitPeriodicResult",
     "ImplicitResult",
     "Integral",
     "Measurement",

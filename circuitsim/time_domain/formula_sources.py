@@ -18,6 +18,11 @@ from circuitsim.time_domain.decision_changes import changes
 
 LOOKS = 2
 """Times for each output time at which the decisions of a formula are looked at."""
+LOOKS_A_PERIOD = 257
+"""At a formula, for whether it reads the time."""
+SPAN = 1e-4
+"""Distance of the values that a derivative is taken of, of that of two looks: the errors of the difference and of
+rounding are about the same."""
 MOST_LOOKS = 200_000
 """Most looks, as many, at a formula that may be one of straight lines."""
 RESOLUTION = 1e-16
@@ -77,6 +82,16 @@ class FormulaOfTime(Waveform):
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._at(0.0)
 
+        self.recurs_from = max((wave.recurs_from for wave in self._others), default=0.0)
+
+    @property
+    def periods(self) -> list[float]:  # type: ignore[override]
+        """Those of the waveforms that it may read; inf where it is found to read the time itself, s."""
+        found = [period for wave in self._others for period in wave.periods]
+        times = self.recurs_from + np.linspace(0.0, max(found, default=0.0), LOOKS_A_PERIOD)
+        own = math.isinf(times[-1]) or any("time" in self._at(time)[1] for time in times.tolist())
+        return [math.inf] if own else found
+
     def _at(self, time: float) -> tuple[float, tuple[Any, ...]]:
         return self._sources.formula_at(self._place, time, self._grid)
 
@@ -133,13 +148,10 @@ class FormulaOfTime(Waveform):
         return self._sources.line_at(self._place, time, self._lines)
 
     def slope(self, time: float) -> float:
-        """Not known.
-
-        Raises
-        ------
-        UsageError
-        """
-        raise UsageError(f"{self._name} is {self.what}: gradients of such a run are not done")
+        """The derivative at ``time`` (s) and after it, V/s or A/s, by a difference of second order."""
+        span = SPAN * self._look
+        first, second, third = (self._at(time + k * span)[0] for k in range(3))
+        return (4.0 * second - 3.0 * first - third) / (2.0 * span)
 
 
 def _line_of(wave: Waveform, time: float) -> tuple[float, float]:

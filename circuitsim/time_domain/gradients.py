@@ -27,7 +27,8 @@ from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, pr
 from circuitsim.time_domain.numbers import STEP, Stepped, stepped
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Beginning, Origin, TransientResult, Turn
-from circuitsim.time_domain.steady import ONCE, PeriodicResult
+from circuitsim.time_domain.shooting import ONCE
+from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 """Gauss's rule on the shortest stretch: exact to rounding where h times the radius is at most a half."""
@@ -296,9 +297,13 @@ def waveform_gradient(
     --------
     ``waveform_gradient(run, [Integral("v(out)", 0.0, 0.02)], ["R1", "D1.vfwd"]).gradient["D1.vfwd"]``
     """
-    shares = np.ones(len(functionals)) if weights is None else np.asarray(weights, float)
+    count = len(functionals)
+    shares = np.ones(count) if weights is None else np.asarray(weights, float)
+    if isinstance(result, ImplicitPeriodicResult):
+        functionals, shares = result.with_its_state(functionals, shares)
     if isinstance(result, ImplicitResult):
-        return WaveformGradient(*implicit_gradient(result, functionals, names, shares))
+        values, gradient = implicit_gradient(result, functionals, names, shares)
+        return WaveformGradient(values[:count], gradient)
     origin = result.origin
     steps = {name: stepped(origin, name) for name in names}
     sweep = _Sweep(result, functionals, shares)

@@ -313,11 +313,12 @@ class TransientResult(Result):
         return self._terminals.of_parts(voltage, current)
 
     def _checked(self, times: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Times (n,), s, within the run."""
+        """Times (n,), s, within the run but for the rounding of a sum."""
         found = np.atleast_1d(np.asarray(times, dtype=float))
-        if found.size and not (found.min() >= 0.0 and found.max() <= self.stop):
+        ends = np.clip(found, 0.0, self.stop)
+        if not (np.abs(found - ends) <= 2.0 * np.spacing(self.stop)).all():
             raise UsageError(f"times must lie between 0 s and {self.stop:g} s")
-        return found
+        return ends
 
     @property
     def segments(self) -> Segments:

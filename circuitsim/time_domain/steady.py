@@ -1,8 +1,5 @@
-"""Periodic steady states: shooting with the exact derivative of the states after a period.
+"""Periodic steady states of a circuit, by shooting (`circuitsim.time_domain.shooting`).
 
-x(T; x₀) = x₀ is solved by Newton's method with the monodromy matrix. With ideal diodes and without switches a period
-brings two runs no further apart in energy, so the mismatch is a monotone function of the states: a step that makes it
-larger is shortened to where its product with the step is zero, and after some of those replaced by a plain period.
 The period is a common one of all sources.
 """
 
@@ -10,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,17 +15,23 @@ import numpy as np
 
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.deck import stated, steady_grid, steady_setting
+from circuitsim.time_domain.functionals import Functional, Value
+from circuitsim.time_domain.implicit import Implicit
+from circuitsim.time_domain.implicit_gradients import implicit_gradient
+from circuitsim.time_domain.implicit_result import ImplicitResult, beginning
 from circuitsim.time_domain.jumps import jump_maps
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import TransientResult
-from circuitsim.time_domain.run import finished, output_times
+from circuitsim.time_domain.run import ACCURACY, finished, needs_implicit, output_times, transient
+from circuitsim.time_domain.shooting import ONCE, Period, Shooting, shoot
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
 WHOLE = 1000
@@ -63,7 +67,7 @@ def common(periods: Sequence[float]) -> float:
         shares = [count * longest / period for period in periods]
         if all(abs(share - round(share)) <= EXACT * share for share in shares):
             return count * longest
-    raise UsageError(f"the sources have no common period up to {MOST} times {longest:g} s; state one (--period)")
+    raise UsageError(f"the sources have no common period up to {WHOLE} times {longest:g} s; state one (--period)")
 
 
 class Later(Waveform):
@@ -120,50 +124,10 @@ def periodic(waves: dict[str, Waveform], period: float | None) -> tuple[float, d
     return length, {name: Later(wave, since) if since else wave for name, wave in waves.items()}
 
 
-MOST = 100
-"""Most periods that are run."""
 SHARE = 0.01
 """Share of the tolerance that the distance from the periodic state may take."""
-BENDS = 12
-"""Corrections of Newton's step for the curvature of the mismatch."""
-SEARCHES = 3
-"""Most steps in a row that are shortened."""
-SHORTEST, LONGEST, QUARTER = 0.05, 0.9, 0.25
-"""Shares of a step to which it is shortened at least and at most, and where the mismatch tells none."""
-ONCE = 1e-9
-"""Multipliers nearer to 1 belong to charges or fluxes that nothing changes: these stay as they began."""
-
-
-class Shooting(NamedTuple):
-    """How a periodic state was found.
-
-    Attributes
-    ----------
-    period : float
-        s.
-    periods : int
-        Number of periods that were run.
-    mismatch : float
-        Largest difference between the states at both ends over the largest voltage or current of the period.
-    distance : float
-        Estimate of the distance from the exact periodic state over the same scale.
-    multipliers : (q,) complex array
-        What a deviation of the states is multiplied by in a period (Floquet); below 1 in magnitude it dies out.
-    """
-
-    period: float
-    periods: int
-    mismatch: float
-    distance: float
-    multipliers: np.ndarray
-
-
-class Shot(NamedTuple):
-    """States at the beginning of a period (q,), what they change by in it, and the derivative of its end (q, q)."""
-
-    x: np.ndarray
-    gap: np.ndarray
-    derivative: np.ndarray
+FINEST = 1e-10
+"""Least accuracy that a period of the implicit method is run to."""
 
 
 class PeriodicResult(TransientResult):
@@ -188,6 +152,41 @@ class PeriodicResult(TransientResult):
         return title, f"one period, {words}"
 
 
+class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
+    """One period of the periodic steady state by the implicit method; ``difference`` is the error of the state, too.
+
+    Attributes
+    ----------
+    monodromy : (q, q) float array
+        Derivative of the states at the end by those at the beginning.
+    """
+
+    def __init__(self, run: TransientResult, shooting: Shooting, monodromy: np.ndarray) -> None:
+        super().__init__(run, shooting)
+        self.monodromy = monodromy
+
+    def with_its_state(
+        self, functionals: Sequence[Functional], weights: np.ndarray
+    ) -> tuple[list[Functional], np.ndarray]:
+        """Functionals and weights whose gradient from a fixed beginning is that of the periodic state: states at the
+        end are added, weighted by (1 − M)⁻ᵀ ∂f/∂x₀."""
+        names, quantities = states_of(self.circuit)
+        _, begin = implicit_gradient(self, functionals, [f"{name}.ic" for name in names], weights)
+        last = np.linalg.lstsq(np.eye(len(names)) - self.monodromy.T, [*begin.values()], rcond=ONCE)[0]
+        ends = [Value(quantity, self.stop) for quantity in quantities]
+        return [*functionals, *ends], np.append(weights, last)
+
+
+def states_of(circuit: Circuit) -> tuple[list[str], list[str]]:
+    """Names of the capacitors and inductors, and their voltages and currents as quantities."""
+    kind, first, second = circuit.arrays()[:3]
+    places = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR)).tolist()
+    node, names = circuit.node_names, [circuit.names[k] for k in places]
+    charged = (kind[k] == CAPACITOR for k in places)
+    ends = ((node[first[k]], node[second[k]]) for k in places)
+    return names, [f"v({a},{b})" if own else f"i({name})" for name, (a, b), own in zip(names, ends, charged)]
+
+
 def steady_state(
     circuit: Circuit | Deck,
     waveforms: Mapping[str, Waveform] = MappingProxyType({}),
@@ -198,8 +197,9 @@ def steady_state(
     switches: Mapping[str, Switch] = MappingProxyType({}),
     couplings: Mapping[tuple[str, str], float] = MappingProxyType({}),
     progress: Callable[[float, float], bool | None] | None = None,
+    accuracy: float = ACCURACY,
 ) -> PeriodicResult:
-    """The periodic steady state of a circuit of R, C, L, diodes, switches and periodic sources.
+    """The periodic steady state of a circuit of R, C, L, devices, switches and periodic sources.
 
     Parameters
     ----------
@@ -219,10 +219,14 @@ def steady_state(
         See `circuitsim.time_domain.transient`.
     progress : callable, optional
         Called after each period with their number and the most that are run.
+    accuracy : float
+        Of the implicit method, which circuits have that the exact one does not take; see
+        `circuitsim.time_domain.transient`.
 
     Returns
     -------
     PeriodicResult
+        An `ImplicitPeriodicResult` of the implicit method.
 
     Raises
     ------
@@ -244,99 +248,129 @@ def steady_state(
         if circuit.dynamics is not None:
             circuit, waveforms, switches, couplings, _ = stated(circuit, grid, waveforms, switches, couplings, False)
     length, waves = periodic(dict(waveforms), period)
+    if reason := needs_implicit(circuit, waves):
+        periods = _ImplicitPeriods(circuit, waves, switches, couplings, length, points, tolerance, accuracy)
+        found, shooting = shoot(periods, periods.begin(initial), periods.energy, length, progress)
+        result = ImplicitPeriodicResult(found.run, shooting, found.derivative)
+        result.accuracy, result.reason, result.difference = accuracy, reason, periods.error(found)
+        return result
     problem = Problem(circuit, waves, switches, couplings)
-    run, shooting = _found(problem, length, initial, tolerance, progress)
-    return PeriodicResult(finished(run, output_times(0.0, length, points), tolerance), shooting)
+    exact = _ExactPeriods(problem, length, initial, tolerance)
+    found, shooting = shoot(exact, exact.run.x0, exact.energy, length, progress)
+    return PeriodicResult(finished(found.run, output_times(0.0, length, points), tolerance), shooting)
 
 
-def _found(
-    problem: Problem,
-    length: float,
-    initial: Mapping[str, float] | None,
-    tolerance: float,
-    progress: Callable[[float, float], bool | None] | None,
-) -> tuple[Course, Shooting]:
-    """A run over one period that ends where it begins."""
-    run = Course(problem, length)
-    run.begin(initial, {})
-    x = run.x0
-    energy, d = np.sqrt(problem.parts.value[problem.storing]), problem.diodes.size
-    least, shot, searches, back, before = np.inf, False, 0, x, Shot(x, x, np.zeros((x.size, x.size)))
-    for count in range(1, MOST + 1):
+class _ExactPeriods:
+    """Periods of the exact method."""
+
+    def __init__(self, problem: Problem, length: float, initial: Mapping[str, float] | None, tolerance: float) -> None:
+        self.problem, self.length, self.within = problem, length, SHARE * tolerance
+        self.energy = np.sqrt(problem.parts.value[problem.storing])
+        self.run = Course(problem, length)
+        self.run.begin(initial, {})
+        self.last: np.ndarray | None = None
+
+    def __call__(self, x: np.ndarray) -> Period:
+        if self.last is not None:
+            self.run = Course(self.problem, self.length, self.run.library)
+            self.run.set_out(x, self.last)
+        run, d = self.run, self.problem.diodes.size
         run.go(None)
-        segments, end = run.segments(), run.walk.x.copy()
-        gap, last = end - x, segments.conducting(np.array([-1]))[0]
-        derivative = monodromy(segments, length, jump_maps(problem, run.turns))
-        step = _step(derivative, gap, energy)
-        if shot:
-            step = _bent(before, Shot(x, gap, derivative), energy, step)
-        size = _sizes(run, problem)
-        mismatch, distance = (float((np.abs(v) / size).max(initial=0.0)) for v in (gap, step))
-        same = (last[d:] == segments.conducting(np.array([0]))[0][d:]).all()
-        if max(mismatch, distance) <= SHARE * tolerance and same:
-            multipliers = np.linalg.eigvals(derivative)
-            return run, Shooting(length, count, mismatch, distance, multipliers)
-        if progress is not None:
-            progress(count, MOST)
-        now, norm = Shot(x, gap, derivative), float(np.linalg.norm(energy * gap))
-        if not shot or norm <= least:
-            least, back, before, searches = norm, end, now, 0
-            x, shot = x + step, True
-        elif searches < SEARCHES:
-            x, searches = before.x + _share(before, now, energy) * (x - before.x), searches + 1
-        else:
-            x, shot = back, False
-        run = Course(problem, length, run.library)
-        run.set_out(x, last)
-    raise ConvergenceError(
-        f"no periodic state within {MOST} periods: the states after the last differ by {mismatch:.2g} of their size; "
-        "it may not exist (charge or flux that grows), or have another period (--period)"
-    )
+        segments, gap = run.segments(), run.walk.x - x
+        first, self.last = segments.conducting(np.array([0, -1]))
+        derivative = monodromy(segments, self.length, jump_maps(self.problem, run.turns))
+        return Period(run, x, gap, derivative, self._sizes(), self.within, bool((self.last[d:] == first[d:]).all()))
+
+    def _sizes(self) -> np.ndarray:
+        """Largest voltage and current of the run, for each capacitor and inductor."""
+        capacitors = self.problem.parts.role[self.problem.storing] == Role.CAPACITOR
+        number = self.run.walk.number
+        found = np.where(capacitors, number[VOLTAGE], number[CURRENT])
+        return np.asarray(np.where(found > 0.0, found, 1.0))
 
 
-def _step(derivative: np.ndarray, gap: np.ndarray, energy: np.ndarray) -> np.ndarray:
-    """Newton's step: (1 − M) step = gap, of least energy where 1 − M is singular."""
-    if not gap.size:
-        return gap
-    matrix = (np.eye(gap.size) - derivative) * energy[:, None] / energy
-    return np.linalg.lstsq(matrix, energy * gap, rcond=ONCE)[0] / energy
+class _ImplicitPeriods:
+    """Periods of the implicit method; derivatives by the adjoint of the steps that were taken.
 
-
-def _bent(before: Shot, now: Shot, energy: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Newton's step, bent as the mismatch is: along the last step its second and third derivatives follow from the
-    mismatches and their derivatives at both ends (Hermite); unbent where it is longer than the last step or turns back.
+    An error within a period moves the periodic state by (1 − M)⁻¹ of it, so the periods are run that much finer.
     """
-    last = now.x - before.x
-    whole = float((energy * last) @ (energy * last))
-    slope = (now.derivative - before.derivative) @ last
-    rise = now.gap - before.gap - (before.derivative @ last - last)
-    third = 12.0 * (0.5 * slope - rise)
-    second = slope + 0.5 * third
-    found = step
-    for _ in range(BENDS):
-        share = float((energy * last) @ (energy * found)) / whole if whole > 0.0 else -1.0
-        if not 0.0 < share <= 1.0:
-            return step
-        bend = 0.5 * share**2 * second + share**3 / 6.0 * third
-        found = _step(now.derivative, now.gap + bend, energy)
-    return found
 
+    def __init__(
+        self,
+        circuit: Circuit,
+        waves: Mapping[str, Waveform],
+        switches: Mapping[str, Switch],
+        couplings: Mapping[tuple[str, str], float],
+        length: float,
+        points: int,
+        tolerance: float,
+        accuracy: float,
+    ) -> None:
+        self.circuit, self.switches, self.accuracy, self.fine = circuit, dict(switches), accuracy, accuracy
+        self.waves, self.couplings, self.tolerance = waves, couplings, tolerance
+        self.run = partial(
+            transient,
+            circuit,
+            length,
+            waves,
+            points=points,
+            tolerance=tolerance,
+            couplings=couplings,
+            method="implicit",
+        )
+        kind, _, _, value, _ = circuit.arrays()
+        self.places = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR))
+        self.capacitor, self.energy = kind[self.places] == CAPACITOR, np.sqrt(value[self.places])
+        self.names, self.quantities = states_of(circuit)
 
-def _share(before: Shot, now: Shot, energy: np.ndarray) -> float:
-    """Share of a step at which the product of mismatch and step is zero: a root of Hermite's cubic."""
-    step = now.x - before.x
-    weight = energy**2 * step
-    begin, end = (float(weight @ shot.gap) for shot in (before, now))
-    rise, fall = (float(weight @ (shot.derivative @ step - step)) for shot in (before, now))
-    second, third = 3.0 * (end - begin) - 2.0 * rise - fall, 2.0 * (begin - end) + rise + fall
-    cubic = np.polynomial.Polynomial([begin, rise, second, third])
-    roots = cubic.roots()
-    real = roots.real[(roots.imag == 0.0) & (roots.real > 0.0) & (roots.real < 1.0)]
-    return min(max(float(real.min()), SHORTEST), LONGEST) if real.size else QUARTER
+    def begin(self, initial: Mapping[str, float] | None) -> np.ndarray:
+        """The states (q,) to begin with: given, or at the operating point at time 0."""
+        if initial is None:
+            own = Implicit(self.circuit, self.waves, self.switches, self.couplings, self.tolerance, self.accuracy)
+            level = beginning(own, None, {})[2].level
+            return np.asarray(level[self.places])
+        unknown = [name for name in initial if self.circuit.element_index(name) not in self.places]
+        if unknown:
+            raise UsageError(f"{unknown[0]} is neither a capacitor nor an inductor: it has no initial value")
+        stated = {self.circuit.element_index(name): value for name, value in initial.items()}
+        return np.array([stated.get(k, 0.0) for k in self.places.tolist()])
 
+    def __call__(self, x: np.ndarray) -> Period:
+        while True:
+            begin = dict(zip(self.names, x.tolist()))
+            run = self.run(initial=begin, switches=self.switches, accuracy=self.fine)
+            assert isinstance(run, ImplicitResult)
+            derivative = self.derivative(run)
+            finer = max(self.accuracy / (1.0 + self._gain(derivative, self._sizes(run))), FINEST)
+            if finer > 0.5 * self.fine:
+                break
+            self.fine = finer
+        voltage, current = (own[0, self.places] for own in run.at([run.stop]))
+        first, last = (run.run.stretches[k].conduction[1] for k in (0, -1))
+        names = run.run.switching.names
+        self.switches |= {n: self.switches[n]._replace(closed=bool(own)) for n, own in zip(names, last)}
+        same = bool((np.asarray(first) == np.asarray(last)).all())
+        gap = np.where(self.capacitor, voltage, current) - x
+        return Period(run, x, gap, derivative, self._sizes(run), self.accuracy, same)
 
-def _sizes(run: Course, problem: Problem) -> np.ndarray:
-    """Largest voltage and current of the run, for each capacitor and inductor."""
-    capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
-    found = np.where(capacitors, run.walk.number[VOLTAGE], run.walk.number[CURRENT])
-    return np.asarray(np.where(found > 0.0, found, 1.0))
+    def derivative(self, run: ImplicitResult) -> np.ndarray:
+        """Of the states at the end by those at the beginning (q, q)."""
+        by = [f"{name}.ic" for name in self.names]
+        ends = ([Value(quantity, run.stop)] for quantity in self.quantities)
+        rows = [[*implicit_gradient(run, end, by, np.ones(1))[1].values()] for end in ends]
+        return np.array(rows).reshape(self.places.size, self.places.size)
+
+    def _sizes(self, run: ImplicitResult) -> np.ndarray:
+        """Largest voltage and current of the run, for each capacitor and inductor."""
+        largest = [float(np.abs(own).max(initial=0.0)) or 1.0 for own in run.at(run.times)]
+        return np.where(self.capacitor, *largest)
+
+    def _gain(self, derivative: np.ndarray, size: np.ndarray) -> float:
+        """How many times as large as an error within the period that of the periodic state is."""
+        inverse = np.linalg.pinv(np.eye(size.size) - derivative, rcond=ONCE)
+        return float((np.abs(inverse) @ size / size).max(initial=0.0))
+
+    def error(self, found: Period) -> float | None:
+        """Largest error of the periodic waveforms, of the largest of each kind."""
+        own = found.run.difference
+        return None if own is None else own * (1.0 + self._gain(found.derivative, found.size))

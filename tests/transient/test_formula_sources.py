@@ -130,8 +130,20 @@ def test_what_is_refused() -> None:
         steady_state(loads(FILTER.format(source="B1 in 0 V={abs(time-1m)}")))
     with pytest.raises(UsageError, match="B1 is a formula of the time"):
         transient(deck, method="exact")
-    with pytest.raises(UsageError, match="B1 is a formula of the time"):
-        waveform_gradient(transient(deck), [Integral("v(out)", 0.0, 1e-3)], ["R1"])
+
+
+def test_a_gradient_behind_a_formula() -> None:
+    """With R C = τ and ω the integral of sin ωt through the filter is a closed form; its derivative by R of it."""
+
+    def integral(ohms: float) -> float:
+        tau, omega, t = 1e-7 * ohms, 1e3, 1e-3
+        decay = omega * tau * tau * (1.0 - math.exp(-t / tau))
+        return ((1.0 - math.cos(omega * t)) / omega - tau * math.sin(omega * t) + decay) / (1.0 + (omega * tau) ** 2)
+
+    run = transient(loads(FILTER.format(source="B1 in 0 V={sin(1k*time)}")), accuracy=1e-8)
+    found = waveform_gradient(run, [Integral("v(out)", 0.0, 1e-3)], ["R1"])
+    assert found.values[0] == pytest.approx(integral(1e3), rel=1e-6)
+    assert found.gradient["R1"] == pytest.approx((integral(1001.0) - integral(999.0)) / 2.0, rel=1e-5)
 
 
 def test_an_oscillation_that_meets_the_output_times() -> None:

@@ -15,6 +15,8 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     Exponential,
+    Integral,
+    PeriodicResult,
     PiecewiseLinear,
     Pulse,
     Sine,
@@ -22,8 +24,9 @@ from circuitsim.time_domain import (
     measure,
     steady_state,
     transient,
+    waveform_gradient,
 )
-from circuitsim.time_domain.steady import Later, common, recurrence
+from circuitsim.time_domain.steady import ImplicitPeriodicResult, Later, common, recurrence
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 OMEGA = 100.0 * math.pi
@@ -70,6 +73,50 @@ def test_a_rectifier_as_after_a_thousand_periods() -> None:
     assert found.certificate.certified
     mean = measure(found, "m AVG v(o,m)").value
     assert mean == pytest.approx(500.0 * measure(found, "m AVG i(L1)").value, rel=1e-12)
+
+
+BUFFERED = "t\nV1 a 0 SIN(2 10 50)\nE1 in 0 a 0 1\nR1 in out 1k\nC1 out 0 {capacitance}\n.end\n"
+PEAK = (
+    "t\nV1 a 0 SIN(0 10 1k)\nRs a in 10\nD1 in out DM\nC1 out 0 1u\nRL out 0 {load}\n.model DM D(IS=4n N=1.9)\n.end\n"
+)
+
+
+def test_a_slow_filter_behind_an_amplifier_is_within_its_stated_error() -> None:
+    """An error within a period counts 25 times in the periodic state."""
+    found = steady_state(loads(BUFFERED.format(capacitance="500u")), accuracy=1e-6)
+    phasor = 10.0 / (1.0 + 1j * OMEGA * 0.5)
+    exact = 2.0 + (phasor * np.exp(1j * OMEGA * found.times)).imag
+    assert isinstance(found, ImplicitPeriodicResult) and found.reason == "E1 is a formula of the time"
+    assert found.shooting.multipliers == pytest.approx([math.exp(-0.02 / 0.5)], rel=1e-6)
+    off = np.abs(found.voltage("out") - exact).max() / np.abs(exact).max()
+    assert off <= 3.0 * found.difference and found.difference <= 1e-6 and not found.warnings
+
+
+def test_a_rectifier_with_a_junction_diode_as_after_many_periods() -> None:
+    deck = loads(PEAK.format(load="2k"))
+    found, late = steady_state(deck), transient(deck, 0.012, points=2)
+    times = np.linspace(0.0, 1e-3, 40)
+    assert np.abs(late.voltage("out", times=0.011 + times) - found.voltage("out", times=times)).max() < 2e-4
+    assert found.certificate.certified and found.shooting.periods <= 5
+
+
+def test_the_gradient_of_a_rectifier_with_a_junction_diode_follows_its_beginning() -> None:
+    def mean(load: float) -> PeriodicResult:
+        return steady_state(loads(PEAK.format(load=load)), accuracy=1e-7)
+
+    value = Integral("v(out)", 0.0, 1e-3)
+    found = waveform_gradient(mean(2000.0), [value], ["RL", "C1"])
+    up, down = (waveform_gradient(mean(load), [value], []).values[0] for load in (2020.0, 1980.0))
+    assert found.gradient["RL"] == pytest.approx((up - down) / 40.0, rel=1e-3)
+
+
+def test_the_command_finds_the_periodic_state_of_curved_devices(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "deck.cir").write_text(PEAK.format(load="2k"))
+    words = ["tran", str(tmp_path / "deck.cir"), "--steady", "--points", "5", "--columns", "v(out)", "--format", "json"]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "note: implicit method: D1 is a junction diode" in said.err
+    assert json.loads(said.out)["difference"] <= 1e-5
 
 
 def test_a_buck_converter_with_a_switch() -> None:
