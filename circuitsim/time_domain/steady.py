@@ -168,8 +168,19 @@ class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
     def with_its_state(
         self, functionals: Sequence[Functional], weights: np.ndarray
     ) -> tuple[list[Functional], np.ndarray]:
-        """Functionals and weights whose gradient from a fixed beginning is that of the periodic state: states at the
-        end are added, weighted by (1 − M)⁻ᵀ ∂f/∂x₀."""
+        """Functionals whose gradient from a fixed beginning is that of the periodic state: with those at the end,
+        weighted by (1 − M)⁻ᵀ ∂f/∂x₀.
+
+        Parameters
+        ----------
+        functionals : sequence of Functional
+        weights : (n,) float array
+
+        Returns
+        -------
+        list of Functional, float array
+            With the states at the end, and their weights.
+        """
         names, quantities = states_of(self.circuit)
         _, begin = implicit_gradient(self, functionals, [f"{name}.ic" for name in names], weights)
         last = np.linalg.lstsq(np.eye(len(names)) - self.monodromy.T, [*begin.values()], rcond=ONCE)[0]
