@@ -25,11 +25,10 @@ from circuitsim.analysis.solution_warnings import (
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.table import checked_value
-from circuitsim.controlled.block_plan import swept
 from circuitsim.controlled.blocks import Block, port_values
 from circuitsim.controlled.equations import Equations, right_side
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
-from circuitsim.controlled.linear import FINE, Pair
+from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.ports import Ports
 from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
 from circuitsim.controlled.regular import all_regular
@@ -37,9 +36,6 @@ from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
-
-COARSE = 2.0**-70
-"""Share of every unknown to which it is refined where that suffices for the certificate."""
 
 NOISE = 2.0**-80
 """Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
@@ -103,16 +99,16 @@ class PreparedControlled:
                 found = _changed(system, circuit, right, start, self.tolerance, quick=True)
                 if found is not None and found.certificate.certified:
                     return found
-            found = _swept(system, circuit, right, start, self.tolerance, not self.any_one)
-            if found is None and self.sections is not None and not system.arbitrary:
-                found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
-            if found is None and system.regular:
-                found = _changed(system, circuit, right, start, self.tolerance)
+            if system.regular:
+                found = _changed(system, circuit, right, start, self.tolerance, quick=True)
                 if found is not None and found.certificate.certified:
                     found.solver["blocks"] = len(system.raw)
                     found.uniqueness = Uniqueness.UNIQUE
-            if found is not None and found.certificate.certified:
-                return found
+                    return found
+            if self.sections is not None and not system.arbitrary:
+                found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
+                if found is not None and found.certificate.certified:
+                    return found
             driven = system.driven(circuit.arrays().value)
             if driven is not None:
                 raise driven
@@ -315,33 +311,6 @@ def _point(
         if not wrong.any():
             return None
         conducting = conducting ^ wrong
-    return None
-
-
-def _swept(
-    system: ControlledSystem,
-    circuit: Circuit,
-    right: np.ndarray,
-    start: OperatingPoint | None,
-    tolerance: float,
-    coarse: bool,
-) -> OperatingPoint | None:
-    """The operating point of a circuit that has one whatever its sources are, block by block; None where its
-    certificate fails. In small circuits ``coarse`` unknowns at first cost more than they spare: their certificate
-    takes loops.
-    """
-    if system.plan is None:
-        return None
-    guess = None if start is None else start.currents[system.eq.diode] > 0.0
-    for fine, share in (*([(COARSE, 0.0)] if coarse else []), (FINE, 0.0), (FINE, NOISE)):
-        found = swept(system.plan, right, guess, fine)
-        if found is None:
-            return None
-        point = measured(system, circuit, *found, (tolerance, share))
-        if point.certificate.certified:
-            point.solver |= {"blocks": len(system.raw), "linear": "small blocks", "name": "block-sweep"}
-            point.uniqueness = Uniqueness.UNIQUE
-            return point
     return None
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from circuitsim.analysis.solution_warnings import listed, some
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.controlled.block_plan import BlockPlan, block_plan
 from circuitsim.controlled.blocks import Block, StructureError, blocks
 from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
 from circuitsim.controlled.equations import (
@@ -167,7 +166,10 @@ class ControlledSystem:
         """Whether it is proven that there is one operating point, whatever the sources are."""
         if self.arbitrary:
             return False
-        return all_regular(self.eq, self.pattern.terms(None), self.exact, self.raw, self.dense)
+        try:
+            return all_regular(self.eq, self.pattern.terms(None), self.exact, self.raw, self.dense)
+        except NoOperatingPointError:
+            return False  # sections may name the reason
 
     @cached_property
     def arbitrary(self) -> list[int]:
@@ -180,17 +182,7 @@ class ControlledSystem:
         try:
             return all_monotone(self.eq, self.dense)
         except NoOperatingPointError:
-            return False  # as for `plan`
-
-    @cached_property
-    def plan(self) -> BlockPlan | None:
-        """What kernels solve block by block; None where that does not suit."""
-        try:
-            if not self.regular or self.dense is None or (self.dense.inverse_at < 0).any():
-                return None
-        except NoOperatingPointError:
-            return None  # sections may name the reason
-        return block_plan(self.eq, self.pattern.terms(None), self.raw, self.dense)
+            return False  # as for `regular`
 
     def factor(self, conducting: np.ndarray | None, quick: bool = False) -> Factor:
         """Factors of the matrix for these diodes, kept for the next time; see `Factor`."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from circuitsim.controlled import block_sweep, corrections, held_laws
+from circuitsim.controlled import corrections, held_laws
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
 
-_MODULES = (block_sweep, corrections, held_laws)
-KERNELS = ("solve_blocks", "corrected", "laws_held")
+_MODULES = (corrections, held_laws)
+KERNELS = ("corrected", "laws_held")
 """Functions that `controlled_kernel` is asked for."""
 
 
