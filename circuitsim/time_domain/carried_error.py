@@ -78,7 +78,7 @@ class CarriedError:
         except CircuitError:
             self.known = False
             return None
-        off = np.abs([own.end.voltage, own.end.current] - waves[-1])
+        off = np.abs(own.waves[-1] - waves[-1])
         self.off = np.maximum(self.off, off + inside)
         self.largest = np.maximum(self.largest, np.abs(waves).max(axis=0))
         self._x, self._slope = own.end.x, own.end.slope

@@ -10,6 +10,7 @@ With smooth devices one call of a kernel solves the stages.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -78,22 +79,21 @@ class Tangents(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A stage.
+    """Stages.
 
     Attributes
     ----------
-    x, slope : (q,) float arrays
+    x, slope : (k, q) float arrays
         States and their derivatives.
-    voltage, current : (n,) float arrays
-        Of the circuit's own elements, V, A.
-    point : OperatingPoint
+    wave : (k, 2, n) float array
+        Voltages, V, and currents, A, of the circuit's own elements.
+    points : list of OperatingPoint
     """
 
     x: np.ndarray
     slope: np.ndarray
-    voltage: np.ndarray
-    current: np.ndarray
-    point: OperatingPoint
+    wave: np.ndarray
+    points: Sequence[OperatingPoint]
 
 
 class Beginning(NamedTuple):
@@ -138,7 +138,7 @@ class StagesAtOnce:
         self.companion, self.ready, self.laws, self.smooth = companion, ready, laws, smooth
         self.tolerance = float(ready.tolerance)
         elementary, windings = ready.expansion.circuit, companion.windings
-        self._column = elementary.arrays().value.copy()
+        self._row, self._share = elementary.arrays().value.copy(), math.nan
         self._given = ~np.isnan(ready.circuit.arrays().value)
         gains = companion.series[companion.series >= 0]
         self._matrices = StageMatrices(elementary, laws, smooth, companion.storing, gains)
@@ -162,6 +162,7 @@ class StagesAtOnce:
             )
         )
         self.smooth_alone = smooth.elements.size == len(ready.circuit.devices)
+        self.outer = len(companion.circuit.node_names)
 
     @classmethod
     def of(cls, companion: Companion, ready: PreparedExpanded) -> StagesAtOnce | None:
@@ -174,29 +175,39 @@ class StagesAtOnce:
         none = np.zeros(made._matrices.diode.size, dtype=bool)
         return made if made._matrices.size(elementary.value, none) <= most else None
 
-    def solve(self, begin: Beginning, columns: Sequence[np.ndarray], near: OperatingPoint | None) -> list[Solved]:
+    def solve(
+        self,
+        begin: Beginning,
+        changed: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
+        near: OperatingPoint | None,
+    ) -> Solved | None:
         """The stages of a step, from the first unknown one; fewer where ideal diodes change or laws do not hold.
 
         Parameters
         ----------
         begin : Beginning
-        columns : sequence of (m,) float arrays
-            Values of the companion circuit in all stages but those known.
+        changed : sequence
+            Of each stage but those known elements and their values, as in `Companion.solve`.
         near : OperatingPoint or None
             Of a stage nearby.
         """
         start = None if near is None else self._start(near)
         if start is None:
-            return []
+            return None
         first = len(begin.slopes) - 1
-        column = np.empty((first + len(columns), self._column.size))
-        column[first:] = self._column
-        np.copyto(column[first:, : self._given.size], columns, where=self._given)
+        if begin.share != self._share:
+            self._share = begin.share
+            np.copyto(self._row[: self._given.size], self.companion.column(begin.share, ()), where=self._given)
+        column = np.empty((first + len(changed), self._row.size))
+        column[:] = self._row
+        for k, stage in enumerate(changed, first):
+            for places, values in stage:
+                column[k, places] = values
         made = self._matrices.of(column[first], start[1])
         anew, made.length = made.length != begin.share, begin.share
         slopes, out = np.empty((len(column) + 1, begin.x.size)), self._filled(len(column))
         slopes[: first + 1] = begin.slopes
-        done, solved = stage_kernel("solve_stages", made.system.eq.size * len(columns))(
+        done, solved = stage_kernel("solve_stages", made.system.eq.size * len(changed))(
             made.pinned,
             self._laws,
             self._states,
@@ -214,18 +225,21 @@ class StagesAtOnce:
             start[0],
             *out,
         )
-        stages = list[Solved]()
-        for k, (device, branch, node, x, wave, found) in enumerate(list(zip(*out))[first : done + solved], first):
-            point = StagePoint(self, made, Tangents(column[k], device, branch, node), found)
-            if k == done and not point.held_again():
-                break
-            voltage, current = wave if self.smooth_alone else self.companion.waves(point, x)
-            stages.append(Solved(x, slopes[k + 1], voltage, current, point))
-        return stages
+        x, wave = out[3:5]
+        points = [StagePoint(self, made, (column, *out), k) for k in range(first, done + solved)]
+        if solved and not points[-1].held_again():
+            points.pop()
+        if not points:
+            return None
+        known = slice(first, first + len(points))
+        if not self.smooth_alone:
+            for k, point in enumerate(points, first):
+                wave[k] = self.companion.waves(point, x[k])
+        return Solved(x[known], slopes[first + 1 : first + 1 + len(points)], wave[known], points)
 
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
         """What the kernel fills in for so many stages, in the order of its arguments."""
-        m, n = self._column.size, self.ready.expansion.circuit.arrays().n_nodes
+        m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
         shapes = (8, self.smooth.slope.size), (2, m), (2, n), self.companion.storing.shape, (2, len(self.companion.own))
         return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
 
@@ -282,15 +296,20 @@ class StagePoint(OperatingPoint):
     circuit, unique, intervals, solver, warnings = _Part(), _Part(), _Part(), _Part(), _Part()
     voltages, currents, drops, regions, junctions, elementary = _Part(), _Part(), _Part(), _Part(), _Part(), _Part()
 
-    def __init__(self, stages: StagesAtOnce, made: Made, tangents: Tangents, measured: np.ndarray) -> None:
-        self._stages, self._made, self.tangents, self._measured = stages, made, tangents, measured
+    def __init__(self, stages: StagesAtOnce, made: Made, filled: tuple[np.ndarray, ...], place: int) -> None:
+        self._stages, self._made, self._filled, self._place = stages, made, filled, place
         if stages.smooth_alone:
-            self.voltages = tangents.node[0, : len(stages.companion.circuit.node_names)]
+            self.voltages = filled[3][place, 0, : stages.outer]
+
+    @property
+    def tangents(self) -> Tangents:
+        """What the kernel has filled in."""
+        return Tangents(*(own[self._place] for own in self._filled[:4]))
 
     @Deferred
     def certificate(self) -> Certificate:
         """From what the kernel has measured."""
-        *measured, farthest, gap = self._measured.tolist()
+        *measured, farthest, gap = self._filled[6][self._place].tolist()
         made = Certificate.of(measured, self._stages.tolerance)
         return made._replace(relative={**made.relative, "devices": farthest}, device_gap=gap)
 
@@ -478,20 +497,20 @@ class Companion:
 
     def solve_stages(
         self, begin: Beginning, changed: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], near: OperatingPoint | None
-    ) -> list[Solved]:
-        """Some of the stages of a step at once, those that one kernel solves.
+    ) -> Solved | None:
+        """Some of the stages of a step at once, those that one kernel solves; see `StagesAtOnce.solve`."""
+        return None if self._stages is None else self._stages.solve(begin, changed, near)
 
-        Parameters
-        ----------
-        begin : Beginning
-        changed : sequence
-            Of each stage but the known ones elements and their values, as in `solve`.
-        near : OperatingPoint, optional
-            Of a stage nearby.
-        """
-        if self._stages is None:
-            return []
-        return self._stages.solve(begin, [self.column(begin.share, own) for own in changed], near)
+    def solve_stage(
+        self, begin: Beginning, changed: Sequence[tuple[np.ndarray, np.ndarray]], near: OperatingPoint | None
+    ) -> Solved:
+        """The stage after the known ones."""
+        k = len(begin.slopes)
+        base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
+        solved = self.solve(begin.share, base, changed, near)
+        change = self.state(solved)
+        x = base + change
+        return Solved(x[None], change[None] / begin.share, np.array([self.waves(solved, x)]), [solved])
 
     def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """Values of all elements in a stage whose base is zero; see `solve`."""

@@ -38,7 +38,7 @@ INSTANT, LONGEST = 1e-12, 1e-6
 shorter ones span more resistances than pairs of doubles hold, longer ones more of the waveform than the accuracy."""
 ULPS = 4.0
 """Least length of any step, in distances of doubles at its time: below that the length is rounding."""
-SAFETY, LEAST, MOST, KEEP = 0.85, 0.1, 8.0, 1.4
+SAFETY, LEAST, MOST, KEEP = 0.85, 0.25, 8.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
@@ -172,6 +172,10 @@ class Implicit:
             if kind[k] not in (VOLTAGE, CURRENT):
                 raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
         self._moved = np.array([*self.sources], dtype=np.int64)
+        degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
+        degree[[0, *controlling(circuit, [])]] = 2
+        # A source that no current flows through moves nothing but switches.
+        self._unloaded = {k for k in self.sources if min(degree[own[k]] for own in circuit.arrays()[1:3]) == 1}
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
         self.stretches: list[Stretch] = []
@@ -186,6 +190,7 @@ class Implicit:
         self._reach = np.zeros((2, len(circuit)))
         self._size, self._length = np.zeros(self.companion.storing.size), 0.0
         self._event = math.nan, 0
+        self._refused = 0.0
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
@@ -208,18 +213,25 @@ class Implicit:
         volts, amperes, ohms = (float(level[kind == own].max(initial=0.0)) for own in (VOLTAGE, CURRENT, RESISTOR))
         return volts, amperes or (volts / ohms if ohms else 0.0)
 
-    def _corners(self, after: float, end: float) -> tuple[np.ndarray, np.ndarray]:
+    def _corners(self, after: float, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Corners of all sources up to a time, which is the last of these: the first and the last of those that
-        rounding alone separates."""
-        found = [wave.corners(after, end, BATCH) for wave in self.sources.values()]
-        until = min([end, *(float(times[-1]) for times in found if times.size >= BATCH)])
-        marks = np.unique(np.concatenate([*found, [until]]))
+        rounding alone separates, and whether something but what controls switches changes there."""
+        found = {k: wave.corners(after, end, BATCH) for k, wave in self.sources.items()}
+        until = min([end, *(float(times[-1]) for times in found.values() if times.size >= BATCH)])
+        marks = np.unique(np.concatenate([*found.values(), [until]]))
         marks = marks[(marks <= until) & ((marks == end) | (marks < end * (1.0 - ROUNDING)))]
         apart = np.diff(marks) > ROUNDING * marks[1:]
         first, last = np.flatnonzero(np.append(True, apart)), np.flatnonzero(np.append(apart, True))
-        for k in np.flatnonzero(last > first).tolist():
+        changes = last > first
+        for k in np.flatnonzero(changes).tolist():
             self._hold_short(marks[first[k] : last[k] + 1])
-        return marks[first], marks[last]
+        for k, times in found.items():
+            if k in self._unloaded:
+                wave, before = self.sources[k], np.nextafter(times, 0.0)
+                levels = wave.at(times)
+                times = times[np.abs(levels - wave.at(before)) > NOISE * np.abs(levels).max(initial=0.0)]
+            changes |= np.isin(marks[first], times) | np.isin(marks[last], times)
+        return marks[first], marks[last], changes
 
     def _hold_short(self, marks: np.ndarray) -> None:
         """Refuse a pulse between corners (n,) that rounding alone separates; a step is one.
@@ -264,7 +276,7 @@ class Implicit:
         for k, wave in self.sources.items():
             check_cycles(self.circuit.names[k], wave, end, MOST_STEPS // STEPS_A_CYCLE)
         now = Conduction(np.zeros(self.companion.diodes.size, dtype=bool), closed)
-        (marks, passed), m, want, at = self._corners(0.0, end), 0, BEGIN * end, None
+        (marks, passed, changes), m, want, at = self._corners(0.0, end), 0, BEGIN * end, None
         time, error, busy, aim = 0.0, 0.0, 0, 0.0
         last: tuple[Point, Point | None] | None = None
         self.ledger.begin(x)
@@ -274,18 +286,17 @@ class Implicit:
         self.watch.see_sources(*self._largest_sources(end))
         while time < end:
             if m == marks.size:
-                (marks, passed), m = self._corners(float(passed[-1]), end), 0
+                (marks, passed, changes), m = self._corners(float(passed[-1]), end), 0
             if len(self.stretches) > MOST_STEPS or self._too_slow(time, end):
                 raise ConvergenceError(
                     f"{time:.6g} s took {len(self.stretches):,} steps, and all of the run would take more than the "
                     f"{MOST_STEPS:,} that memory is meant to hold: end it earlier, accept less accuracy, or look for "
                     "sources and parts that are much faster than the run"
                 )
-            target = float(marks[m])
+            target, corner = float(marks[m]), bool(changes[m])
             if at is None:
                 at, now = self._begin(time, x, now, self._instant(time, target), (aim, error), last)
                 continue
-            corner = target < end
             began, aim = at, target
             step, after, error, want = self._step(at, now, target, want)
             last = step.stages[-2], self._keep(now, at, step)
@@ -314,8 +325,7 @@ class Implicit:
         if n % self.rows == 0:
             self.waves.append(np.empty((self.rows, NODES.size, 2, len(self.circuit))))
         waves = self.waves[-1][n % self.rows]
-        for k, point in enumerate((at, *step.stages)):
-            waves[k] = point.voltage, point.current
+        waves[0, 0], waves[0, 1], waves[1:] = at.voltage, at.current, step.waves[:STAGES]
         self._reach = np.maximum(self._reach, np.abs(waves[-1]))
         self.ledger.take(step, waves)
         self.ledger.hold(step.end)
@@ -423,7 +433,7 @@ class Implicit:
             end = at.time + length if end is None else end
             return runge_kutta_step(self.companion, moving, begin, length, end, inside)
 
-        left, want = target - at.time, min(want, self._longest)
+        left, want, tries = target - at.time, min(want, self._longest), 0
         while True:
             count = max(math.ceil(left / want - 1e-9), 1)
             length = self._like_last(left / count, target)
@@ -453,7 +463,10 @@ class Implicit:
                 break
             if inside and after is not None:
                 self._approach(at.time + length, length)
-            want = length * (inside or max(LEAST, SAFETY * off ** (-1.0 / ORDER)))
+            elif off > ROUGH:
+                self._refused = at.time + length
+            tries += 1
+            want = length * (inside or min(max(LEAST, SAFETY * off ** (-1.0 / ORDER)), 1.0 if tries == 1 else 0.5))
         self._scale(step.end.x)
         self._length = step.length
         self.watch.see(step.end)
@@ -462,6 +475,8 @@ class Implicit:
             want = max(want, length * min(grown, MOST))
         elif after is None:
             want = length * min(grown, 1.0)
+        if step.end.time < self._refused:  # a bend of a curve, whose error says nothing of where it is
+            want = min(want, max(0.5 * (self._refused - step.end.time), length))
         return step, after, late, want
 
     def _approach(self, event: float, length: float) -> None:
@@ -506,7 +521,7 @@ class Implicit:
         size = np.maximum(np.maximum(self._size, np.abs(step.end.x)), FLOOR * self.companion.size)
         off = float((np.abs(step.error) / size).max(initial=0.0))
         if step.inside and BETWEEN * self.accuracy * step.length > ULPS * math.ulp(at.time):
-            reach = np.maximum(self._reach, np.abs([(step.end.voltage, step.end.current)])[0])
+            reach = np.maximum(self._reach, np.abs(step.waves[STAGES - 1]))
             least = FLOOR * np.array([[self.watch.volts], [self.watch.amperes]])
             held = self._held[int(step.length > APART * self._end)]
             between = held * self._residual(at, step) / np.maximum(reach, least)
@@ -517,9 +532,10 @@ class Implicit:
         """Largest residual of the dense output, of all voltages, V, and currents, A (2, m)."""
         if not step.inside:
             return np.zeros((2, len(self.circuit)))
-        points = np.array([(point.voltage, point.current) for point in (at, *step.stages, *step.inside)])
-        stages, inside = points[: NODES.size], points[NODES.size :]
-        return np.asarray(np.abs(np.tensordot(LOOKS, stages, 1) - inside).max(axis=0))
+        waves = step.waves.reshape(len(step.waves), -1)
+        found = LOOKS[:, 1:] @ waves[:STAGES] - waves[STAGES:]
+        found += np.outer(LOOKS[:, 0], np.concatenate([at.voltage, at.current]))
+        return np.asarray(np.abs(found).max(axis=0)).reshape(2, -1)
 
     # ------------------------------------------------------------------ words
     def _names(self, before: Conduction, now: Conduction) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ class Ledger:
     def jump(self, step: Step) -> None:
         """The energies of a step of backward Euler."""
         self.lost += self.companion.energy(step.error)
-        self._take(step, np.ones(1), np.array([(step.end.voltage, step.end.current)]))
+        self._take(step, np.ones(1), step.waves)
 
     def take(self, step: Step, waves: np.ndarray) -> None:
         """The energies of a step with these voltages and currents (stages, 2, m), V, A."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.time_domain.companion import Beginning, Companion, Solved
+from circuitsim.time_domain.companion import Beginning, Companion
 
 ORDER, DIAGONAL = 4, 0.25
 NODES = np.array([0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0])
@@ -80,8 +80,8 @@ def dense_slopes(shares: np.ndarray) -> np.ndarray:
     return np.asarray(np.vander(shares, ORDER, increasing=True) @ _SLOPES.T)
 
 
-LOOKS = dense(INSIDE)
-"""Weights of the stages at the times of those inside."""
+LOOKS, END_SLOPES = dense(INSIDE), dense_slopes(np.array([0.0, 1.0]))
+"""Weights of the stages at the times of those inside, and in the slopes of the dense output at both ends."""
 
 
 def _with_inside() -> np.ndarray:
@@ -92,6 +92,7 @@ def _with_inside() -> np.ndarray:
 
 
 _EARLIER, _NONE = _with_inside(), np.zeros((1, 1))
+_SHARES = [*NODES[1:].tolist(), *INSIDE.tolist()]
 
 
 RESIDUAL = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
@@ -138,6 +139,10 @@ class Step(NamedTuple):
         The last one is its end.
     error : (q,) float array
         Estimate of the local error; of backward Euler the change.
+    states : (k, q) float array
+        Of the stages, and of those inside.
+    waves : (k, 2, m) float array
+        Voltages, V, and currents, A, likewise.
     inside : tuple of Point
         Stages inside, where they were asked for.
     """
@@ -145,6 +150,8 @@ class Step(NamedTuple):
     length: float
     stages: tuple[Point, ...]
     error: np.ndarray
+    states: np.ndarray
+    waves: np.ndarray
     inside: tuple[Point, ...] = ()
 
     @property
@@ -156,11 +163,11 @@ class Step(NamedTuple):
 def residual(begin: Point, step: Step) -> np.ndarray:
     """What the residual of the dense output adds to the states of each stage of a step (stages, q); with its stages
     inside, and the point that it begins at."""
-    states = np.array([begin.x, *(point.x for point in step.stages)])
-    ends = dense_slopes(np.array([0.0, 1.0])) @ states
-    inside = (np.array([point.x for point in step.inside]) - LOOKS @ states) / DIAGONAL
+    states = np.concatenate([begin.x[None], step.states[:STAGES]])
+    ends = END_SLOPES @ states
+    inside = (step.states[STAGES:] - LOOKS @ states) / DIAGONAL
     first, last = step.length * begin.slope - ends[0], step.length * step.end.slope - ends[1]
-    return np.asarray(RESIDUAL @ [first, *inside, last])
+    return np.asarray(RESIDUAL @ np.concatenate([first[None], inside, last[None]]))
 
 
 def euler_step(
@@ -168,8 +175,8 @@ def euler_step(
 ) -> Step:
     """A step of backward Euler from states x (q,) to ``time``, with the sources at ``time``."""
     begun = Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
-    (end,) = _stages(companion, moving, (time,), begun, near)
-    return Step(length, (end,), end.x - x)
+    (end,), states, waves = _stages(companion, moving, (time,), begun, near)
+    return Step(length, (end,), end.x - x, states, waves)
 
 
 def runge_kutta_step(
@@ -197,37 +204,29 @@ def runge_kutta_step(
         What is added to the states of each stage.
     """
     time, x, slope, near = begin
-    shares = [*NODES[1:-1].tolist(), *(INSIDE.tolist() if inside else ())]
-    times = [time + length * share for share in shares]
-    times.insert(STAGES - 1, end)
+    times = [time + length * share for share in (_SHARES if inside else _SHARES[:STAGES])]
+    times[STAGES - 1] = end
     shift = np.zeros((len(times), x.size)) if shift is None else shift
     begun = Beginning(x, [slope], length, DIAGONAL * length, _EARLIER, shift)
-    stages = _stages(companion, moving, tuple(times), begun, near)
+    stages, states, waves = _stages(companion, moving, tuple(times), begun, near)
     error = length * (ERROR @ begun.slopes[: NODES.size])
-    return Step(length, stages[:STAGES], np.asarray(error), stages[STAGES:])
+    return Step(length, stages[:STAGES], np.asarray(error), states, waves, stages[STAGES:])
 
 
 def _stages(
     companion: Companion, moving: Moving, times: tuple[float, ...], begin: Beginning, near: OperatingPoint | None
-) -> tuple[Point, ...]:
-    """The stages at some times, each from all those before it."""
-    stages, changed = list[Point](), [moving(time) for time in times]
+) -> tuple[tuple[Point, ...], np.ndarray, np.ndarray]:
+    """The stages at some times, each from all those before it; their states, and voltages and currents."""
+    stages, changed, found = list[Point](), [moving(time) for time in times], None
     while len(stages) < len(times):
         k = len(stages)
-        for found in companion.solve_stages(begin, changed[k:], near) or [_stage(companion, begin, changed[k], near)]:
-            stages.append(Point(times[len(stages)], *found))
-            begin.slopes.append(found.slope)
+        found = companion.solve_stages(begin, changed[k:], near) or companion.solve_stage(begin, changed[k], near)
+        for time, x, slope, (voltage, current), solved in zip(times[k:], *found):
+            stages.append(Point(time, x, slope, voltage, current, solved))
+            begin.slopes.append(slope)
         near = stages[-1].solved
-    return tuple(stages)
-
-
-def _stage(
-    companion: Companion, begin: Beginning, changed: list[tuple[np.ndarray, np.ndarray]], near: OperatingPoint | None
-) -> Solved:
-    """The stage after the known ones."""
-    k = len(begin.slopes)
-    base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
-    solved = companion.solve(begin.share, base, changed, near)
-    change = companion.state(solved)
-    x = base + change
-    return Solved(x, change / begin.share, *companion.waves(solved, x), solved)
+    assert found is not None
+    if len(found.points) == len(stages):
+        return tuple(stages), found.x, found.wave
+    waves = np.array([(point.voltage, point.current) for point in stages])
+    return tuple(stages), np.array([point.x for point in stages]), waves

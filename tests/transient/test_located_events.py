@@ -66,7 +66,8 @@ def at(time: float) -> Point:
 
 
 def step(length: float) -> Step:
-    return Step(length, tuple(at(length * share) for share in NODES[1:].tolist()), np.zeros(1))
+    stages = tuple(at(length * share) for share in NODES[1:].tolist())
+    return Step(length, stages, np.zeros(1), np.zeros((5, 1)), np.zeros((5, 2, 1)))
 
 
 def test_equal_steps_have_equal_bits(monkeypatch: pytest.MonkeyPatch) -> None:
