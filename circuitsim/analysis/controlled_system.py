@@ -76,7 +76,7 @@ class ControlledSystem:
         self.circuit, self.arrays, self.laws = circuit, arrays, laws
         known = None
         if before is not None:
-            known = of_resistances(before.eq, arrays, before.arrays.value, varying)
+            known = of_resistances(before.eq, arrays, before.arrays.value)
         self.eq: Equations = equations(arrays, circuit.laws, None, varying) if known is None else known
         same = None if known is None else before
         self.pattern: Pattern = Pattern(self.eq) if same is None else same.pattern.of(self.eq)

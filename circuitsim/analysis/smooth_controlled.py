@@ -13,25 +13,19 @@ curve is a function v(w) of a slope between 0 and 1:
 
 an equation for as many unknowns as there are ports, solved by Newton's method from many starts. What it finds has the
 digits of one elimination: a start for the certified iteration, no operating point.
-
-Steps for stages that follow each other differ in the tangents of the smooth devices alone: in one entry of the matrix
-for each, and in sources. So the currents of the tangents and of what is beside them are unknowns of their own, and the
-other entries are made once for each set of other values. Only the end of the steps is held against the laws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, unknowns
-from circuitsim.analysis.controlled_point import branches, point_of
-from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.expanded import assembled
 from circuitsim.analysis.newton import (
     FALLBACKS,
@@ -39,7 +33,6 @@ from circuitsim.analysis.newton import (
     OPEN,
     Found,
     Smooth,
-    Solved,
     Start,
     State,
     Way,
@@ -51,13 +44,9 @@ from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.smooth_controlled_proof import proof
 from circuitsim.analysis.solution_warnings import several, some
 from circuitsim.analysis.tangent_newton import FIXED
-from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion
-from circuitsim.controlled.blocks import port_values
-from circuitsim.controlled.law_arrays import LawArrays
-from circuitsim.controlled.linear import DENSE, Factor, Scaled, Terms
 from circuitsim.controlled.rational import IDEAL, LEVEL, RISING
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyStateError, Problem
@@ -164,164 +153,6 @@ class _Curves(NamedTuple):
     state: State
 
 
-CHANGES = 8
-"""Most changes of the diodes' states in a step."""
-
-COLUMNS = 256
-"""Right-hand sides that are solved at a time."""
-
-
-class Stepped(NamedTuple):
-    """What a step has found.
-
-    Attributes
-    ----------
-    voltages, low : (n_nodes,) float arrays
-        V.
-    currents, drops : (m,) float arrays
-        A, V.
-    """
-
-    voltages: np.ndarray
-    low: np.ndarray
-    currents: np.ndarray
-    drops: np.ndarray
-
-
-class _Matrix(NamedTuple):
-    """The matrix for tangents of 1 Ω: its terms, where these resistances are among them, and their sums, scaled."""
-
-    terms: Terms
-    place: np.ndarray
-    scaled: Scaled
-
-
-class TangentSteps:
-    """Steps for the circuit of elementary elements.
-
-    Parameters
-    ----------
-    circuit : Circuit
-    laws : LawArrays
-        Of its controlled elements.
-    smooth : Smooth
-        The places of the tangents.
-    """
-
-    def __init__(self, circuit: Circuit, laws: LawArrays, smooth: Smooth) -> None:
-        self.circuit, self.laws, self.smooth = circuit, laws, smooth
-        arrays = circuit.arrays()
-        self._source = (arrays.kind == VOLTAGE) | (arrays.kind == CURRENT)
-        self._ends = arrays.first[smooth.rest] - 1, arrays.second[smooth.rest] - 1  # unknowns; −1 is ground
-        self._key = b""
-        self._system: ControlledSystem | None = None
-        self._matrices: dict[bytes, _Matrix] = {}
-        self._right = np.zeros(0)
-        self._factor: Factor | None = None
-
-    def begin(self, column: np.ndarray) -> bool:
-        """Take the values (m,) of a stage; whether its equations are few enough."""
-        arrays, smooth = self.circuit.arrays(), self.smooth
-        value = column.copy()
-        value[smooth.touch], value[smooth.rest], value[smooth.slope] = 0.0, 0.0, 1.0
-        arrays = arrays._replace(value=value)
-        key = np.where(self._source, 0.0, value).tobytes()
-        if key != self._key or self._system is None:
-            self._key, self._matrices = key, {}
-            self._system = ControlledSystem(self.circuit, arrays, self.laws, self._system, smooth.slope)
-        self._right = np.append(self._system.sources.of(value), 0.0)  # the last entry is ground's
-        return self._system.eq.size <= DENSE
-
-    def solve(self, column: np.ndarray, before: Solved | None, noise: float = 0.0) -> Stepped:
-        """The circuit of tangents with the values (m,), beside a solution; below the share ``noise`` of the largest,
-        voltages and currents are zero.
-
-        Raises
-        ------
-        ConvergenceError
-            The states of its diodes were not found, or the matrix is singular.
-        """
-        system, smooth = self._system, self.smooth
-        assert system is not None
-        eq, right = system.eq, self._right.copy()
-        right[eq.own[smooth.touch]] = column[smooth.touch]
-        for end, sign in zip(self._ends, (-1.0, 1.0)):
-            np.add.at(right, end, sign * column[smooth.rest])
-        right = right[:-1]
-        right[eq.pinned - 1] = 0.0
-        diode = eq.diode
-        conducting = np.zeros(diode.size, dtype=bool) if before is None else before.currents[diode] > 0.0
-        for _ in range(CHANGES):
-            try:
-                self._factor = self._factored(conducting, column[smooth.slope])
-                x = self._factor.solve(right)
-            except ArithmeticError:
-                break
-            if diode.size:
-                v, i = port_values(eq, np.arange(diode.size), x.high)
-                wrong = np.where(conducting, i < 0.0, v > 0.0)
-                if wrong.any():
-                    conducting = conducting ^ wrong
-                    continue
-            return Stepped(*branches(system, column, x, conducting, noise))
-        raise ConvergenceError("no operating point was found beside the start")
-
-    def _matrix(self, conducting: np.ndarray) -> _Matrix:
-        """The matrix for conducting diodes (d,) and tangents of 1 Ω."""
-        assert self._system is not None
-        key = conducting.tobytes()
-        made = self._matrices.get(key)
-        if made is None:
-            terms, own = self._system.tied_terms(conducting), self._system.eq.own[self.smooth.slope]
-            place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
-            made = self._matrices[key] = _Matrix(terms, place, Scaled.of(terms.dense()))
-        return made
-
-    def _factored(self, conducting: np.ndarray, ohms: np.ndarray) -> Factor:
-        """Factors of the matrix for conducting diodes (d,) and resistances of the tangents (s,), Ω."""
-        assert self._system is not None
-        made, own = self._matrix(conducting), self._system.eq.own[self.smooth.slope]
-        value, (matrix, left, right) = made.terms.value.copy(), made.scaled
-        value[made.place] = -ohms
-        # A larger resistance makes its current smaller.
-        less = np.exp2(-np.round(np.log2(np.maximum(ohms, 1.0))))
-        matrix, right = matrix.copy(), right.copy()
-        matrix[:, own] *= less
-        right[own] *= less
-        matrix[own, own] = -ohms * left[own] * right[own]
-        return Factor(made.terms._replace(value=value), True, Scaled(matrix, left, right))
-
-    def resistances(self, column: np.ndarray, point: Solved, conductance: np.ndarray) -> np.ndarray:
-        """Of the rest of the circuit as each device sees it, Ω (s,); see `circuitsim.analysis.newton.Seen`."""
-        assert self._system is not None and self._factor is not None
-        return seen_resistances(self._factor, self._ends, self._system.eq.pinned, conductance)
-
-    def point(self, found: Stepped, column: np.ndarray, certificate: Certificate) -> OperatingPoint:
-        """The operating point of the elementary elements with values (m,), from the last step."""
-        assert self._system is not None
-        return point_of(self._system, self.circuit.with_column(column), found, certificate)
-
-
-def seen_resistances(
-    factor: Factor, ends: tuple[np.ndarray, np.ndarray], pinned: np.ndarray, conductance: np.ndarray
-) -> np.ndarray:
-    """What the rest of a circuit has between the ``ends`` (s,) of tangents of these conductances, S; Ω (s,)."""
-    (first, second), size = ends, factor.terms.ends.size - 1
-    total = np.empty(first.size)
-    for begin in range(0, first.size, COLUMNS):
-        part = np.arange(begin, min(begin + COLUMNS, first.size))
-        a, b, at = first[part], second[part], np.arange(part.size)
-        injected = np.zeros((size + 1, part.size))  # the last row is ground's
-        injected[a, at] += 1.0
-        injected[b, at] -= 1.0
-        injected[pinned - 1] = 0.0
-        answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, part.size))])
-        total[part] = answer[a, at] - answer[b, at]
-    rest = 1.0 / total - conductance
-    seen = 1.0 / np.maximum(rest, FIXED * conductance)
-    return np.where((rest > -FIXED * conductance) & np.isfinite(seen), seen, 1.0 / conductance)
-
-
 STARTS, FEW = 32, 6
 """Starts of the search for a second operating point; on a branch that is followed."""
 
@@ -366,7 +197,6 @@ class SmoothControlled:
     inner: PreparedControlled
     tolerance: float
     _proven: dict[bytes, bool] = field(default_factory=dict)
-    _steps: list[TangentSteps] = field(default_factory=list)
 
     def solve(
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None
@@ -410,15 +240,7 @@ class SmoothControlled:
         self, circuit: Circuit, smooth: Smooth, column: np.ndarray, start: OperatingPoint | None = None
     ) -> OperatingPoint:
         """A certified operating point without a verdict, the one that a start leads to; see `solve`."""
-        search = _Search(self, circuit, smooth)
-        found = None if start is None else search.beside(column, start)
-        return search.first(column, start) if found is None else found
-
-    def steps(self, smooth: Smooth) -> TangentSteps:
-        """The steps of Newton's method for stages, kept for the next one."""
-        if not self._steps or self._steps[0].smooth is not smooth:
-            self._steps[:] = [TangentSteps(self.expansion.circuit, self.inner.laws, smooth)]
-        return self._steps[0]
+        return _Search(self, circuit, smooth).first(column, start)
 
     def _one(self, circuit: Circuit, smooth: Smooth, column: np.ndarray) -> bool:
         """Whether it is proven that there is at most one operating point, whatever sources and laws are."""
@@ -492,59 +314,41 @@ class _Search:
     def __init__(self, ready: SmoothControlled, circuit: Circuit, smooth: Smooth) -> None:
         self.ready, self.circuit, self.smooth = ready, circuit, smooth
 
+    @np.errstate(over="ignore", invalid="ignore")
     def newton(
         self, column: np.ndarray, start: Start | None, steps: int = LONG, least: float = OPEN
     ) -> OperatingPoint | None:
         """Newton's method from one start, with tangents of a least conductance, S; None where it does not lead to a
         certified operating point."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            way = Way(self._resistances, steps, least=least)
-            return self._ended(self._step, self._certified, column.copy(), start, way)
-
-    def beside(self, column: np.ndarray, start: OperatingPoint) -> OperatingPoint | None:
-        """Newton's method from a start in steps of which only the last one is held against the laws; None where it
-        does not lead to a certified operating point."""
-        steps, value = self.ready.steps(self.smooth), column.copy()
-        with np.errstate(all="ignore"):
-            if not steps.begin(value):
-                return None
-            way = Way(steps.resistances, PATIENCE)
-            finish = partial(self._stage, steps, value)
-            return self._ended(steps.solve, finish, value, self._start(start), way)
-
-    def _ended(
-        self,
-        step: Callable[..., Any],
-        finish: Callable[[Found], OperatingPoint | None],
-        value: np.ndarray,
-        near: Start | None,
-        way: Way,
-    ) -> OperatingPoint | None:
-        """The operating point that ``finish`` makes of the last step; where noise is held against noise, it counts as
-        zero. None if it makes none."""
+        way, value = Way(self._resistances, steps, least=least), column.copy()
         for noise in (0.0, NOISE):
-            solve = partial(step, noise=noise)
+            solve = partial(self._step, noise=noise)
             try:
                 found = iterate(
-                    solve, self.ready.expansion.circuit, self.smooth, value, near, self.ready.tolerance, way
+                    solve, self.ready.expansion.circuit, self.smooth, value, start, self.ready.tolerance, way
                 )
             except (ConvergenceError, NoSteadyStateError):
                 return None  # of the circuit of tangents: it says nothing about the circuit itself
             if np.abs(found.voltage).max() > FARTHEST:
                 return None
-            point = finish(found)
+            point = self._certified(found)
             if point is not None:
                 return point
-            near = Start(found.point, found.voltage, found.current)
+            start = Start(found.point, found.voltage, found.current)  # where noise is held against noise, it is zero
         return None
 
     def _certified(self, found: Found) -> OperatingPoint | None:
-        """The operating point of the last step, a point of its own; None if it has no certificate, or is an effect of
-        the rounding of values."""
-        certificate = self._proof(found, found.point.circuit.arrays().value)
+        """The operating point of the last step; None if it has no certificate, is an effect of the rounding of values,
+        or a device that is not smooth is off its law."""
+        ready, value = self.ready, found.point.circuit.arrays().value
+        arrays = ready.expansion.circuit.arrays()._replace(value=value)
+        certificate = proof(found, arrays, self.smooth, ready.inner.laws, ready.tolerance)
         if not certificate.certified or (np.abs(found.point.voltages).max() > FAR and not self._determined(found)):
             return None
-        return self._assembled(found, certificate)
+        try:
+            return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
+        except ConvergenceError:
+            return None
 
     def _determined(self, found: Found) -> bool:
         """Whether the last step is more than an effect of rounding, of values and of currents at a device's ends."""
@@ -553,21 +357,6 @@ class _Search:
         system = self.ready.inner.system(found.point.circuit.arrays())
         x = unknowns(system.eq, found.point)
         return system.tied(found.point.currents[system.eq.diode] > 0.0, quick=True).determined(x)
-
-    def _stage(self, steps: TangentSteps, value: np.ndarray, found: Found) -> OperatingPoint | None:
-        """The operating point of the last step; None if it has no certificate."""
-        certificate = self._proof(found, value)
-        if not certificate.certified:
-            return None
-        return self._assembled(found._replace(point=steps.point(found.point, value, certificate)), certificate)
-
-    def _assembled(self, found: Found, certificate: Certificate) -> OperatingPoint | None:
-        """The operating point with its certificate; None where a device that is not smooth is off its law."""
-        ready = self.ready
-        try:
-            return assembled(self.circuit, ready.expansion, self.smooth, found, ready.tolerance, lambda *_: certificate)
-        except ConvergenceError:
-            return None
 
     def _step(self, column: np.ndarray, before: OperatingPoint | None, noise: float) -> OperatingPoint:
         """The circuit of tangents; no search where `FALLBACKS` limit resistances first. Below the share ``noise`` of
@@ -579,11 +368,6 @@ class _Search:
         own = np.isin(np.arange(column.size), self.smooth.slope)
         ohms = column[(self.ready.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
         return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
-
-    def _proof(self, found: Found, value: np.ndarray) -> Certificate:
-        """See `circuitsim.analysis.smooth_controlled_proof`; ``value`` (m,) of the elements in the last step."""
-        arrays = self.ready.expansion.circuit.arrays()._replace(value=value)
-        return proof(found, arrays, self.smooth, self.ready.inner.laws, self.ready.tolerance)
 
     def first(self, column: np.ndarray, start: OperatingPoint | None) -> OperatingPoint:
         """An operating point: from ``start``, else from zero volts, else from currents through the devices.
@@ -713,7 +497,15 @@ class _Search:
                 factor = system.factor(point.currents[system.eq.diode] > 0.0, quick=True)
             except ArithmeticError:
                 return np.asarray(1.0 / conductance)
-            return seen_resistances(factor, ends, system.eq.pinned, conductance)
+            injected = np.zeros((system.eq.size + 1, conductance.size))  # the last row is ground's
+            at = np.arange(conductance.size)
+            injected[ends[0], at] += 1.0
+            injected[ends[1], at] -= 1.0
+            injected[system.eq.pinned - 1] = 0.0
+            answer = np.vstack([factor.rough(injected[:-1]), np.zeros((1, conductance.size))])
+            rest = 1.0 / (answer[ends[0], at] - answer[ends[1], at]) - conductance
+            seen = 1.0 / np.maximum(rest, FIXED * conductance)
+        return np.where((rest > -FIXED * conductance) & np.isfinite(seen), seen, 1.0 / conductance)
 
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:

@@ -304,7 +304,7 @@ def put_scales(made, branch, node, current, reach, local):
 
 
 def put_seen(made, lu, scale, pivot, x, conductance, seen):
-    """The resistance of the rest of the circuit as each device sees it; see `seen_resistances`."""
+    """The resistance of the rest of the circuit as each device sees it; see `circuitsim.analysis.newton.Seen`."""
     for d in range(made.slope.size):
         for k in range(x.size):
             x[k] = 0.0

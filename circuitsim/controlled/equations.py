@@ -186,9 +186,7 @@ def equations(
     return Equations(size, rows, columns, values, share, gain, under, own, diode, a[diode], b[diode], loads, pinned)
 
 
-def of_resistances(
-    eq: Equations, arrays: CircuitArrays, before: np.ndarray, varying: np.ndarray | None = None
-) -> Equations | None:
+def of_resistances(eq: Equations, arrays: CircuitArrays, before: np.ndarray) -> Equations | None:
     """The equations ``eq`` of the values ``before`` with other resistances and gains; None where zeros are elsewhere,
     or other currents would be unknowns of their own.
     """
@@ -196,7 +194,7 @@ def of_resistances(
     fixed = ((kind == RESISTOR) | (kind >= FIRST_CONTROLLED)) & ((value == 0.0) | (before == 0.0))
     if not np.array_equal(value[fixed], before[fixed]):
         return None
-    branch, inside = _roles(arrays, varying)[1], eq.own >= 0
+    branch, inside = _roles(arrays)[1], eq.own >= 0
     if branch.size != int(inside.sum()) or not inside[branch].all():
         return None
     entry = term_values(value, eq.share, eq.gain, eq.under)

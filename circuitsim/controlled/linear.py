@@ -217,8 +217,6 @@ class Factor:
     quick : bool
         Whether a matrix of up to `DENSE` unknowns is factored as a dense one: quicker, but zero pivots are hidden by
         rounding, so that a solution is no proof that the matrix is regular.
-    scaled : Scaled, optional
-        The matrix, where its scales are known; for a dense one. It is overwritten.
 
     Raises
     ------
@@ -226,11 +224,11 @@ class Factor:
         It is singular.
     """
 
-    def __init__(self, terms: Terms, quick: bool = False, scaled: Scaled | None = None) -> None:
+    def __init__(self, terms: Terms, quick: bool = False) -> None:
         self.terms = terms
         self.lu: SuperLU | _DenseLU
         if quick and terms.ends.size - 1 <= DENSE:
-            matrix, self.left, self.right = Scaled.of(terms.dense()) if scaled is None else scaled
+            matrix, self.left, self.right = Scaled.of(terms.dense())
             if not np.isfinite(matrix).all():
                 raise ArithmeticError("beyond the range of doubles")
             self.lu = _DenseLU(matrix)
