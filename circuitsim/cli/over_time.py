@@ -74,14 +74,16 @@ def present_measured(
     tables: Sequence[Table],
     values: Mapping[str, float | None],
     more: Mapping[str, Any] = MappingProxyType({}),
+    errors: Mapping[str, float | None] | None = None,
     **settings: Any,
 ) -> None:
-    """`present` a result with measurements: below its table, in JSON, else on a line of standard error; with
-    ``--measure`` they are all that is shown."""
+    """`present` a result with measurements, and how far each may be off: below its table, in JSON, else on a line of
+    standard error; with ``--measure`` they are all that is shown."""
     from circuitsim.time_domain.measure import measurements_table
 
     if values:
-        measured, more = measurements_table(values), {**more, "measurements": dict(values)}
+        measured, more = measurements_table(values, errors), {**more, "measurements": dict(values)}
+        more |= {} if errors is None else {"measurement_errors": dict(errors)}
         tables = [measured] if args.measure else [*tables, measured]
         settings["whole"] = settings.get("whole", False) and not args.measure
     present(found, args, tables, more, **settings)
@@ -130,11 +132,15 @@ def show(
     measurements ``outside`` the run failed."""
     from circuitsim.time_domain.fourier import fourier_table, series
     from circuitsim.time_domain.measure import measure_all
+    from circuitsim.time_domain.measure_gradients import measurement_error
     from circuitsim.time_domain.result import events_table, waveform_table
 
     names = lower_names(deck)
     waves = waveform_table(found, probes, names)
     values = measure_all(found, measured, names) | dict.fromkeys(text.split()[0] for text in outside)
+    errors = None
+    if found.errors is not None:
+        errors = {text.split()[0]: measurement_error(found, text, names) for text in measured}
     spectra = [own for request in harmonics for own in series(found, request, names)]
     tables, proof = [events_table(found) if args.events else waves], found.checks() | dict(more)
     if spectra:
@@ -146,7 +152,7 @@ def show(
 
         return plot_waveforms(found.circuit.title, waves, found.conduction())
 
-    present_measured(found, args, tables, values, proof, figure=figure, plot="Transient Analysis")
+    present_measured(found, args, tables, values, proof, errors, figure=figure, plot="Transient Analysis")
     for own in spectra:
         print(
             f"{own.quantity} at {own.frequency:g} Hz: mean {own.mean:g}, first harmonic {own.amplitude[0]:g}, total "

@@ -177,6 +177,8 @@ class ImplicitResult(TransientResult):
         Largest error of a capacitor's voltage or an inductor's current, of the largest of each, as it is carried
         forward with the run (`circuitsim.time_domain.carried_error`); None without such elements, and for large
         circuits, where the accuracy bounds the error of a step.
+    errors : (2, m) float array, or None
+        The same error of each element's voltage, V, and current, A.
     warnings : tuple of Problem
         One of the kind ``accuracy`` where that is larger than the accuracy, or not known.
     run : Implicit
@@ -201,6 +203,8 @@ class ImplicitResult(TransientResult):
         self._starts = np.array([stretch.time for stretch in run.stretches if stretch.time < self.stop])
         self._begins = self._starts + [2.0 * run.stretches[n].instant for n in range(self._starts.size)]
         self.difference = self._error()
+        if run.error is not None and run.error.known:
+            self.errors = run.error.off[:, : len(self.circuit)]
 
     def _error(self) -> float | None:
         """See ``difference``; None also where it is not known."""

@@ -88,9 +88,12 @@ def in_order(
     return found
 
 
-def measurements_table(found: Mapping[str, float | None]) -> Table:
-    """Measurements by name; ``failed`` where an event does not happen."""
-    return Table.of("name, value", [(name, "failed" if value is None else value) for name, value in found.items()])
+def measurements_table(found: Mapping[str, float | None], errors: Mapping[str, float | None] | None = None) -> Table:
+    """Measurements by name, ``failed`` where an event does not happen; with ``errors``, how far each may be off."""
+    rows = [(name, "failed" if value is None else value) for name, value in found.items()]
+    if errors is None:
+        return Table.of("name, value", rows)
+    return Table.of("name, value, error", [(*row, errors.get(row[0])) for row in rows])
 
 
 _WORD = re.compile(r"(?:[^\s{}'\"]|\{[^{}]*\}|'[^']*'|\"[^\"]*\")+")

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value
+from circuitsim.analysis.probes import parse_probes
+from circuitsim.errors import UsageError
+from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, own_weights
 from circuitsim.time_domain.gradients import waveform_gradient
 from circuitsim.time_domain.measure import Measurement, Reader
 from circuitsim.time_domain.result import TransientResult
@@ -52,6 +54,46 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
         Another form, an unknown quantity, times outside the run.
     """
     return _TermsReader(result, text, names or {}, LastStretch()).read()
+
+
+def measurement_error(result: TransientResult, text: str, names: Mapping[str, float]) -> float | None:
+    """How far a measurement may be off: by its derivative, as far as the waveforms are (`TransientResult.errors`).
+
+    Parameters
+    ----------
+    result : TransientResult
+    text, names
+        See `measurement_terms`.
+
+    Returns
+    -------
+    float or None
+        None where it is not known: of ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=``, formulas, what crosses by a jump.
+    """
+    if result.errors is None:
+        return None
+    try:
+        found = measurement_terms(result, text, names)
+        offs = [_off(result, own) for own in found.functionals]
+    except UsageError:
+        return None
+    total = sum(abs(weight) * off for weight, off in zip(found.weights, offs))
+    return float(total) if found.value is not None and np.isfinite(total) else None
+
+
+def _off(result: TransientResult, functional: Functional) -> float:
+    """How far a functional may be off; inf where it is not known."""
+    if isinstance(functional, EventTime) or result.errors is None:
+        return np.inf
+    weights = own_weights(result, functional.quantity)
+    off = sum(float(np.abs(own) @ error) for own, error in zip(weights, result.errors))
+    if isinstance(functional, Integral):
+        off *= functional.end - functional.begin
+        if functional.power == 2:
+            (probe,) = parse_probes(functional.quantity, result.circuit)
+            ends = Signal(result, probe, {}, 0.0).extremes(functional.begin, functional.end)
+            off *= 2.0 * max(abs(value) for value, _ in ends)
+    return off
 
 
 def measure_gradient(

@@ -255,6 +255,7 @@ class TransientResult(Result):
         End of the run, s.
     origin : Origin
     difference : float or None
+    errors : (2, m) float array, or None
         Of implicit runs; see `circuitsim.time_domain.ImplicitResult`.
     warnings : tuple of circuitsim.errors.Problem
     method : str
@@ -264,6 +265,7 @@ class TransientResult(Result):
     """
 
     difference: float | None = None
+    errors: np.ndarray | None = None
     reason = ""
     warnings: tuple[errors.Problem, ...] = ()
 

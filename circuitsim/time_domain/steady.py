@@ -263,7 +263,10 @@ def steady_state(
         periods = _ImplicitPeriods(circuit, waves, switches, couplings, length, points, tolerance, accuracy)
         found, shooting = shoot(periods, periods.begin(initial), periods.energy, length, progress)
         result = ImplicitPeriodicResult(found.run, shooting, found.derivative)
-        result.accuracy, result.reason, result.difference = accuracy, reason, periods.error(found)
+        result.accuracy, result.reason = accuracy, reason
+        if result.difference is not None and result.errors is not None:
+            more = 1.0 + periods.gain(found.derivative, found.size)
+            result.difference, result.errors = more * result.difference, more * result.errors
         return result
     problem = Problem(circuit, waves, switches, couplings)
     exact = _ExactPeriods(problem, length, initial, tolerance)
@@ -352,7 +355,7 @@ class _ImplicitPeriods:
             run = self.run(initial=begin, switches=self.switches, accuracy=self.fine)
             assert isinstance(run, ImplicitResult)
             derivative = self.derivative(run)
-            finer = max(self.accuracy / (1.0 + self._gain(derivative, self._sizes(run))), FINEST)
+            finer = max(self.accuracy / (1.0 + self.gain(derivative, self._sizes(run))), FINEST)
             if finer > 0.5 * self.fine:
                 break
             self.fine = finer
@@ -376,12 +379,7 @@ class _ImplicitPeriods:
         largest = [float(np.abs(own).max(initial=0.0)) or 1.0 for own in run.at(run.times)]
         return np.where(self.capacitor, *largest)
 
-    def _gain(self, derivative: np.ndarray, size: np.ndarray) -> float:
+    def gain(self, derivative: np.ndarray, size: np.ndarray) -> float:
         """How many times as large as an error within the period that of the periodic state is."""
         inverse = np.linalg.pinv(np.eye(size.size) - derivative, rcond=ONCE)
         return float((np.abs(inverse) @ size / size).max(initial=0.0))
-
-    def error(self, found: Period) -> float | None:
-        """Largest error of the periodic waveforms, of the largest of each kind."""
-        own = found.run.difference
-        return None if own is None else own * (1.0 + self._gain(found.derivative, found.size))

@@ -117,6 +117,8 @@ def test_the_command_finds_the_periodic_state_of_curved_devices(tmp_path: Path, 
     said = capsys.readouterr()
     assert "note: implicit method: D1 is a junction diode" in said.err
     assert json.loads(said.out)["difference"] <= 1e-5
+    assert main([*words[:-4], "--measure", "mean AVG v(out)"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "name,value,error"
 
 
 def test_a_buck_converter_with_a_switch() -> None:
