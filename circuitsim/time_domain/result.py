@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from circuitsim import errors as circuit_errors
 from circuitsim.analysis.probes import VALUE, Formula, Probe, all_probes, parse_probes
-from circuitsim.errors import Problem, UsageError
+from circuitsim.errors import UsageError
 from circuitsim.formats.result import Result, verdict
 from circuitsim.formats.table import Table
 from circuitsim.time_domain.decay_series import ORDER
@@ -266,7 +267,7 @@ class TransientResult(Result):
     difference: float | None = None
     errors: np.ndarray | None = None
     reason = ""
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[circuit_errors.Problem, ...] = ()
 
     method = "exact"
     points = POINTS
