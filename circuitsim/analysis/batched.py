@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuitsim.analysis.batch import LARGEST, BatchSolver
-from circuitsim.analysis.engine_batch import EngineBatch
-from circuitsim.analysis.expanded import ExpandedBatch
-from circuitsim.analysis.newton import smooth_devices
-from circuitsim.analysis.tangent_batch import TangentBatch
+from circuitsim.analysis.batch import BatchSolver
+from circuitsim.analysis.batch_solution import BatchSolution
+from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch, places_of
+from circuitsim.analysis.newton import Smooth, smooth_devices
+from circuitsim.analysis.sectioned_batch import sectioned_batch
+from circuitsim.analysis.smooth_controlled_batch import SmoothControlledBatch
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.circuit.expansion import Expansion, expanded
-from circuitsim.engine.small.kernels import small_kernel
-from circuitsim.engine.small.single import unpack
+from circuitsim.circuit.expansion import Expansion, expanded, same_shape
 from circuitsim.errors import TopologyError
 from circuitsim.netlist.deck import warn_of_switches
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.controlled_batch import ControlledBatch
-
-UPDATES = 200_000_000
-"""Most updates of an elimination for each sample (a tenth of a second): beyond, the engine takes less."""
 
 
 def batched(
@@ -58,22 +50,22 @@ def batched(
         circuit.dynamics.check_changes(inputs)
     if circuit.devices:
         expansion = expanded(circuit)
-        return ExpandedBatch(circuit, expansion, with_tangents(circuit, expansion, inputs, outputs, tolerance))
+        inner = _elementary(expansion.circuit, inputs, outputs, tolerance)
+        smooth = smooth_devices(circuit, expansion)
+        return ExpandedBatch(circuit, expansion, with_devices(inner, circuit, expansion, smooth))
     return _elementary(circuit, inputs, outputs, tolerance)
 
 
-def with_tangents(
-    circuit: Circuit, expansion: Expansion, inputs: Sequence[str], outputs: Sequence[tuple[str, str]], tolerance: float
-) -> BatchSolver | ControlledBatch | TangentBatch:
-    """The batch solver of the elementary elements of a circuit with devices; see `batched`."""
-    inner, smooth = _elementary(expansion.circuit, inputs, outputs, tolerance), smooth_devices(circuit, expansion)
+def with_devices(
+    made: BatchSolver | ControlledBatch, circuit: Circuit, expansion: Expansion, smooth: Smooth | None
+) -> BatchSolver | ControlledBatch:
+    """The batch solver ``made`` of the elementary elements of a circuit, with its smooth devices in place of their
+    tangents."""
     if smooth is None:
-        return inner
-    if isinstance(inner, BatchSolver):
-        return TangentBatch(inner, smooth)
-    from circuitsim.analysis.smooth_controlled_batch import SmoothControlledBatch
-
-    return SmoothControlledBatch(inner.ready, inner.inputs, inner.outputs, circuit, expansion, smooth)
+        return made
+    if isinstance(made, BatchSolver):
+        return replace(made, smooth=smooth)
+    return SmoothControlledBatch(made.ready, made.inputs, made.outputs, circuit, expansion, smooth)
 
 
 def _elementary(
@@ -81,32 +73,85 @@ def _elementary(
 ) -> BatchSolver | ControlledBatch:
     """`batched` for a circuit of elementary elements."""
     if circuit.laws:
-        from circuitsim.analysis.controlled_batch import controlled_batch
-        from circuitsim.analysis.sectioned_batch import sectioned_batch
-
-        return sectioned_batch(controlled_batch(circuit, inputs, outputs, tolerance))
+        return sectioned_batch(controlled_batch(circuit, inputs, outputs, tolerance), _elementary)
     if circuit.amplified:
         raise TopologyError("batches need a circuit without amplifiers: see circuit.amplifiers.without_amplifiers")
-    kind, first, second, value, n_nodes = circuit.arrays()
-    chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
-    for k in chosen.tolist():
-        if kind[k] not in (VOLTAGE, CURRENT):
-            raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
-    pairs = np.array([[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs], dtype=np.int64).reshape(
-        -1, 2
-    )
-    q = len(pairs)
-    columns = (
-        np.concatenate([kind, np.full(q, RESISTOR), np.full(q, CURRENT)]).astype(np.int8),
-        np.concatenate([first, pairs[:, 0], pairs[:, 1]]),
-        np.concatenate([second, pairs[:, 1], pairs[:, 0]]),
-    )
-    plan = None
-    if n_nodes <= LARGEST:
-        late = np.zeros(n_nodes, dtype=bool)
-        late[pairs] = True
-        everything = np.concatenate([value, np.full(q, np.inf), np.zeros(q)])
-        packed = small_kernel("prepare", n_nodes)(*columns, everything, n_nodes, late, UPDATES)
-        plan = unpack(packed) if packed.size else None  # too many updates: the engine solves the samples
-    engine = EngineBatch(*columns, n_nodes, float(tolerance))
-    return BatchSolver(circuit, float(tolerance), chosen, pairs, plan, columns, value.copy(), engine)
+    chosen, pairs = places_of(circuit, inputs, outputs)
+    return BatchSolver(circuit, float(tolerance), chosen, pairs, circuit.arrays().value.copy())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpandedBatch:
+    """A circuit with devices ready for batches; stands in for `BatchSolver`.
+
+    Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions are the ideal
+    diodes of the elementary circuit.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    expansion : Expansion
+    inner : BatchSolver or ControlledBatch
+        Of the circuit of elementary elements.
+    """
+
+    circuit: Circuit
+    expansion: Expansion
+    inner: BatchSolver | ControlledBatch
+
+    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
+        """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
+        if not isinstance(values, Mapping):
+            values = self.circuit.changes(self.circuit.column(values))
+        circuit, changed = self.circuit.with_values(values), dict(values)
+        for name in values:
+            found = circuit.device_parameter(name)
+            if found is not None:
+                old, new = (c.devices[found[0]] for c in (self.circuit, circuit))
+                if not same_shape(old, new):
+                    raise TopologyError(f"{name} changes what the device consists of: make a new batch")
+                del changed[name]
+                changed |= self.expansion.values(found[0], new)
+        smooth = smooth_devices(circuit, self.expansion)
+        inner = with_devices(self.inner.with_values(changed), circuit, self.expansion, smooth)
+        return ExpandedBatch(circuit, self.expansion, inner)
+
+    def solve(
+        self,
+        values: np.ndarray | None = None,
+        injected: np.ndarray | None = None,
+        stiffness: float = 0.0,
+        start: BatchSolution | None = None,
+        threads: int | None = None,
+    ) -> BatchSolution:
+        """Operating points of a batch; see `BatchSolver.solve`."""
+        before = None if start is None else self._wide(start)
+        found = self.inner.solve(values, injected, stiffness, before, threads)
+        voltages, currents = self._own(found.voltages, found.currents)
+        return replace(found, circuit=self.circuit, voltages=voltages, currents=currents)
+
+    def adjoint(
+        self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Linear response at a solution; see `BatchSolver.adjoint`."""
+        return self._own(*self.inner.adjoint(self._wide(solution), cotangent, threads))
+
+    def _wide(self, solution: BatchSolution) -> BatchSolution:
+        """A solution in the places of the circuit of elementary elements; what belongs to others of them is zero."""
+        voltages = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
+        currents = np.zeros((len(solution), len(self.inner.circuit)))
+        voltages[:, : solution.voltages.shape[1]] = solution.voltages
+        currents[:, : solution.currents.shape[1]] = solution.currents
+        return replace(solution, voltages=voltages, currents=currents)
+
+    def stiffness_limit(self) -> float:
+        """See `BatchSolver.stiffness_limit`."""
+        return self.inner.stiffness_limit()
+
+    def _own(self, voltages: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What belongs to the circuit's own nodes and elements."""
+        own = currents[:, : len(self.circuit)].copy()
+        for k, device in self.circuit.devices.items():
+            places = self.expansion.parts[k]
+            own[:, k] = sum(sign * currents[:, places[p]] for p, sign in device.entering(device.expand()))
+        return voltages[:, : len(self.circuit.node_names)], own

@@ -163,11 +163,24 @@ def controlled_batch(
     TopologyError
         Unknown names; inputs that are not independent sources.
     """
+    chosen, places = places_of(circuit, inputs, outputs)
+    return ControlledBatch(prepared_controlled(circuit, float(tolerance)), chosen, places)
+
+
+def places_of(
+    circuit: Circuit, inputs: Sequence[str], outputs: Sequence[tuple[str, str]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Elements of the inputs (k,) and nodes of the outputs (q, 2).
+
+    Raises
+    ------
+    TopologyError
+        Unknown names; inputs that are not independent sources.
+    """
     kind = circuit.arrays().kind
     chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
     for k in chosen.tolist():
         if kind[k] not in (VOLTAGE, CURRENT):
             raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
     pairs = [[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs]
-    places = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return ControlledBatch(prepared_controlled(circuit, float(tolerance)), chosen, places)
+    return chosen, np.array(pairs, dtype=np.int64).reshape(-1, 2)

@@ -19,13 +19,12 @@ from circuitsim.analysis.small_circuit import SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof, unsolved
 from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint, Solved, smooth_regions
 from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents, nonunique_potential
-from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import DIODE
 from circuitsim.circuit.expansion import Expansion, same_shape
 from circuitsim.engine.steady_state import SMALLEST
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem, TopologyError
+from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
 from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import NEAR
@@ -33,10 +32,7 @@ from circuitsim.program import Structure
 
 if TYPE_CHECKING:
     from circuitsim.analysis.amplified import PreparedAmplified
-    from circuitsim.analysis.batch import BatchSolver
-    from circuitsim.analysis.batch_solution import BatchSolution
     from circuitsim.analysis.controlled import PreparedControlled
-    from circuitsim.analysis.controlled_batch import ControlledBatch
     from circuitsim.analysis.smooth_controlled import SmoothControlled
     from circuitsim.analysis.solve import Prepared
 
@@ -386,87 +382,6 @@ def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolera
     intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
     warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
     return _Parts(voltages, currents, drops, unique, regions, intervals, warnings)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ExpandedBatch:
-    """A circuit with devices ready for batches; stands in for `BatchSolver`.
-
-    Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions are the ideal
-    diodes of the elementary circuit.
-
-    Attributes
-    ----------
-    circuit : Circuit
-    expansion : Expansion
-    inner : BatchSolver or TangentBatch
-        Of the circuit of elementary elements.
-    """
-
-    circuit: Circuit
-    expansion: Expansion
-    inner: BatchSolver | ControlledBatch | TangentBatch
-
-    def with_values(self, values: np.ndarray | Mapping[str, float]) -> ExpandedBatch:
-        """The same structure with other element values or device parameters (``D1.vfwd``); see `BatchSolver`."""
-        if not isinstance(values, Mapping):
-            values = self.circuit.changes(self.circuit.column(values))
-        circuit, changed = self.circuit.with_values(values), dict(values)
-        for name in values:
-            found = circuit.device_parameter(name)
-            if found is not None:
-                old, new = (c.devices[found[0]] for c in (self.circuit, circuit))
-                if not same_shape(old, new):
-                    raise TopologyError(f"{name} changes what the device consists of: make a new batch")
-                del changed[name]
-                changed |= self.expansion.values(found[0], new)
-        inner = self.inner.with_values(changed)
-        smooth = smooth_devices(circuit, self.expansion)
-        if isinstance(inner, TangentBatch) and smooth is not None:
-            inner = TangentBatch(inner.inner, smooth)
-        elif smooth is not None:
-            inner = inner.with_devices(circuit, smooth)  # type: ignore[union-attr]
-        return ExpandedBatch(circuit, self.expansion, inner)
-
-    def solve(
-        self,
-        values: np.ndarray | None = None,
-        injected: np.ndarray | None = None,
-        stiffness: float = 0.0,
-        start: BatchSolution | None = None,
-        threads: int | None = None,
-    ) -> BatchSolution:
-        """Operating points of a batch; see `BatchSolver.solve`."""
-        before = None if start is None else self._wide(start)
-        found = self.inner.solve(values, injected, stiffness, before, threads)
-        voltages, currents = self._own(found.voltages, found.currents)
-        return replace(found, circuit=self.circuit, voltages=voltages, currents=currents)
-
-    def adjoint(
-        self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Linear response at a solution; see `BatchSolver.adjoint`."""
-        return self._own(*self.inner.adjoint(self._wide(solution), cotangent, threads))
-
-    def _wide(self, solution: BatchSolution) -> BatchSolution:
-        """A solution in the places of the circuit of elementary elements; what belongs to others of them is zero."""
-        voltages = np.zeros((len(solution), self.inner.circuit.arrays().n_nodes))
-        currents = np.zeros((len(solution), len(self.inner.circuit)))
-        voltages[:, : solution.voltages.shape[1]] = solution.voltages
-        currents[:, : solution.currents.shape[1]] = solution.currents
-        return replace(solution, voltages=voltages, currents=currents)
-
-    def stiffness_limit(self) -> float:
-        """See `BatchSolver.stiffness_limit`."""
-        return self.inner.stiffness_limit()
-
-    def _own(self, voltages: np.ndarray, currents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What belongs to the circuit's own nodes and elements."""
-        own = currents[:, : len(self.circuit)].copy()
-        for k, device in self.circuit.devices.items():
-            places = self.expansion.parts[k]
-            own[:, k] = sum(sign * currents[:, places[p]] for p, sign in device.entering(device.expand()))
-        return voltages[:, : len(self.circuit.node_names)], own
 
 
 def _hold(

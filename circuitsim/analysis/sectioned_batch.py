@@ -8,7 +8,7 @@ Ernoult 2024, Theorem 3.1, for chains of energy functions).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -251,10 +251,11 @@ class SectionedBatch(ControlledBatch):
         return min(float(part.solver.stiffness_limit()) for part in self.parts)
 
 
-def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
+def sectioned_batch(ready: ControlledBatch, batched: Callable[..., Any]) -> ControlledBatch:
     """The batch solver section by section where that is possible, else ``ready`` itself.
 
-    It needs controls by voltages, or by currents of voltage sources, without a loop, and no diode between held nodes.
+    It needs controls by voltages, or by currents of voltage sources, without a loop, and no diode between held nodes;
+    ``batched`` makes the batch solver of a section.
     """
     found, circuit = ready.ready.sections, ready.circuit
     sensing = np.array(sensors(circuit.laws), dtype=np.int64)
@@ -265,7 +266,7 @@ def sectioned_batch(ready: ControlledBatch) -> ControlledBatch:
     diodes = np.flatnonzero(kind == DIODE).tolist()
     if any(int(first[k]) in held and int(second[k]) in held for k in diodes):
         return ready
-    parts = tuple(_part(ready, step, sensing.tolist()) for step in found.steps if isinstance(step, Section))
+    parts = tuple(_part(ready, step, sensing.tolist(), batched) for step in found.steps if isinstance(step, Section))
     if not parts:
         return ready
     current = kind == CURRENT
@@ -291,10 +292,8 @@ def _sections(ready: PreparedControlled) -> Sections:
     return found
 
 
-def _part(ready: ControlledBatch, step: Section, sensing: list[int]) -> Part:
+def _part(ready: ControlledBatch, step: Section, sensing: list[int], batched: Callable[..., Any]) -> Part:
     """The circuit of a section with its batch solver."""
-    from circuitsim.analysis.batched import batched
-
     circuit, names, value = ready.circuit, ready.circuit.node_names, ready.circuit.arrays().value
     given = {*circuit.laws, *ready.inputs.tolist(), *sensing}
     changing = [k for k in step.elements.tolist() if k in given]

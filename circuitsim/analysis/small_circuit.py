@@ -23,9 +23,9 @@ from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.engine.small.least_norm import carry_away
 from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP
 from circuitsim.engine.small.outcome import REFINED, Outcome
-from circuitsim.engine.small.plan import UPDATES
+from circuitsim.engine.small.plan import UPDATES, Plan
 from circuitsim.engine.small.samples import CLEAN
-from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, part
+from circuitsim.engine.small.single import ALL, LOOPS, MEMORY, NO_GUESS, NUMBERS, PROVE, REST, SIGNED, part, unpack
 from circuitsim.engine.spanning import sums_of_drops
 from circuitsim.errors import Problem
 from circuitsim.program.components import unchangeable
@@ -39,7 +39,7 @@ LARGEST = 20_000
 FOUND = (Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.CANCELLING_SOURCES, Outcome.CANCELLING_NONUNIQUE)
 """Outcomes with a set of conducting diodes and potentials."""
 
-_CONVERGED, _NONUNIQUE = Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS
+_CONVERGED, _NONUNIQUE, _SINGULAR = Outcome.CONVERGED, Outcome.NONUNIQUE_CURRENTS, Outcome.SINGULAR
 """Looked up in the enumeration once: that takes a tenth of a microsecond."""
 
 MARGIN = 0.1
@@ -91,21 +91,24 @@ class SmallCircuitSolver:
         # Memory that no call is using: a call takes one (or makes one) and puts it back, so threads never share any.
         self._spare = [(packed, np.empty(packed[NUMBERS]))]
 
-    def solve(self, value: np.ndarray, currents: np.ndarray | None = None) -> OperatingPoint | UncertifiedSolution:
+    def solve(
+        self, value: np.ndarray, currents: np.ndarray | None = None, free: bool = False
+    ) -> OperatingPoint | UncertifiedSolution:
         """The certified operating point for element values (m,), or a start for the active-set engine.
 
-        Diodes with positive ``currents`` (m,), A, are the first guess.
+        Diodes with positive ``currents`` (m,), A, are the first guess; ``free``: potentials that only blocking diodes
+        hold may be any that these allow, currents in loops of diodes those of some forest.
         """
         guess = NO_GUESS if currents is None else read_only(currents)
         memory, out, drops = self.take(), np.empty(self.size), None
         out[: value.size] = value  # a copy: neither the caller's array nor an earlier result is ever written to
-        status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, out)
+        status, worst = small_kernel("solve_once", self._nodes)(*memory, guess, MAX_ITERATIONS, not free, out)
         allowed = MARGIN * self.tolerance
-        certified = status == _CONVERGED and worst <= allowed
-        loops = status == _NONUNIQUE
+        certified = worst <= allowed and (status == _CONVERGED or (free and status in (_NONUNIQUE, _SINGULAR)))
+        loops = status == _NONUNIQUE and not free
         if loops:
             certified = self._share(memory, out, None) <= CLEAN
-        if not certified and status in REFINED:
+        if not certified and (status in REFINED or (free and status == Outcome.CANCELLING_NONUNIQUE)):
             drops = np.empty(value.size)
             what = REST if loops else ALL
             worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, what, NO_GUESS)
@@ -128,10 +131,18 @@ class SmallCircuitSolver:
         carried.flags.writeable = False
         worst: float
         if drops is None:
-            _, worst = small_kernel("solve_once", self._nodes)(*memory, carried, PROVE, out)
+            _, worst = small_kernel("solve_once", self._nodes)(*memory, carried, PROVE, True, out)
         else:
             worst = small_kernel("refine_once", self._nodes)(*memory, out, drops, LOOPS, carried)
         return worst
+
+    def allow_negative_resistors(self) -> None:
+        """Take negative resistances, while the energy stays convex."""
+        self._packed[SIGNED] = 1
+
+    def plan(self) -> tuple[Plan, tuple[np.ndarray, ...]]:
+        """The plan, and kind, first and second of the elements, as kernels take them."""
+        return unpack(self._packed), tuple(part(self._packed, k) for k in (15, 16, 17))
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
         """Memory for one call of a kernel (the plan and the factors in it), which no other call is using."""
@@ -208,6 +219,10 @@ class LazyOperatingPoint(OperatingPoint):
         self._solver, self._out = solver, out
         if drops is not None:
             self.drops = drops + 0.0
+
+    def closed(self) -> np.ndarray:
+        """Which ideal diodes conduct (d,)."""
+        return self._out[self._solver.iterations + 1 :] != IDLE
 
     @Deferred
     def circuit(self) -> Circuit:

@@ -116,7 +116,7 @@ class Prepared:
         """
         return self.solve_from(self._column(values), None if start is None else start.currents)
 
-    def solve_from(self, value: np.ndarray, currents: np.ndarray | None) -> OperatingPoint:
+    def solve_from(self, value: np.ndarray, currents: np.ndarray | None, free: bool = False) -> OperatingPoint:
         """`solve` for the values of all elements.
 
         Parameters
@@ -125,6 +125,9 @@ class Prepared:
             Ω, V, A.
         currents : (m,) float array or None
             Branch currents, A: diodes with positive ones are the first guess.
+        free : bool
+            Whether potentials that only blocking diodes hold may be any that these allow, and currents in loops of
+            diodes those of some forest.
 
         Raises
         ------
@@ -137,7 +140,7 @@ class Prepared:
             if currents is not None:
                 on = (self.circuit.arrays().kind == DIODE) & (currents > 0.0)
             return self._general(value, small, on, np.zeros(value.size))
-        found = small.solve(value, currents)
+        found = small.solve(value, currents, free)
         if isinstance(found, OperatingPoint):
             return found
         return self._general(value, found.why, found.closed, found.current)

@@ -22,14 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim.analysis.batch import BatchSolver
-from circuitsim.analysis.batched import batched
+from circuitsim.analysis.batched import batched, with_devices
 from circuitsim.analysis.controlled_batch import no_energy
 from circuitsim.analysis.kinks import diode_margins
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import SectionedBatch
-from circuitsim.analysis.smooth_controlled_batch import SmoothControlledBatch
-from circuitsim.analysis.tangent_batch import TangentBatch
 from circuitsim.blocks.law_parameters import LawParameters
 from circuitsim.blocks.protocol import Arrays, Nudge, State
 from circuitsim.certificate import TOLERANCE
@@ -305,13 +302,7 @@ class CircuitBlock:
     def _with_values(self, analysed: Any, value: np.ndarray) -> Any:
         """An analysed circuit with element values (m,), and with the smooth devices at the present parameters."""
         made, present = analysed.with_values(value), self._present
-        if present.smooth is None or self._own_solver:
-            return made
-        if isinstance(made, BatchSolver):
-            return TangentBatch(made, present.smooth)
-        return SmoothControlledBatch(
-            made.ready, made.inputs, made.outputs, present.circuit, self._expansion, present.smooth
-        )
+        return made if self._own_solver else with_devices(made, present.circuit, self._expansion, present.smooth)
 
     def stiffness_limit(self) -> float:
         """Largest β, S, up to which a negative conductance −β across every output leaves the energy convex."""

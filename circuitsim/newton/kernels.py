@@ -11,10 +11,10 @@ from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
 from circuitsim.models import curve, formula_inverse, formula_tape
-from circuitsim.newton import contrasts, laws, samples, seen, steps
+from circuitsim.newton import contrasts, laws, seen, steps
 
-_MODULES = (seen, steps, samples, contrasts)
-KERNELS = ("project", "newton_once", "newton_samples", "newton_responses", "contrasts", "responses_of_laws")
+_MODULES = (seen, steps, contrasts)
+KERNELS = ("project", "newton_once", "contrasts", "responses_of_laws")
 """Functions that `newton_kernel` is asked for."""
 LONGEST = 400_000
 """Devices, each as twenty nodes, and nodes that a process hands to one kernel interpreted (4 to 8 seconds) before it

@@ -18,7 +18,7 @@ from circuitsim.engine.small.linear import substitute
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.samples import injections
-from circuitsim.engine.small.single import part, take_values, unpack, work_memory
+from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
 from circuitsim.engine.small.stubs import still_nodes
 from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
@@ -99,7 +99,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
     value, v, current = out[:m], out[m : m + n], out[m + n : 2 * m + n]
     at = 2 * m + n
     ohms = numbers[: plan.resistor.size]
-    status, _ = take_values(plan, kind, value, ohms)
+    status, _ = take_values(plan, kind, value, ohms, packed[SIGNED] != 0)
     space.stamp[:] = 0
     if status != Outcome.CONVERGED:
         return 0, np.inf

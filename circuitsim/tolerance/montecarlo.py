@@ -160,7 +160,7 @@ class Worker:
         kernel = small_kernel("solve_once", n * small._nodes)
         status, worst = np.empty(n, np.int64), np.empty(n)
         for s in range(n):
-            status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, out[s])
+            status[s], worst[s] = kernel(packed, numbers, guess, MAX_ITERATIONS, True, out[s])
         good = (status == Outcome.CONVERGED) & (worst <= self.job.tolerance)
         with np.errstate(invalid="ignore", over="ignore"):  # of samples that are not certified
             found = self.reader.columns(out[:, small.voltages], out[:, small.currents]) + 0.0

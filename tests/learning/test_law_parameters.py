@@ -125,7 +125,7 @@ def test_coupled_learning_follows_its_own_direction(seed: int) -> None:
     compliance = np.empty((len(x), 2, 2))
     for k in range(2):
         response, _ = solver.adjoint(solution, np.eye(2)[[k] * len(x)])
-        for j, (p, q) in enumerate(solver.inner.outputs):
+        for j, (p, q) in enumerate(solver.outputs):
             compliance[:, j, k] = response[:, q] - response[:, p]
     pull = np.linalg.solve(compliance, (problem.free.output - y)[:, :, None])[:, :, 0]
     wanted, _ = block.implicit(problem.free, x, pull, problem.weight)

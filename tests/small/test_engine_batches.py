@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -18,9 +19,15 @@ SEEDS = range(6)
 def without_plan(seed: int) -> BatchSolver:
     """A batch solver of a random circuit that has no kernel for its samples."""
     case = random_circuit(seed)
-    solver = circuitsim.batched(case.circuit, case.sources, case.pairs)
-    assert isinstance(solver, BatchSolver) and solver.plan is not None
-    return replace(solver, plan=None)
+    return large(circuitsim.batched(case.circuit, case.sources, case.pairs))
+
+
+def large(solver: object) -> BatchSolver:
+    """The solver, as it is for circuits beyond one kernel."""
+    assert isinstance(solver, BatchSolver)
+    with mock.patch("circuitsim.analysis.small_circuit.LARGEST", 0):
+        solver.solve()
+    return solver
 
 
 def values_of(solver: BatchSolver, x: np.ndarray) -> np.ndarray:
@@ -39,7 +46,7 @@ def test_samples_against_least_squares_of_the_dual(seed: int) -> None:
     for s, value in enumerate(values_of(solver, x)):
         v, current = steady_state(solver.circuit, value)
         assert found.voltages[s] == pytest.approx(v, abs=1e-11 * np.abs(v).max())
-        assert found.currents[s, solver.columns[0][: value.size] == DIODE] == pytest.approx(current, abs=1e-9)
+        assert found.currents[s, solver.circuit.arrays().kind == DIODE] == pytest.approx(current, abs=1e-9)
 
 
 def test_results_do_not_depend_on_threads() -> None:
@@ -99,7 +106,7 @@ def test_adjoints_against_dense_matrices(seed: int) -> None:
 def test_adjoint_with_nodes_that_only_blocking_diodes_hold() -> None:
     """b hangs between blocking diodes while V1 is negative: responses there are open, and nothing drives them."""
     circuit = circuitsim.loads("t\nV1 a 0 1\nD1 a b\nR1 b c 1\nD2 c d\nR2 d 0 2\nR3 a d 4\n")
-    solver = replace(circuitsim.batched(circuit, ["V1"], [("d", "0")]), plan=None)
+    solver = large(circuitsim.batched(circuit, ["V1"], [("d", "0")]))
     found = solver.solve(np.array([[3.0], [-3.0]]))
     assert found.certified.all()
     # Conducting: 1 Ω parallel to 4 Ω above 2 Ω; blocking: 4 Ω above 2 Ω.
@@ -110,7 +117,7 @@ def test_adjoint_with_nodes_that_only_blocking_diodes_hold() -> None:
 
 def test_a_sample_without_a_steady_state_is_not_certified() -> None:
     circuit = circuitsim.loads("t\nI1 0 a 1\nD1 0 a\nR1 b 0 1\nV1 b 0 1\n")  # a has no way out for a positive current
-    solver = replace(circuitsim.batched(circuit, ["I1"]), plan=None)
+    solver = large(circuitsim.batched(circuit, ["I1"]))
     found = solver.solve(np.array([[-1.0], [1.0], [-2.0]]))
     assert found.certified.tolist() == [True, False, True]
     assert found.current("D1")[[0, 2]] == pytest.approx([1.0, 2.0])
@@ -119,7 +126,7 @@ def test_a_sample_without_a_steady_state_is_not_certified() -> None:
 def test_currents_in_loops_of_diodes_are_those_of_least_norm() -> None:
     """Two diodes in parallel share the current equally in every sample, not only where the engine solved it."""
     circuit = circuitsim.loads("t\nV1 a 0 1\nR1 a b 2\nD1 b c\nD2 b c\nR2 c 0 3\n")
-    solver = replace(circuitsim.batched(circuit, ["V1"]), plan=None)
+    solver = large(circuitsim.batched(circuit, ["V1"]))
     x = np.linspace(1.0, 2.0, 9)[:, None]
     found = solver.solve(x)
     again = solver.solve(x, start=found)
@@ -153,9 +160,18 @@ def test_far_and_near_samples_have_the_diodes_of_single_solves(spread: float) ->
     solver = circuitsim.batched(circuit, np.array(circuit.names)[kind == VOLTAGE].tolist(), [("n1", "0")])
     assert isinstance(solver, BatchSolver)
     x = 1.0 + spread * np.random.default_rng(0).normal(size=(20, 5))
-    found = replace(solver, plan=None).solve(x)
+    found = large(solver).solve(x)
     assert found.certified.all()
     for s in (0, 7, 19):
         alone = circuitsim.solve(circuit.with_values(dict(zip(np.array(circuit.names)[kind == VOLTAGE], x[s]))))
         assert np.array_equal(found.closed[s], alone.currents[kind == DIODE] > 0.0)
         assert found.voltages[s] == pytest.approx(alone.voltages, abs=1e-12 * np.abs(alone.voltages).max())
+
+
+def test_a_large_circuit_takes_no_negative_nudge() -> None:
+    solver = circuitsim.batched(mesh_with_diodes(4, 1.0), [], [("n1", "0")])
+    with (
+        mock.patch("circuitsim.analysis.small_circuit.LARGEST", 0),
+        pytest.raises(circuitsim.UsageError, match="constant nudge"),
+    ):
+        solver.solve(stiffness=-0.1)

@@ -48,7 +48,6 @@ def test_samples_of_a_large_crossbar() -> None:
     names = [f"V{i}" for i in range(SIDE)]
     volts = np.random.default_rng(1).uniform(0.0, 0.5, (19, SIDE))
     solver = circuitsim.batched(circuit, names, [("c0_0", "0")])
-    assert solver.plan is None
     one = solver.solve(volts, threads=1)
     assert one.certified.all() and one.relative.max() < 1e-11
     expected = nodal(circuit, volts)

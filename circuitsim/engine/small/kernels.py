@@ -36,7 +36,6 @@ KERNELS = (
     "worst_violations",
     "plan",
     "stable",
-    "solve_samples",
     "respond_samples",
 )
 """Functions that `small_kernel` is asked for."""

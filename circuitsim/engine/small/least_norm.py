@@ -107,7 +107,7 @@ def _least_norm(ends: bytes, one_way: bytes, fed: bytes, need: np.ndarray) -> np
     out = np.empty(end + size + 15 + unit.diodes)
     out[:size] = unit.value
     out[size - unit.fed.size : size] = need[unit.fed]
-    status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, out)
+    status, worst = small_kernel("solve_once", n)(*memory, NO_GUESS, MAX_ITERATIONS, True, out)
     # Potentials may be open where only idle diodes hold a node, but with a resistor in each edge its current is unique.
     if not worst <= ACCURATE and status in REFINED:
         worst = small_kernel("refine_once", n)(*memory, out, np.empty(size), ALL, NO_GUESS)

@@ -1,4 +1,4 @@
-"""Samples of one circuit, one after the other: numbers in, potentials, currents and the certificate's word out."""
+"""Currents of sources, and linear responses of one circuit, one sample after the other."""
 
 from __future__ import annotations
 
@@ -6,22 +6,11 @@ import numpy as np
 
 from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.engine.small.active_set import (
-    constraint_currents,
-    refactor,
-    solve_active_set,
-    solve_sample,
-    take_conductances,
-)
-from circuitsim.engine.small.branches import refine
-from circuitsim.engine.small.currents import ACCURATE, measure, reach
-from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.active_set import constraint_currents, refactor, solve_active_set, take_conductances
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.engine.small.workspace import fresh
-from circuitsim.engine.steps import copy, offsets
+from circuitsim.engine.steps import copy
 
-BLOCK = 16
-"""Consecutive samples of which each but the first may begin with the diodes of the one before."""
 CLEAN = 1e-12
 """A sum of source currents below this share of one of them has cancelled."""
 
@@ -39,92 +28,6 @@ def injections(kind, first, second, value, injected):
             least = CLEAR * abs(value[e])
             clear = clear and not (abs(injected[first[e]]) < least or abs(injected[second[e]]) < least)
     return clear
-
-
-def prove_sample(plan, space, kind, first, second, value, clear, refinable, closed, v, current, drop, worst, relative):
-    """Fill in the currents and violations of a sample, refined where they need it.
-
-    Parameters
-    ----------
-    clear : bool
-        Whether currents of sources do not cancel at nodes (`injections`).
-    refinable : bool
-        Whether it may be refined: the diodes came to rest.
-    drop : (m,) float array
-        Work space.
-    relative : (8,) float array
-        Filled; last the bound on the currents' errors, 0 after a refinement.
-    """
-    ohms = reach(plan, space, closed)
-    relative[7] = measure(plan, space, kind, first, second, value, closed, ohms, v, current, worst, relative)
-    if not clear:
-        relative[7] = np.inf
-    good = True
-    for k in range(8):
-        good = good and relative[k] <= ACCURATE
-    if refinable and not good:
-        done = refine(plan, space, kind, first, second, value, closed, True, v, current, drop, worst, relative)
-        relative[7] = 0.0 if done else np.inf
-
-
-def solve_samples(
-    plan,
-    kind,
-    first,
-    second,
-    value,
-    inputs,
-    x,
-    max_iterations,
-    warm,
-    begin,
-    end,
-    closed,
-    v,
-    current,
-    worst,
-    relative,
-    status,
-    count,
-):
-    """Solve samples ``begin`` … ``end`` − 1 of one circuit, filling in one row of each result for every sample.
-
-    Parameters
-    ----------
-    value : (m,) float array
-        Element values that all samples share, Ω, V, A.
-    inputs : (k,) int array
-        Elements (sources) whose values change from sample to sample.
-    x : (samples, k) float array
-        Those values, V, A.
-    warm : bool
-        Whether samples begin with the diodes of the one before, but the first of every `BLOCK`.
-    closed : (samples, d) bool array
-        Diodes to start with, if not; on return those that conduct.
-    v, current : (samples, n_nodes), (samples, m) float arrays
-        Filled, V and A.
-    worst, relative : (samples, 7), (samples, 8) float arrays
-        Filled: see `circuitsim.certificate.worst_violations`; the bound on the currents' errors comes last.
-    status, count : (samples,) int arrays
-        Filled: see `circuitsim.engine.small.active_set.solve_active_set`.
-    """
-    plan, own, drop = pointer(plan), value.copy(), np.empty(value.size)
-    memory = fresh(plan)
-    space = pointer(memory)
-    take_conductances(plan, value, space)
-    for s in range(begin, end):
-        for k in range(inputs.size):
-            own[inputs[k]] = x[s, k]
-        offsets(plan, kind, first, own, space.offset)
-        clear = injections(kind, first, second, own, space.injected)
-        if warm and s % BLOCK != 0 and status[s - 1] <= Outcome.NONUNIQUE_CURRENTS:
-            copy(closed[s - 1], closed[s])
-        status[s], count[s] = solve_sample(plan, max_iterations, space, closed[s], v[s], False)
-        rest = status[s] <= Outcome.NONUNIQUE_CURRENTS
-        prove_sample(
-            plan, space, kind, first, second, own, clear, rest, closed[s], v[s], current[s], drop, worst[s], relative[s]
-        )
-    retain(memory)
 
 
 def signed_currents(plan, first, second, value, v, injected, flow, current):

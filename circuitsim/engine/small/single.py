@@ -30,9 +30,10 @@ from circuitsim.engine.steps import offsets
 
 ARRAYS = 18
 """Arrays of signed integers in a packed circuit: those of a `Plan`, then kind, first and second of the elements."""
-N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, HEAD = range(ARRAYS + 1, ARRAYS + 9)
+N, REGULAR, ENTRIES, MEMORY, PLACES, MARKS, NUMBERS, SIGNED, HEAD = range(ARRAYS + 1, ARRAYS + 10)
 """Where its head says, after where each array begins and the last one ends: n, whether it is regular, entries of the
-factor, where the memory of a `circuitsim.engine.small.workspace.Workspace` begins, and how much it takes."""
+factor, where the memory of a `circuitsim.engine.small.workspace.Workspace` begins, and how much it takes; whether
+resistances may be negative."""
 
 PROVE = -1
 """Iterations of `solve_once` that proves what it has found before, with currents in loops of diodes chosen since."""
@@ -147,14 +148,18 @@ def work_memory(packed):
     return packed[packed[MEMORY] : marks], packed[marks:].view(np.bool_)
 
 
-def take_values(plan, kind, values, ohms):
-    """Check new element values (``CONVERGED``: good), and whether the resistances differ from ``ohms``."""
+def take_values(plan, kind, values, ohms, signed):
+    """Check new element values (``CONVERGED``: good), and whether the resistances differ from ``ohms``.
+
+    ``signed``: resistances may be negative.
+    """
     changed, r = False, 0
     for e in range(kind.size):
         value = values[e]
         if kind[e] == DIODE:
             continue
-        if not abs(value) < np.inf or (value < 0.0 and kind[e] != VOLTAGE and kind[e] != CURRENT):
+        below = value < 0.0 and kind[e] != VOLTAGE and kind[e] != CURRENT and not (signed and kind[e] == RESISTOR)
+        if below or not abs(value) < np.inf:
             return Outcome.OUT_OF_RANGE, changed
         if kind[e] == RESISTOR:
             if r < ohms.size and plan.resistor[r] == e:
@@ -175,7 +180,7 @@ def views(out, m, n):
     return out[:m], out[m : m + n], out[m + n : at], out[at : at + 7], out[at + 7 : at + 14]
 
 
-def solve_once(packed, numbers, guess, max_iterations, out):
+def solve_once(packed, numbers, guess, max_iterations, merged, out):
     """The operating point of a packed circuit for the element values in ``out``, with the certificate's word.
 
     Parameters
@@ -189,6 +194,8 @@ def solve_once(packed, numbers, guess, max_iterations, out):
         With `PROVE`: currents of the diodes on loops, A, in the order of `loops_once`.
     max_iterations : int
         Most linear circuits to solve; 0: one, since the guess is right; `PROVE`.
+    merged : bool
+        Whether the caller chooses currents in loops of diodes; else they are those of some forest.
     out : (m + n_nodes + m + 15 + d,) float array
         Element values (Ω, V, A; ignored for diodes). The rest is filled: potentials, V; where no diode's current is one
         of several, branch currents, A, and worst absolute and relative violations, 7 each
@@ -210,17 +217,18 @@ def solve_once(packed, numbers, guess, max_iterations, out):
     if max_iterations == PROVE:
         give(space, out[out.size - plan.diode.size :], guess)
     else:
-        status = found(plan, packed, space, numbers[: plan.resistor.size], guess, max_iterations, out)
-    proven = status == Outcome.CONVERGED or status == Outcome.SINGULAR
+        status = found(plan, packed, space, numbers[: plan.resistor.size], guess, max_iterations, merged, out)
+    chosen = not merged and status == Outcome.NONUNIQUE_CURRENTS
+    proven = chosen or status == Outcome.CONVERGED or status == Outcome.SINGULAR
     return status.value, prove(plan, packed, space, out) if proven else np.inf
 
 
-def found(plan, packed, space, ohms, guess, max_iterations, out):
+def found(plan, packed, space, ohms, guess, max_iterations, merged, out):
     """The potentials and conducting diodes of `solve_once`; how it ended."""
     kind, first, second, stamp = part(packed, 15), part(packed, 16), part(packed, 17), space.stamp
     values, v, _, _, _ = views(out, kind.size, plan.coordinate.size)
     tail = out.size - plan.diode.size
-    status, changed = take_values(plan, kind, values, ohms)
+    status, changed = take_values(plan, kind, values, ohms, packed[SIGNED] != 0)
     if status != Outcome.CONVERGED:
         stamp[:] = 0
         return status
@@ -231,7 +239,7 @@ def found(plan, packed, space, ohms, guess, max_iterations, out):
         closed[d] = guess.size > 0 and guess[plan.diode[d]] > 0.0
     offsets(plan, kind, first, values, space.offset)
     clear = injections(kind, first, second, values, space.injected)
-    status, count = solve_sample(plan, max_iterations, space, closed, v, True)
+    status, count = solve_sample(plan, max_iterations, space, closed, v, merged)
     out[tail - 1] = count
     for d in range(closed.size):
         carries = closed[d] and space.flow[d] > NOISE * space.noise[d]
