@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.batch_solution import BatchSolution
-from circuitsim.analysis.newton import OPEN, Smooth, Start, Way, iterate, tangents
-from circuitsim.analysis.newton import Ports as LoadLines
+from circuitsim.analysis.newton import OPEN, Ports, Smooth, Start, Way, iterate, tangents
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
@@ -38,13 +37,10 @@ from circuitsim.points import processors
 from circuitsim.solvers.protocol import Factored
 
 BLOCK = 16
-"""Consecutive samples of which each but the first starts at the one before."""
+"""Samples that one thread treats together: each but the first starts at the one before; columns of one substitution."""
 
 SHARE = 5_000
 """Fewest node-samples that are worth a thread of their own: to start one takes as long as 2,000 of them."""
-
-GROUP = 8
-"""Samples that one thread treats together: right-hand sides of one pass of a substitution."""
 
 
 class _Sample(NamedTuple):
@@ -157,8 +153,11 @@ class BatchSolver:
         v, current, error = np.zeros((count, n)), np.zeros((count, m)), np.full(count, np.inf)
         closed, iterations = np.zeros((count, diodes.size), dtype=bool), np.zeros(count, dtype=np.int64)
         # Potentials of parts without a path to ground are those against a reference node.
-        free = stiffness < 0.0 or not ready.structure.references.size
-        solve = _Plain(ready, diodes, free) if smooth is None else _Newton(ready, smooth, stiffness, self.tolerance)
+        solve = partial(_plain, ready, diodes, stiffness < 0.0 or not ready.structure.references.size)
+        if smooth is not None:
+            # A negative resistor is no element of the energy of the circuit.
+            way = Way(Ports(ready.circuit, smooth).resistances) if stiffness < 0.0 else None
+            solve = partial(_newton, ready, smooth, None if small is None else SmallNewton(small, smooth), way)
 
         def run(begin: int, end: int) -> None:
             near, devices = None, None
@@ -170,8 +169,6 @@ class BatchSolver:
                 if start is not None:
                     near = start.closed[s]
                     devices = None if smooth is None else self._devices(start, s, m)
-                elif small is None or s % BLOCK == 0:
-                    near, devices = None, None
                 try:
                     point, error[s], iterations[s], devices = solve(column, near, devices)
                 except CircuitError:  # no operating point, or none that can be certified
@@ -179,13 +176,11 @@ class BatchSolver:
                     continue
                 v[s], current[s] = point.voltages, point.currents
                 closed[s] = point.closed() if isinstance(point, LazyOperatingPoint) else current[s, diodes] > 0.0
-                near = closed[s]
+                near = None if small is None else closed[s]
 
         if small is None and not diodes.size and smooth is None:
             self._together(ready, shared, sources, x, (v, current, error, iterations), threads)
-        first = int(small is None)
-        run(0, min(first, count))  # with it what all share is made once
-        _side_by_side(lambda begin, end: run(begin + first, end + first), count - first, n, threads, BLOCK)
+        _side_by_side(run, count, n, threads)
         certified = error <= self.tolerance
         if stiffness < 0.0 and not certified.all():
             self._require_convex(stiffness)
@@ -239,7 +234,7 @@ class BatchSolver:
                         error[s] = certify(arrays, arrays.value, *state, self.tolerance, found.low).worst
                         v[s], current[s], iterations[s] = *state[:2], found.iterations
 
-        _side_by_side(_in_groups(some), len(x), v.shape[1], threads, GROUP)
+        _side_by_side(some, len(x), v.shape[1], threads)
 
     def samples(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
         """Values of the inputs beside the currents into the outputs, (samples, k + q)."""
@@ -265,15 +260,12 @@ class BatchSolver:
         nudged, column = stiffness != 0.0, self._column(abs(stiffness))
         made = self._made.get(nudged)
         if made is None:
-            kind, first, second, _, n = self.circuit.arrays()
-            more, times = np.repeat([RESISTOR, CURRENT], len(self.outputs)), 2
-            if not nudged:
-                more, times = more[len(self.outputs) :], 1
-            ends = [np.append(own, np.tile(nodes, times)) for own, nodes in zip((first, second), self.outputs.T)]
-            ends[0][first.size + more.size - len(self.outputs) :] = self.outputs[:, 1]
-            ends[1][first.size + more.size - len(self.outputs) :] = self.outputs[:, 0]
-            nudges = np.append(kind, more).astype(kind.dtype)
-            found = prepared(Circuit.from_arrays(nudges, *ends, column, n), tolerance=self.tolerance)
+            (kind, first, second, _, n), (p, r) = self.circuit.arrays(), self.outputs.T
+            resistors = [p[:0], r[:0]] if not nudged else [p, r]
+            ends = np.concatenate([first, resistors[0], r]), np.concatenate([second, resistors[1], p])
+            nudges = np.repeat([RESISTOR, CURRENT], [resistors[0].size, p.size])
+            kinds = np.append(kind, nudges).astype(kind.dtype)
+            found = prepared(Circuit.from_arrays(kinds, *ends, column, n), tolerance=self.tolerance)
             assert isinstance(found, Prepared)
             made = found
             if isinstance(made.small, SmallCircuitSolver):
@@ -318,10 +310,10 @@ class BatchSolver:
         closed: np.ndarray,
         injected: np.ndarray,
         threads: int | None,
-        at: BatchSolution | None = None,
+        at: BatchSolution | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Responses to currents into the outputs, (samples, q), A: sources at zero, conducting diodes as shorts, smooth
-        devices as their tangents at a solution.
+        devices as their tangents at a solution; without one the engine solves for them, whatever the circuit.
 
         Raises
         ------
@@ -331,22 +323,18 @@ class BatchSolver:
         ready, count, n = self._ready(stiffness), len(closed), self.circuit.arrays().n_nodes
         column, q = self._column(stiffness), len(self.outputs)
         v, current = np.zeros((count, n)), np.zeros((count, column.size))
-        into = np.zeros((count, n))
-        for k, (p, r) in enumerate(self.outputs.tolist()):
-            into[:, p] += injected[:, k]
-            into[:, r] -= injected[:, k]
 
         def tangent(s: int) -> np.ndarray:
             value = column.copy()
-            if at is not None and self.smooth is not None:
+            if self.smooth is not None:
+                assert at is not None
                 tangents(self._devices(at, s, value.size).state(self.smooth), value, self.smooth)
             return value
 
         def small(begin: int, end: int) -> None:
-            columns = plan, *plan_columns
             step = end - begin if self.smooth is None else 1
-            for s in range(begin, end, max(step, 1)):
-                kernel(*columns, tangent(s), into, s, s + step, closed, v, current)
+            for s in range(begin, end, step):
+                kernel(plan, *columns, tangent(s), into, s, s + step, closed, v, current)
 
         def large(begin: int, end: int) -> None:
             factored, before = None, None
@@ -354,21 +342,21 @@ class BatchSolver:
                 value = np.where(kind == RESISTOR, tangent(s), 0.0)
                 value[value.size - q :] = injected[s]
                 at_hand = ready if self.smooth is None else ready.at(value)
-                factored = _respond(
-                    at_hand, value, closed[s], factored if before is at_hand else None, v[s], current[s]
-                )
-                before = at_hand
+                factored = factored if at_hand is before else None
+                factored, before = _respond(at_hand, value, closed[s], factored, v[s], current[s]), at_hand
 
-        if isinstance(ready.small, SmallCircuitSolver):
-            plan, plan_columns = ready.small.plan()
-            kernel = small_kernel("respond_samples", n * count)
-            _side_by_side(small, count, n, threads, 1)
+        if at is not None and isinstance(ready.small, SmallCircuitSolver):
+            into = np.zeros((count, n))
+            for k, (p, r) in enumerate(self.outputs.tolist()):
+                into[:, p] += injected[:, k]
+                into[:, r] -= injected[:, k]
+            (plan, columns), kernel = ready.small.plan(), small_kernel("respond_samples", n * count)
+            _side_by_side(small, count, n, threads)
         else:
             kind = ready.circuit.arrays().kind
             # Samples with equal diodes one after the other have one factor.
             rows = sorted(range(count), key=lambda s: closed[s].tobytes())
-            large(0, min(1, count))  # with it what all share is made once
-            _side_by_side(_in_groups(lambda begin, end: large(begin + 1, end + 1)), count - 1, n, threads, GROUP)
+            _side_by_side(large, count, n, threads)
         return v, current
 
     def stiffness_limit(self) -> float:
@@ -397,16 +385,10 @@ class BatchSolver:
             value = self.value.copy()
             value[self.smooth.slope] = 1.0 / OPEN
             return replace(self, value=value, smooth=None).stiffness_limit()
-        count, ready = len(self.outputs), self._ready(0.0)
+        count = len(self.outputs)
         blocking = np.zeros((count, int((self.circuit.arrays().kind == DIODE).sum())), dtype=bool)
-        small = ready.small
-        whole = not isinstance(small, SmallCircuitSolver) or bool(
-            small_kernel("stable", len(self.value) * count)(small.plan()[0], self._column(0.0), blocking[0])
-        )
         try:
-            # Parts without a path to ground, or large: the engine tells a current that has nowhere to go.
-            using = self if whole else replace(self, _made={False: replace(ready, small="parts without ground")})
-            v = using._responses(0.0, blocking, np.eye(count), None)[0]
+            v = self._responses(0.0, blocking, np.eye(count), None, None)[0]
         except UnboundedError:
             return 0.0
         compliance = v[:, self.outputs[:, 0]] - v[:, self.outputs[:, 1]]
@@ -418,48 +400,44 @@ Found = tuple[Any, float, int, Start | None]
 """A sample: the operating point, its worst violation, linear circuits or steps, the start that it is for others."""
 
 
-class _Plain:
-    """Samples of a circuit without smooth devices."""
-
-    def __init__(self, ready: Prepared, diodes: np.ndarray, free: bool) -> None:
-        self._ready, self._diodes, self._free = ready, diodes, free
-
-    def __call__(self, column: np.ndarray, near: np.ndarray | None, devices: Start | None) -> Found:
-        guess = None
-        if near is not None:
-            guess = np.zeros(column.size)
-            guess[self._diodes] = near
-        point = self._ready.solve_from(column, guess, self._free)
-        return point, point.certificate.worst, int(point.solver["iterations"]), None  # type: ignore[call-overload]
+def _plain(
+    ready: Prepared, diodes: np.ndarray, free: bool, column: np.ndarray, near: np.ndarray | None, devices: Start | None
+) -> Found:
+    """A sample of a circuit without smooth devices, from the diodes that conduct nearby."""
+    guess = None
+    if near is not None:
+        guess = np.zeros(column.size)
+        guess[diodes] = near
+    point = ready.solve_from(column, guess, free)
+    return point, point.certificate.worst, int(point.solver["iterations"]), None  # type: ignore[call-overload]
 
 
-class _Newton:
-    """Samples of a circuit with smooth devices, by Newton's method: in one kernel where that certifies it."""
-
-    def __init__(self, ready: Prepared, smooth: Smooth, stiffness: float, tolerance: float) -> None:
-        self._ready, self._smooth, self._tolerance = ready, smooth, tolerance
-        small = ready.small
-        self._small = SmallNewton(small, smooth) if isinstance(small, SmallCircuitSolver) else None
-        # A negative resistor is no element of the energy of the circuit.
-        self._way = Way(LoadLines(ready.circuit, smooth).resistances) if stiffness < 0.0 else None
-
-    def __call__(self, column: np.ndarray, near: np.ndarray | None, devices: Start | None) -> Found:
-        circuit, smooth, solved = self._ready.circuit, self._smooth, None
-        for start in (devices, None)[devices is None :]:
-            if self._small is not None and not isinstance(solved, Solved):
-                solved = self._small.solve(smooth, column, start, few=True)
-        if isinstance(solved, Solved):
-            own, point = solved.own, solved.point
-            worst = max(point.certificate.worst, float(own[DISTANCE].max()))
-            return point, worst, solved.steps, Start(point, own[VOLTS], own[AMPERES])
-        start, worst = solved if isinstance(solved, Start) else devices, np.inf
-        for _ in range(2):  # tangents that touch where the first steps end leave potentials with more digits
-            if worst <= self._tolerance:
-                break
-            ended = iterate(self._ready.solve, circuit, smooth, column.copy(), start, self._tolerance, self._way)
-            worst = proof(ended, circuit.arrays(), smooth).worst
-            start = Start(ended.point, ended.voltage, ended.current, ended.steps)
-        return ended.point, worst, ended.steps, start
+def _newton(
+    ready: Prepared,
+    smooth: Smooth,
+    small: SmallNewton | None,
+    way: Way | None,
+    column: np.ndarray,
+    near: np.ndarray | None,
+    devices: Start | None,
+) -> Found:
+    """A sample of a circuit with smooth devices, by Newton's method: in one kernel where that certifies it."""
+    solved: Any = None
+    for start in (devices, None)[devices is None :]:
+        if small is not None and not isinstance(solved, Solved):
+            solved = small.solve(smooth, column, start, few=True)
+    if isinstance(solved, Solved):
+        own, point = solved.own, solved.point
+        worst = max(point.certificate.worst, float(own[DISTANCE].max()))
+        return point, worst, solved.steps, Start(point, own[VOLTS], own[AMPERES])
+    start, worst, tolerance = solved or devices, np.inf, ready.tolerance
+    for _ in range(2):  # tangents that touch where the first steps end leave potentials with more digits
+        if worst <= tolerance:
+            break
+        ended = iterate(ready.solve, ready.circuit, smooth, column.copy(), start, tolerance, way)
+        worst = proof(ended, ready.circuit.arrays(), smooth).worst
+        start = Start(ended.point, ended.voltage, ended.current, ended.steps)
+    return ended.point, worst, ended.steps, start
 
 
 def _network(ready: Prepared, column: np.ndarray) -> Network:
@@ -497,26 +475,13 @@ def _respond(
     return None
 
 
-def _in_groups(some: Callable[[int, int], None]) -> Callable[[int, int], None]:
-    """What is done for a range of samples, for `GROUP` of them at a time."""
-
-    def run(begin: int, end: int) -> None:
-        for k in range(begin, end, GROUP):
-            some(k, min(k + GROUP, end))
-
-    return run
-
-
-def _side_by_side(run: Callable[[int, int], object], count: int, nodes: int, threads: int | None, block: int) -> None:
-    """Run over ``count`` samples in as many parts as there are threads worth having, of whole blocks each, the first
-    part on this thread."""
-    blocks = -(-count // block)
-    parts = max(1, min(threads or processors(), nodes * count // SHARE, blocks))
-    ends = [min(blocks * k // parts * block, count) for k in range(parts + 1)]
-    if parts == 1:
-        run(0, max(count, 0))
+def _side_by_side(run: Callable[[int, int], None], count: int, nodes: int, threads: int | None) -> None:
+    """Run over ``count`` samples, a block at a time, on as many threads as are worth having."""
+    begins = range(0, count, BLOCK)
+    ends = [min(begin + BLOCK, count) for begin in begins]
+    parts = min(threads or processors(), nodes * count // SHARE, len(ends))
+    if parts <= 1:
+        list(map(run, begins, ends))
         return
-    with ThreadPoolExecutor(parts - 1) as pool:
-        others = pool.map(run, ends[1:-1], ends[2:])
-        run(ends[0], ends[1])
-        list(others)
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(run, begins, ends))

@@ -35,7 +35,6 @@ KERNELS = (
     "add_pass",
     "worst_violations",
     "plan",
-    "stable",
     "respond_samples",
 )
 """Functions that `small_kernel` is asked for."""

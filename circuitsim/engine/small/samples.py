@@ -6,7 +6,7 @@ import numpy as np
 
 from circuitsim.certificate import CLEAR
 from circuitsim.circuit.elements import CURRENT
-from circuitsim.engine.small.active_set import constraint_currents, refactor, solve_active_set, take_conductances
+from circuitsim.engine.small.active_set import constraint_currents, solve_active_set, take_conductances
 from circuitsim.engine.small.pointers import pointer, retain
 from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import copy
@@ -63,15 +63,3 @@ def respond_samples(plan, kind, first, second, value, injected, begin, end, clos
         solve_active_set(plan, injected[s], still, 0, space, space.closed, v[s], space.flow)
         signed_currents(plan, first, second, value, v[s], injected[s], space.flow, current[s])
     retain(memory)
-
-
-def stable(plan, value, closed):
-    """Whether the energy is strictly convex with these diodes as shorts: all pivots positive."""
-    plan = pointer(plan)
-    memory = fresh(plan)
-    space = pointer(memory)
-    take_conductances(plan, value, space)
-    factor = refactor(plan, space, closed)
-    convex = factor >= 0 and space.held[factor]
-    retain(memory)
-    return convex
