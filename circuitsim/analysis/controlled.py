@@ -34,6 +34,7 @@ from circuitsim.controlled.rational import LARGEST, PORTS, Read, binary, decimal
 from circuitsim.controlled.regular import all_regular
 from circuitsim.controlled.search import Choice, Outcome, Search
 from circuitsim.controlled.sections import Sections, sections
+from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
@@ -183,7 +184,7 @@ def always_one(circuit: Circuit, curves: np.ndarray) -> bool:
     """
     system = ControlledSystem(circuit, circuit.arrays(), law_arrays(circuit.laws))
     terms = system.pattern.terms(None)
-    return not system.arbitrary and all_regular(system.eq, terms, system.exact, system.raw, system.dense, curves)
+    return not system.arbitrary and all_regular(system.eq, terms, system.exact, system.raw, system.inverse, curves)
 
 
 def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.ndarray] | None:
@@ -325,27 +326,38 @@ def _changed(
 ) -> OperatingPoint | None:
     """An operating point, by changing all diodes in a wrong state at once; None where that does not end. Below the
     share ``noise`` of the largest, voltages and currents are zero; below `NOISE` where that alone has a certificate."""
-    diode = system.eq.diode
-    conducting = np.zeros(diode.size, dtype=bool) if start is None else start.currents[diode] > 0.0
+    eq = system.eq
+    conducting = np.zeros(eq.diode.size, dtype=bool) if start is None else start.currents[eq.diode] > 0.0
+    every = np.arange(eq.diode.size)
+
+    def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
+        """Diodes whose current or voltage has the wrong sign; whether one is above this share of the largest."""
+        v, i = port_values(eq, every, x)
+        wrong, size = np.where(conducting, i < 0.0, v > 0.0), np.abs(np.where(conducting, i, v))
+        return wrong, bool((size[wrong] > clear * size.max(initial=0.0)).any())
+
     for _ in range(CHANGES):
         try:
-            x = system.tied(conducting, quick).solve(right)
+            factor = system.tied(conducting, quick)
+            rough = factor.rough(right)
+            wrong, clear = wrong_in(rough, CLEAR)
+            if not clear:
+                x = factor.solve(right, rough)
+                wrong, clear = wrong_in(x.high, NOISE)
         except ArithmeticError:
             return None
-        v, i = port_values(system.eq, np.arange(diode.size), x.high)
-        wrong = np.where(conducting, i < 0.0, v > 0.0)
-        if not wrong.any():
-            break
+        if not clear:
+            v = np.abs(port_values(eq, every, x.high)[0])
+            if (v[conducting] > SHORTED * v.max(initial=0.0)).any():
+                return None  # a source whose voltage conducting diodes short
+            for share in (noise, NOISE):
+                point = measured(system, circuit, x, conducting, (tolerance, share))
+                if point.certificate.certified:
+                    return point
+            if not wrong.any():
+                return point
         conducting = conducting ^ wrong
-    else:
-        return None
-    if (np.abs(v[conducting]) > SHORTED * np.abs(v).max(initial=0.0)).any():
-        return None  # a source whose voltage conducting diodes short
-    for share in (noise, NOISE):
-        point = measured(system, circuit, x, conducting, (tolerance, share))
-        if point.certificate.certified:
-            break
-    return point
+    return None
 
 
 def _determined(system: ControlledSystem, right: np.ndarray, choice: Choice) -> bool:

@@ -10,8 +10,7 @@ import numpy as np
 from circuitsim.analysis.solution_warnings import listed, some
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
-from circuitsim.controlled.blocks import Block, StructureError, blocks
-from circuitsim.controlled.dense_blocks import DenseBlocks, dense_blocks
+from circuitsim.controlled.blocks import ENTRIES, INVERTED, Block, Inverse, StructureError, blocks, inverses
 from circuitsim.controlled.equations import (
     Equations,
     RawBlock,
@@ -155,11 +154,15 @@ class ControlledSystem:
         return self._exact[k, read]
 
     @cached_property
-    def dense(self) -> DenseBlocks | None:
-        """The blocks as dense systems: all, or only those with diodes where others are too large."""
-        terms = self.pattern.terms(None)
-        every = dense_blocks(self.eq, terms, self.raw, every=True)
-        return dense_blocks(self.eq, terms, self.raw, every=False) if every is None else every
+    def inverse(self) -> dict[int, Inverse]:
+        """The inverses of blocks, by their numbers: of all that are small, or only of those with diodes where these are
+        too many."""
+        small = [b for b, raw in enumerate(self.raw) if raw.rows.size <= INVERTED]
+        if sum(self.raw[b].rows.size ** 2 for b in small) > ENTRIES:
+            small = [b for b in small if self.raw[b].diodes.size]
+        if sum(self.raw[b].rows.size ** 2 for b in small) > ENTRIES:
+            return {}
+        return dict(zip(small, inverses(self.eq, self.pattern.terms(None), [self.raw[b] for b in small])))
 
     @cached_property
     def regular(self) -> bool:
@@ -167,7 +170,7 @@ class ControlledSystem:
         if self.arbitrary:
             return False
         try:
-            return all_regular(self.eq, self.pattern.terms(None), self.exact, self.raw, self.dense)
+            return all_regular(self.eq, self.pattern.terms(None), self.exact, self.raw, self.inverse)
         except NoOperatingPointError:
             return False  # sections may name the reason
 
@@ -180,7 +183,7 @@ class ControlledSystem:
     def monotone(self) -> bool:
         """Whether the rest of the circuit takes no power from its diodes; see `all_monotone`."""
         try:
-            return all_monotone(self.eq, self.dense)
+            return all_monotone(self.eq, self.raw, self.inverse)
         except NoOperatingPointError:
             return False  # as for `regular`
 

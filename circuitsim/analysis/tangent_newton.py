@@ -9,8 +9,7 @@ import math
 import numpy as np
 
 from circuitsim.analysis.newton import BEYOND, CLOSE, LEAST_SLOPE, NOTHING, OPEN, PATIENT, ROUNDING
-from circuitsim.controlled.corrections import BEYOND as HUGE
-from circuitsim.controlled.corrections import SPLIT
+from circuitsim.controlled.corrections import corrected
 from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
 from circuitsim.newton.laws import project
 
@@ -188,7 +187,7 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
         for k in range(change.size):
             if not abs(change[k]) < np.inf:
                 return False
-        share, largest, most = put_residual(value, made.column, made.ends, side, change, high, low, residual)
+        share, largest, most = corrected(value, made.column, made.ends, side, change, high, low, residual)
         if turn == 1:
             first = share
             if largest > POOR * most:
@@ -200,42 +199,6 @@ def put_solution(made, value, lu, scale, pivot, side, high, low, change, residua
             change[k] = residual[k]
         put_rough(made, lu, scale, pivot, change)
     return True
-
-
-def put_residual(value, column, ends, right, change, high, low, residual):
-    """`circuitsim.controlled.corrections.corrected` with sums in pairs of doubles (Dekker 1971): as exact as the
-    solution."""
-    share = largest = most = 0.0
-    for k in range(high.size):
-        before, new = high[k], change[k]
-        size, own = abs(new), abs(before)
-        most, largest = max(most, own), max(largest, size)
-        if size > 0.0:
-            share = max(share, size / max(own, 1e-300))
-        total = before + new
-        part = total - before
-        error = (before - (total - part)) + (new - part) + low[k]
-        high[k] = total + error
-        low[k] = error - (high[k] - total)
-    for row in range(residual.size):
-        total, rest, reach = right[row], 0.0, abs(right[row])
-        for t in range(ends[row], ends[row + 1]):
-            a, x = -value[t], high[column[t]]
-            product = a * x
-            whole = SPLIT * a
-            a_high = whole - (whole - a)
-            a_rest = a - a_high
-            whole = SPLIT * x
-            x_high = whole - (whole - x)
-            x_rest = x - x_high
-            error = ((a_high * x_high - product) + a_high * x_rest + a_rest * x_high) + a_rest * x_rest
-            new = total + product
-            part = new - total
-            rest += ((total - (new - part)) + (product - part)) + (error + a * low[column[t]])
-            total = new
-            reach = max(reach, abs(product))
-        residual[row] = total + rest if reach < HUGE else np.nan
-    return share, largest, most
 
 
 def diode_changes(made, x):

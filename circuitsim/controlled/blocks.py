@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.controlled.equations import Equations, RawBlock
 from circuitsim.controlled.linear import Pattern, Terms
 from circuitsim.controlled.matrices import EPS, equilibrated, in_watts, inverted, is_p_matrix
-from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, hybrid, matrix_of, with_constant
+from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, base_of, hybrid, matrix_of, with_constant
 from circuitsim.controlled.rational import RationalBlock
 
 
@@ -30,6 +31,75 @@ class StructureError(ArithmeticError):
     def __init__(self, rows: np.ndarray) -> None:
         super().__init__("structurally singular")
         self.rows = rows
+
+
+INVERTED = 300
+"""Most unknowns of a block that is inverted to prove it regular."""
+
+ENTRIES = 4_000_000
+"""Most entries of the inverses of all blocks."""
+
+
+class Inverse(NamedTuple):
+    """A block, all ports loaded.
+
+    Attributes
+    ----------
+    inverse : (n, n) float array
+        Unknowns by equations; zero where the block is singular.
+    matrices : tuple of four (d, d) float arrays
+        Responses P and Q of the ports' voltages, and of their currents times ρ, to z (`circuitsim.controlled.ports`),
+        and by what these may be off, the rounding of all element values included.
+    proven : bool
+        Whether the block is proven to be regular.
+    """
+
+    inverse: np.ndarray
+    matrices: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    proven: bool
+
+
+def inverses(eq: Equations, terms: Terms, blocks: Sequence[RawBlock]) -> list[Inverse]:
+    """The inverses of some blocks, those of one size together: a chain of stages is many small blocks.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of the whole matrix, all ports loaded.
+    """
+    sizes = np.array([block.rows.size for block in blocks])
+    block_of, column_of = np.full(eq.size, -1), np.full(eq.size + 1, -1)  # the last column is ground's
+    row_at, column_at = np.zeros(eq.size, dtype=np.int64), np.zeros(eq.size + 1, dtype=np.int64)
+    for b, block in enumerate(blocks):
+        block_of[block.rows] = column_of[block.columns] = b
+        row_at[block.rows] = column_at[block.columns] = np.arange(block.rows.size)
+    inside = np.flatnonzero((block_of[terms.row] >= 0) & (block_of[terms.row] == column_of[terms.column]))
+    found = dict[int, Inverse]()
+    for n in np.unique(sizes).tolist():
+        members = np.flatnonzero(sizes == n)
+        own = inside[sizes[block_of[terms.row[inside]]] == n]
+        row, column = terms.row[own], terms.column[own]
+        at = (np.searchsorted(members, block_of[row]) * n + row_at[row]) * n + column_at[column]
+        matrix, size, count = (
+            np.bincount(at, part, members.size * n * n).reshape(members.size, n, n)
+            for part in (terms.value[own], np.abs(terms.value[own]), np.ones(own.size))
+        )
+        # Terms are quotients of products of values, each rounded, and then summed up.
+        for b, inverse, error in zip(members.tolist(), *inverted(matrix, (count + 4) * EPS * size)):
+            diodes = blocks[b].diodes
+            carriers, load = eq.own[eq.diode[diodes]], eq.load[diodes][:, None]
+            ends = [
+                np.where(column_of[end] == b, column_at[end], n)
+                for end in (eq.plus[diodes], eq.minus[diodes], carriers)
+            ]
+            (plus, minus, current), (d_plus, d_minus, d_current) = (
+                [np.concatenate([part[:, row_at[carriers]], np.zeros((1, diodes.size))])[end] for end in ends]
+                for part in (inverse, error)
+            )
+            p, q = plus - minus, load * current
+            off = d_plus + d_minus + EPS * np.abs(p), load * d_current + EPS * np.abs(q)
+            found[b] = Inverse(inverse, (p, q, *off), bool(np.isfinite(error).all()))
+    return [found[b] for b in range(len(blocks))]
 
 
 class Block:
@@ -55,35 +125,23 @@ class Block:
         self.loads = eq.load[self.diodes]
         self.proven = True
         if exact is None:
-            self._invert(terms)
+            self._invert(terms, raw)
         else:
             p, q = (np.array(part, dtype=float).reshape(2 * self.loads.shape) for part in (exact.p, exact.q))
             self.matrices = p, q, EPS * np.abs(p), EPS * np.abs(q)
 
-    def _invert(self, terms: Terms) -> None:
+    def _invert(self, terms: Terms, raw: RawBlock) -> None:
+        ((self.inverse, self.matrices, self.proven),) = inverses(self.eq, terms, [raw])
         self.whole = terms.matrix()[self.rows]
         self.size = abs(self.whole)
         self.inner = self.whole[:, self.columns].toarray()
-        self.inner_size = np.abs(self.inner)
-        # Terms are quotients of products of values, each rounded, and then summed up.
-        most = int(np.diff(terms.ends)[self.rows].max())
-        self.inverse, error = inverted(
-            self.inner, (most + 4) * EPS * terms.sizes()[self.rows][:, self.columns].toarray()
-        )
+        self.inner_size, self.inverse_size = np.abs(self.inner), np.abs(self.inverse)
         left, right = equilibrated(self.inner)
-        scaled = np.abs(self.inverse) / (left * right).T
-        if not 0.0 < scaled.max() * len(self.rows) < 1e15:
+        if not 0.0 < (self.inverse_size / (left * right).T).max() * len(self.rows) < 1e15:
             raise ArithmeticError("singular")
-        self.proven = bool(np.isfinite(error).all())
-        self.inverse_size = np.abs(self.inverse)
         place = {int(r): k for k, r in enumerate(self.rows)}
         self.rows_of_diodes = np.array([place[int(r)] for r in self.eq.own[self.eq.diode[self.diodes]]], dtype=np.int64)
         self.response = self.inverse[:, self.rows_of_diodes]
-        wide = np.zeros((2, self.eq.size, self.diodes.size))
-        wide[:, self.columns] = self.response, error[:, self.rows_of_diodes]
-        p, q = port_values(self.eq, self.diodes, wide[0])
-        dp, dq = port_values(self.eq, self.diodes, wide[1], 1.0)
-        self.matrices = p, q, dp + EPS * np.abs(p), dq + EPS * np.abs(q)
 
     def linear(
         self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray | None = None
@@ -141,11 +199,18 @@ class Block:
     @cached_property
     def regular(self) -> bool:
         """Whether it is proven to have a P-matrix: one solution for any sources."""
-        base = self._hybrid.base
-        m, dm = (in_watts(part, self.loads) for part in matrix_of(base, *self.matrices))
-        if is_p_matrix(m, dm + 4 * EPS * np.abs(m)):
+        if p_matrix(self.matrices, self.loads):
             return True
-        return self.exact is not None and self.exact.p_matrix(base)
+        return self.exact is not None and self.exact.p_matrix(self._hybrid.base)
+
+
+def p_matrix(matrices: tuple[np.ndarray, ...], loads: np.ndarray) -> bool:
+    """Whether the ports of a block (`Inverse.matrices`) are proven to have one, with their resistances ρ (d,), Ω."""
+    p, q, dp, dq = matrices
+    if loads.size == 1:
+        return bool(p[0, 0] > dp[0, 0] and q[0, 0] < -dq[0, 0])
+    m, dm = (in_watts(part, loads) for part in matrix_of(base_of(p), *matrices))
+    return is_p_matrix(m, dm + 4 * EPS * np.abs(m))
 
 
 def port_values(eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0) -> tuple[np.ndarray, np.ndarray]:

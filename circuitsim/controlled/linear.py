@@ -1,6 +1,6 @@
 """One linear circuit: sparse unsymmetric factors, and refinement to pairs of doubles.
 
-Residuals are sums of exact products (`circuitsim.controlled.corrections`), so that solutions are right to about 30
+Residuals are sums in pairs of doubles (`circuitsim.controlled.corrections`), so that solutions are right to about 30
 digits as long as the factors have a few: small currents beside large ones keep their own digits.
 """
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from circuitsim.controlled.corrections import corrected_by_arrays
 from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.kernels import controlled_kernel
 
@@ -31,9 +30,6 @@ CORRECTIONS = 12
 
 FINE = 2.0**-90
 """A correction below this share of every unknown ends the refinement."""
-
-SHARE = 4
-"""How much faster operations on arrays are than loops interpreted: so much less the work counts."""
 
 POOR = 1e-3
 """A first correction above this share of the solution: the matrix is singular to working precision."""
@@ -265,8 +261,8 @@ class Factor:
         """The solution of the transposed system, in double precision."""
         return self.left * self.lu.solve(self.right * right, trans="T")
 
-    def solve(self, right: np.ndarray) -> Pair:
-        """The refined solution.
+    def solve(self, right: np.ndarray, rough: np.ndarray | None = None) -> Pair:
+        """The refined solution; ``rough`` is that in double precision, where it is known.
 
         Raises
         ------
@@ -274,10 +270,8 @@ class Factor:
             The matrix is singular to working precision.
         """
         terms, high, low, residual = self.terms, np.zeros(right.size), np.zeros(right.size), np.empty(right.size)
-        correct = controlled_kernel("corrected", right.size // SHARE + 1)
-        if correct is controlled_kernel.plain("corrected"):
-            correct = corrected_by_arrays
-        change, before = self.rough(right), math.inf
+        correct = controlled_kernel("corrected", right.size)
+        change, before = self.rough(right) if rough is None else rough, math.inf
         for turn in range(CORRECTIONS + 1):
             if not np.isfinite(change).all():
                 raise ArithmeticError("singular")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from circuitsim import certificate, engine, models, newton
 from circuitsim.analysis import stage_equations, tangent_newton
-from circuitsim.controlled import held_laws
+from circuitsim.controlled import corrections, held_laws
 from circuitsim.engine.small import pointers
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
@@ -33,12 +33,13 @@ def _register() -> None:
     _pointers.register(pointers.pointer, pointers.retain)
     register_jitable(certificate.resolved_violations)
     register_jitable(held_laws.laws_held)
+    register_jitable(corrections.corrected)
     for module in _MODULES:
         register_module(module)
 
 
 def _sources() -> Iterator[Path]:
-    for module in (*_MODULES, certificate, held_laws):
+    for module in (*_MODULES, certificate, corrections, held_laws):
         yield Path(str(module.__file__))
     for package in (engine, models, newton):
         yield from sorted(Path(str(package.__file__)).parent.rglob("*.py"))
