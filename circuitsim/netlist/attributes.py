@@ -131,9 +131,9 @@ def attach(
     for word, end in zip(series, ("middle", "inner")[2 - len(series) :]):
         suffix, code = SERIES[word]
         inner = scope.node(f"{name}.{end}")
-        scope.element(code, f"{name}.{suffix}", first, inner, found[word])
+        scope.state(code, f"{name}.{suffix}", first, inner, found[word])
         first = inner
     for word, (suffix, code) in PARALLEL.items():
         if word in found:
-            scope.element(code, f"{name}.{suffix}", *nodes, found[word])
+            scope.state(code, f"{name}.{suffix}", *nodes, found[word])
     return first, second

@@ -196,7 +196,7 @@ class SourceCard(ElementReader):
 
     def put(self, kind: int, offset: int, source: ControlledSource, **stated: Any) -> None:
         """Append the element, which is of ``kind`` where other sources fix what it reads."""
-        self.scope.element(kind, self.name.text, *self.nodes, ElementCard(self.card, offset, source=source, **stated))
+        self.scope.state(kind, self.name.text, *self.nodes, ElementCard(self.card, offset, source=source, **stated))
 
     def cut(self, end: int) -> Card:
         """The card up to ``end``."""
@@ -240,7 +240,7 @@ class SourceCard(ElementReader):
             value = ElementCard(
                 self.card, code.start, constant(code), multiplier=1.0 if kind == VOLTAGE else multiplier
             )
-            self.scope.element(kind, self.name.text, *self.nodes, value)
+            self.scope.state(kind, self.name.text, *self.nodes, value)
             return
         law = AFFINE_CURRENT if current else AFFINE_VOLTAGE
         source = ControlledSource(law, code, formula=code if letter in "beg" else None)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import (
@@ -36,18 +36,14 @@ from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist.affine import PiecewiseLinear, affine_value
 from circuitsim.netlist.evaluate import Domain
+from circuitsim.netlist.expansion import Expansion
 from circuitsim.netlist.expression import NEGATE, NOT, PUSH, SIGNAL, TRUTH, UNKNOWN, Code, ExpressionError, Signal
 from circuitsim.netlist.functional import FollowingSources, Formula, Moment
 from circuitsim.netlist.functions import FUNCTIONS, OPERATORS, Affine, Entry, OfTape, joined, tape_of
 from circuitsim.netlist.physical import factor_of
-from circuitsim.netlist.protocols import Frame
-from circuitsim.netlist.scope import ElementCard
+from circuitsim.netlist.scope import ElementCard, Frame
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.protocols import Elaboration
-
 
 VOLTS = 1024.0
 """Volts of a ramp's node for each unit of the ramp: in other programs the drop of its diode counts for so much less."""
@@ -125,7 +121,7 @@ _QUANTITY = {
 }
 
 
-def cells(elaborator: Elaboration, frame: Frame, stated: ElementCard) -> float:
+def cells(elaborator: Expansion, frame: Frame, stated: ElementCard) -> float:
     """How many sources in parallel, times the factor of the temperature."""
     assert stated.source is not None
     current = _QUANTITY[stated.source.kind] is Quantity.CURRENT
@@ -136,7 +132,7 @@ def cells(elaborator: Elaboration, frame: Frame, stated: ElementCard) -> float:
     return found
 
 
-def classify(elaborator: Elaboration, title: str) -> dict[int, Law]:
+def classify(elaborator: Expansion, title: str) -> dict[int, Law]:
     """The laws of all controlled elements of an expanded deck, by position; devices are noted, what is wrong is
     reported, and the formulas that are left are those of independent sources.
 
@@ -185,7 +181,7 @@ class _Sources:
         Their circuit, as far as it is known without their laws.
     """
 
-    def __init__(self, elaborator: Elaboration, title: str) -> None:
+    def __init__(self, elaborator: Expansion, title: str) -> None:
         self.elaborator, self.out = elaborator, elaborator.out
         self.circuit = Circuit.from_columns(title, self.out.columns(), self.out.names, self.out.node_names)
 

@@ -20,7 +20,7 @@ from circuitsim.netlist.evaluate import Evaluator
 from circuitsim.netlist.expression import Code, ExpressionError, Signal
 from circuitsim.netlist.functions import Linear
 from circuitsim.netlist.problems import HINTS
-from circuitsim.netlist.protocols import Frame
+from circuitsim.netlist.scope import Frame
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 
 

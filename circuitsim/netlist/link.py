@@ -16,7 +16,6 @@ from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import amplifier, limits, physical, refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.definitions import IDEAL_MODEL
-from circuitsim.netlist.element_values import warn_of_unread
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.includes import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
@@ -425,6 +424,20 @@ class Linker:
             model.card,
             None,
             "the forward drop is 0 V",
+            [model.name],
+        )
+
+
+def warn_of_unread(reporter: Reporter, model: Model, letter: str) -> None:
+    """Warn of what a passive element's model states without meaning."""
+    unread = physical.unread(letter, (key.text for key, _ in model.pairs), (token.text for token in model.words))
+    if unread:
+        reporter.warning(
+            "unused-parameter",
+            f"model {short(model.name)}: not used: {', '.join(short(word, 20) for word in unread[:12])}",
+            model.card,
+            None,
+            "see docs/netlist.md for what such a model has",
             [model.name],
         )
 

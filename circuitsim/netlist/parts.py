@@ -14,7 +14,17 @@ from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.physical import OWN
 from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Call, Count, ElementCard, ModelUse, Phasor, Scope, Value, Wave
+from circuitsim.netlist.scope import (
+    Call,
+    Count,
+    ElementCard,
+    ModelUse,
+    Phasor,
+    Scope,
+    SwitchControl,
+    Value,
+    Wave,
+)
 from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, Words, fields, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import (
@@ -71,6 +81,9 @@ OWN_TEMPERATURE = ("temp", "dtemp")
 
 USES_KEPT = 100
 """Elements remembered for each model of a scope, for the errors of a model that is missing."""
+
+SWITCHES = {"s": "Sname n+ n- nc+ nc- model [ON|OFF]", "w": "Wname n+ n- Vname model [ON|OFF]"}
+STATES = {"on": 1.0, "off": 0.0}
 
 _BAD_NAME = re.compile(r"[\s=(),{}'\"]|//")
 
@@ -219,7 +232,7 @@ class ElementReader:
         value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
         if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
             checked(code, self.name.text, value, stated.offset)
-        self.scope.element(code, self.name.text, first, second, stated)
+        self.scope.state(code, self.name.text, first, second, stated)
         if share is not None:
             self.reporter.gather(
                 "nominal",
@@ -571,9 +584,7 @@ class ElementReader:
                     "Dname anode cathode model",
                 )
             counts["area"] = Count(self.card, words[0].offset, area)
-        self.scope.element(
-            DIODE, self.name.text, first, second, ElementCard(self.card, self.name.offset, numbers=counts)
-        )
+        self.scope.state(DIODE, self.name.text, first, second, ElementCard(self.card, self.name.offset, numbers=counts))
 
     def counts(self) -> dict[str, Count]:
         """``m= n= temp= dtemp=`` of an element with a model, which decides whether they apply."""
@@ -586,3 +597,32 @@ class ElementReader:
             found[word] = Count(self.card, key.offset, number)
         self.pairs(())
         return found
+
+    def switch(self) -> None:
+        """Take a card of a switch.
+
+        Raises
+        ------
+        CardError
+        """
+        parts, scope, card, name = self.parts, self.scope, self.card, self.name
+        letter = name.text[0].lower()
+        parts.check_name(scope, name, card)
+        words = fields(card, self.found[1:]).take()
+        nodes = 4 if letter == "s" else 2
+        model = nodes if letter == "s" else nodes + 1
+        if not model + 1 <= len(words) <= model + 2:
+            ends_at = "four nodes" if nodes == 4 else "two nodes, a source"
+            raise CardError("syntax", f"{self.shown} needs {ends_at} and a model", card.last, SWITCHES[letter])
+        last = words[-1]
+        state = last.word if len(words) == model + 2 else "off"
+        if state not in STATES:
+            message = f"{self.shown}: {short(last.text)!r} is neither ON nor OFF"
+            raise CardError("syntax", message, last.offset, SWITCHES[letter])
+        ends = [parts.node(scope, token) for token in words[:nodes]]
+        use = ModelUse(card, words[model].offset, name.text, words[model].text)
+        own = {"closed": Count(card, last.offset, STATES[state])}
+        control = SwitchControl(card, tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)
+        scope.state(
+            RESISTOR, name.text, ends[0], ends[1], ElementCard(card, use.offset, None, own, use, switch=control)
+        )

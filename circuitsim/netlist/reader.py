@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE
-from circuitsim.netlist import controlled, definitions, includes, limits, refused, switches
+from circuitsim.netlist import controlled, definitions, includes, limits, refused
 from circuitsim.netlist.amplifier import normal
 from circuitsim.netlist.cards import WINDOW, Card, Lines, cards, joined
 from circuitsim.netlist.control import Script
@@ -26,7 +26,7 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.parts import CODES, NO_EFFECT, USES_KEPT, ElementReader, Parts
+from circuitsim.netlist.parts import CODES, NO_EFFECT, SWITCHES, USES_KEPT, ElementReader, Parts
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope
 from circuitsim.netlist.source import Files, Source
@@ -346,7 +346,7 @@ def take_plain_lines(lines: Lines, scope: Scope) -> bool:
     for k in range(count):
         if kinds[k] == DIODE:
             _note_model(scope, lines, k, names[k], words[4 * k + 3])
-    scope.at(lines.source)
+    scope.at(lines.source, position)
     scope.names.extend(names[:count])
     scope.index.update(index)
     scope.kind.extend(kinds[:count])
@@ -472,8 +472,8 @@ class DeckReader:
                 self.parts.call(self.scope, card)
             elif head == "k":
                 coupling(self, card)
-            elif head in switches.LETTERS:
-                switches.element(ElementReader(self.parts, self.scope, card))
+            elif head in SWITCHES:
+                ElementReader(self.parts, self.scope, card).switch()
             elif head in controlled.LETTERS:
                 card = includes.with_tables(self, card)
                 controlled.SourceCard(self.parts, self.scope, card).take()

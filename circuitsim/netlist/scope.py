@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import Card
-from circuitsim.netlist.evaluate import Function
+from circuitsim.netlist.evaluate import Environment, Function
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import CardError, Token
+from circuitsim.units import short
 
 VALUED = (RESISTOR, CAPACITOR, INDUCTOR, VOLTAGE, CURRENT)
 """Kinds of elements whose cards state a value."""
@@ -189,7 +191,57 @@ class DeviceUse(NamedTuple):
     values: dict[str, tuple[int, Value]]
 
 
-class Scope:
+class Columns:
+    """Elements as columns, and the names of nodes.
+
+    Attributes
+    ----------
+    nodes : dict
+        Node name, as spelled and in lower case → number; 0 is ground.
+    node_names : list of str
+        Names as first written, by number.
+    spans : list of (int, Source)
+        From which position on elements come from which text.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, int] = {"0": 0, "gnd": 0}
+        self.node_names: list[str] = ["0"]
+        self.kind, self.value = array("b"), array("d")
+        self.first, self.second, self.lines = array("q"), array("q"), array("q")
+        self.names: list[str] = []
+        self.spans: list[tuple[int, Source]] = []
+
+    def node(self, word: str) -> int:
+        """The number of the node spelled ``word``, added if it is new."""
+        key = word.lower()
+        found = self.nodes.get(key)
+        if found is None:
+            found = len(self.node_names)
+            self.node_names.append(word)
+            self.nodes[key] = found
+        self.nodes[word] = found
+        return found
+
+    def element(self, code: int, name: str, first: int, second: int, value: float, card: Card) -> int:
+        """Append one element; returns its position."""
+        position = len(self.kind)
+        self.at(card.source, position)
+        self.names.append(name)
+        self.kind.append(code)
+        self.first.append(first)
+        self.second.append(second)
+        self.value.append(value)
+        self.lines.append(card.line)
+        return position
+
+    def at(self, source: Source, position: int) -> None:
+        """Note that elements come from ``source`` from a position on."""
+        if not self.spans or self.spans[-1][1] is not source:
+            self.spans.append((position, source))
+
+
+class Scope(Columns):
     """The deck, or one ``.subckt``.
 
     Attributes
@@ -202,10 +254,6 @@ class Scope:
         Local nodes of the ports.
     cards : list of str or None
         Where the name is reserved: the cards as written, to be compared, not read.
-    nodes : dict
-        Node name, as spelled and in lower case → local number; 0 is ground.
-    node_names : list of str
-        Names as first written, by number.
     modelled : dict of str to array
         Model, in lower case → positions of all elements that name it.
     deferred : list
@@ -222,16 +270,11 @@ class Scope:
     """
 
     def __init__(self, name: str = "", card: Card | None = None, parent: Scope | None = None) -> None:
+        super().__init__()
         self.name, self.card, self.parent = name, card, parent
         self.ports: list[int] = []
         self.cards: list[str] | None = None
-        self.nodes: dict[str, int] = {"0": 0, "gnd": 0}
-        self.node_names: list[str] = ["0"]
-        self.kind, self.value = array("b"), array("d")
-        self.first, self.second, self.lines = array("q"), array("q"), array("q")
-        self.names: list[str] = []
         self.index: dict[str, int] = {}
-        self.spans: list[tuple[int, Source]] = []
         self.stated: dict[int, ElementCard] = {}
         self.deferred: list[tuple[Card, CardError]] = []
         self.readings: list[tuple[Card, int, str]] = parent.readings if parent is not None else []
@@ -247,38 +290,15 @@ class Scope:
         self.choices: list[Choice] = []
         self.variants: list[Scope] = []
 
-    def node(self, word: str) -> int:
-        """Local number of the node spelled ``word``, added if it is new."""
-        key = word.lower()
-        found = self.nodes.get(key)
-        if found is None:
-            found = len(self.node_names)
-            self.node_names.append(word)
-            self.nodes[key] = found
-        self.nodes[word] = found
-        return found
-
-    def element(self, code: int, name: str, first: int, second: int, stated: ElementCard) -> int:
-        """Append one element; returns its position."""
-        position, value = len(self.kind), stated.value
+    def state(self, code: int, name: str, first: int, second: int, stated: ElementCard) -> None:
+        """Append the element of a card."""
+        value = stated.value
         number = value if isinstance(value, float) else 0.0 if code in VALUED else math.nan
         plain = value is None or (isinstance(value, float) and value >= LEAST[code])
+        position = self.element(code, name, first, second, number, stated.card)
+        self.index[name.lower()] = position
         if not plain or stated[BESIDE:] != NOTHING_BESIDE:
             self.stated[position] = stated
-        self.at(stated.card.source)
-        self.names.append(name)
-        self.index[name.lower()] = position
-        self.kind.append(code)
-        self.first.append(first)
-        self.second.append(second)
-        self.value.append(number)
-        self.lines.append(stated.card.line)
-        return position
-
-    def at(self, source: Source) -> None:
-        """Note that elements come from ``source`` from here on."""
-        if not self.spans or self.spans[-1][1] is not source:
-            self.spans.append((len(self.kind), source))
 
     def outwards(self) -> Iterator[Scope]:
         """This scope and those around it."""
@@ -320,3 +340,52 @@ class Scope:
     def is_parameter(self, name: str) -> bool:
         """Whether a parameter of that name is declared in this scope itself."""
         return name in self.parameters or name in self.defaults
+
+
+class Frame(NamedTuple):
+    """One call of a sub-circuit being expanded, inside another."""
+
+    scope: Scope
+    environment: Environment
+    prefix: str
+    nodes: list[int] | None
+    multiplier: float
+    call: Call | None
+    outer: Frame | None
+    stated: list[int]
+    devices: list[int]
+    progress: list[int]  # the next call, the next element
+
+    def name(self, k: int) -> str:
+        """The name of an element of the scope in the circuit."""
+        return self.prefix + self.scope.names[k]
+
+    def letter(self, k: int) -> str:
+        """The letter of an element with a value, which tells its law (`circuitsim.netlist.physical.element_value`)."""
+        switch = self.scope.stated[k].switch
+        return ELEMENTS[self.scope.kind[k]].letter if switch is None else "S" if switch.source is None else "W"
+
+    def node(self, local: int) -> int:
+        """The node of the circuit that a node of the scope is."""
+        return local if self.nodes is None else self.nodes[local]
+
+    def outwards(self) -> Iterator[Frame]:
+        """This call and those around it."""
+        here: Frame | None = self
+        while here is not None:
+            yield here
+            here = here.outer
+
+    def defining(self, scope: Scope) -> Environment:
+        """The parameters of the innermost call of a scope; without one those of this call."""
+        return next((frame.environment for frame in self.outwards() if frame.scope is scope), self.environment)
+
+    def callers(self) -> tuple[str, ...]:
+        """The chain of calls, innermost first."""
+        calls = [(frame.call, frame.prefix) for frame in islice(self.outwards(), 20)]
+        return tuple(
+            f"in {short(prefix[:-1])}, called at {call.card.source.name}:{line}:{column}"
+            for call, prefix in calls
+            if call is not None
+            for line, column in [call.card.where(call.card.start)]
+        )
