@@ -14,8 +14,7 @@ from circuitsim.analysis.transfer import transfer_function
 from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
-from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.requests import OVER_TIME, analyses_of, columns_of, measurements_of, steps_of, transfers_of
+from circuitsim.netlist.deck import OVER_TIME, Deck, analyses_of, columns_of, measurements_of, steps_of, transfers_of
 from circuitsim.small_signal import AcResult, ac, ac_sweep
 from circuitsim.small_signal.measure import measure_all as over_frequency
 from circuitsim.time_domain import TransientResult, transient, transient_sweep

@@ -20,8 +20,7 @@ from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import OWN, Table
-from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.requests import outputs_of
+from circuitsim.netlist.deck import Deck, outputs_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

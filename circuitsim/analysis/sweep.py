@@ -18,8 +18,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import Problem, UsageError
-from circuitsim.netlist.deck import Deck, warn_of_time
-from circuitsim.netlist.requests import OVER_TIME, STEADY, TIME, Vary, columns_of, memory, ranges_of
+from circuitsim.netlist.deck import OVER_TIME, STEADY, TIME, Deck, Vary, columns_of, memory, ranges_of, warn_of_time
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -13,8 +13,7 @@ from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.circuit.parameters import parameter
 from circuitsim.circuit.table import checked_value
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.requests import PARAMETER, TEMPERATURE, TIME, OutputTimes
+from circuitsim.netlist.deck import PARAMETER, TEMPERATURE, TIME, Deck, OutputTimes
 
 if TYPE_CHECKING:
     from circuitsim.netlist.functional import FollowingSources

@@ -19,8 +19,7 @@ from circuitsim.errors import UsageError
 from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import OWN, Table
-from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.requests import transfers_of
+from circuitsim.netlist.deck import Deck, transfers_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

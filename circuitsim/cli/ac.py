@@ -14,7 +14,7 @@ from circuitsim.cli.over_time import add_measure, measured, present_measured, sa
 from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.cli.sweep import add_vary
 from circuitsim.errors import UsageError
-from circuitsim.netlist.requests import measurements_of
+from circuitsim.netlist.deck import measurements_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from circuitsim.netlist.deck import Deck
-    from circuitsim.netlist.requests import Vary
+    from circuitsim.netlist.deck import Deck, Vary
 
 EPILOG = """\
 Small signals about the operating point: ideal diodes stay as they conduct, curved devices are tangents.
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim.cli.sweep import note_steps, varied
     from circuitsim.formats.rawfile import swept
     from circuitsim.formats.table import Table
-    from circuitsim.netlist.requests import columns_of, steps_of
+    from circuitsim.netlist.deck import columns_of, steps_of
     from circuitsim.small_signal import ac
     from circuitsim.small_signal.frequency import phasor_columns, response_table
 

@@ -100,7 +100,7 @@ def say_not_measured(error: UsageError) -> None:
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
     """The deck, and the columns that are asked for."""
     from circuitsim.analysis.probes import all_probes, parse_probes
-    from circuitsim.netlist.requests import OVER_TIME, columns_of
+    from circuitsim.netlist.deck import OVER_TIME, columns_of
 
     if args.format == "raw" and (args.events or args.measure or args.fourier):
         raise UsageError(

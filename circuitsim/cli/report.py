@@ -94,7 +94,7 @@ def _analyses(deck: Deck, tolerance: float) -> list[str]:
     from circuitsim.analysis.sweep_axes import Combinations
     from circuitsim.cli.run import COMMANDS
     from circuitsim.formats.result import Result
-    from circuitsim.netlist.requests import analyses_of, ranges_of
+    from circuitsim.netlist.deck import analyses_of, ranges_of
 
     body, left = [], ["op"]
     found: Mapping[str, Any]

@@ -9,7 +9,7 @@ import os
 
 from circuitsim.cli.deck import add_deck, elsewhere, read, run_together
 from circuitsim.errors import UsageError
-from circuitsim.netlist.requests import analyses_of
+from circuitsim.netlist.deck import analyses_of
 
 EPILOG = """\
 Runs .op, .dc, .step, .tran with .meas and .four, .ac, .tf and .sens in the order of the deck, or the

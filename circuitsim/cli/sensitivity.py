@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 def asked(deck: Deck, observe: str | None, source: str | None) -> tuple[str, list[tuple[str, str]]]:
     """Outputs of the derivatives, and pairs of output and source of transfer functions."""
     from circuitsim.analysis.probes import parse_probes
-    from circuitsim.netlist.requests import outputs_of, transfers_of
+    from circuitsim.netlist.deck import outputs_of, transfers_of
 
     outputs = observe or outputs_of(deck)
     if source is not None and outputs:

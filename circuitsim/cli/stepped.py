@@ -31,7 +31,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
         Some run ended with an error; the others are printed.
     """
     from circuitsim.cli.over_time import answerable, lower_names
-    from circuitsim.netlist.requests import measurements_of
+    from circuitsim.netlist.deck import measurements_of
     from circuitsim.time_domain.deck import setting
     from circuitsim.time_domain.stepped import transient_sweep
 

@@ -15,11 +15,12 @@ from circuitsim.cli.solving import add_analysis, add_solver
 from circuitsim.cli.stepped import check_runs, run_all
 from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import DcSweep, Transient
-from circuitsim.netlist.requests import (
+from circuitsim.netlist.deck import (
     OVER_TIME,
     STEADY,
     TIME,
+    DcSweep,
+    Transient,
     Vary,
     columns_of,
     measurements_of,
@@ -144,7 +145,7 @@ def ranged(option: str, values: str, text: str = "") -> tuple[float, ...]:
 
 
 def _values(text: str) -> tuple[float, ...]:
-    from circuitsim.netlist.points import points
+    from circuitsim.netlist.deck import points
     from circuitsim.units import parse
 
     if ":" not in text:

@@ -16,7 +16,7 @@ from circuitsim.cli.stepped import run_all
 from circuitsim.cli.sweep import add_vary, note_steps, varied
 from circuitsim.cli.workers import add_workers
 from circuitsim.errors import CircuitError, UsageError
-from circuitsim.netlist.requests import measurements_of, steps_of
+from circuitsim.netlist.deck import measurements_of, steps_of
 
 if TYPE_CHECKING:
     from circuitsim.analysis.probes import Formula, Probe

@@ -13,8 +13,7 @@ import numpy as np
 from circuitsim._files import no_data
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.requests import measurements_of
+from circuitsim.netlist.deck import Deck, measurements_of
 
 LARGEST = 100_000
 """Most target values in a file: each is one of the values that a run backwards begins with."""

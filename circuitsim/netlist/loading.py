@@ -14,7 +14,7 @@ from typing import NamedTuple
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.netlist import definitions, includes, refused
-from circuitsim.netlist.analyses import Analyses, undeclared
+from circuitsim.netlist.analyses import Analyses, steps, undeclared
 from circuitsim.netlist.cards import Card, uncommented
 from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.deck import Deck
@@ -29,7 +29,6 @@ from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.schematics import netlist
 from circuitsim.netlist.scope import Scope
 from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
-from circuitsim.netlist.stepping import steps
 from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.tokens import WORD, CardError, tokens
 from circuitsim.netlist.values import value_of

@@ -14,7 +14,7 @@ from circuitsim.analysis.sweep_result import Sweep, curves, runs
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
-from circuitsim.netlist.requests import measurements_of, steps_of
+from circuitsim.netlist.deck import measurements_of, steps_of
 from circuitsim.small_signal.deck import asked
 from circuitsim.small_signal.frequency import LARGEST, TOLERANCE, ac, response_table
 from circuitsim.small_signal.measure import measure_all

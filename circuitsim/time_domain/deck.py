@@ -11,9 +11,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.waveforms import PiecewiseLinear, Waveform, check_cycles
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, Transient
+from circuitsim.netlist.deck import STARTUP, Deck, FourierCard, InitialValues, Transient, grid_of
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.requests import grid_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
 from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime

@@ -16,7 +16,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.errors import CircuitError, ConvergenceError, NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
-from circuitsim.netlist.requests import measurements_of
+from circuitsim.netlist.deck import measurements_of
 from circuitsim.points import computed
 from circuitsim.time_domain.deck import setting
 from circuitsim.time_domain.measure import check_measurements, measure_all

@@ -17,9 +17,8 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.parameters import parameter_values
 from circuitsim.circuit.source import circuit_of
 from circuitsim.errors import UsageError
-from circuitsim.netlist.deck import Deck, warn_of_time
+from circuitsim.netlist.deck import STEADY, Deck, columns_of, warn_of_time
 from circuitsim.netlist.deviations import Deviations, Distribution
-from circuitsim.netlist.requests import STEADY, columns_of
 from circuitsim.tolerance.specification import Specification, parse_specification
 from circuitsim.units import NumberError, parse
 

@@ -13,7 +13,7 @@ import pytest
 from circuitsim import UsageError, dumps, loads, solve, sweep, transient
 from circuitsim.errors import CircuitError, NetlistError
 from circuitsim.netlist import load
-from circuitsim.netlist.requests import ranges_of
+from circuitsim.netlist.deck import ranges_of
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.writer import text_of
 

@@ -7,8 +7,7 @@ import pytest
 from circuitsim.analysis import sweep
 from circuitsim.errors import UsageError
 from circuitsim.netlist import loads
-from circuitsim.netlist.deck import DcSweep, Output, Step, TableRange, Target
-from circuitsim.netlist.points import logarithmic
+from circuitsim.netlist.deck import DcSweep, Output, Step, TableRange, Target, logarithmic
 
 TOP = "t\n.param r=5\nV1 a 0 1\nR1 a b {r}\nR2 b 0 1k\nD1 b 0 dm\n.model dm D(ron=1 vfwd=.7)\n"
 

@@ -12,8 +12,7 @@ import pytest
 from circuitsim.analysis import sweep
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
-from circuitsim.netlist.deck import Transient
-from circuitsim.netlist.requests import output_times
+from circuitsim.netlist.deck import Transient, output_times
 from circuitsim.netlist.waveform import Grid, Waveform
 
 SOURCES = [

@@ -12,7 +12,7 @@ import pytest
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
-from circuitsim.netlist.requests import measurements_of
+from circuitsim.netlist.deck import measurements_of
 from circuitsim.netlist.writer import text_of
 from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
 from circuitsim.units import parse
