@@ -46,10 +46,9 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.definitions import Table
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.physical import ACTING, TYPES
+from circuitsim.netlist.physical import ACTING, TYPES, Temperatures, checked_temperature
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Model, Scope
-from circuitsim.netlist.temperature import Temperatures, checked_temperature
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, finish, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.units import short

@@ -7,18 +7,16 @@ first analysis, whose circuit is the deck's. Other commands are noted by name, o
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.netlist.cards import Card, Piece
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError, parse
+from circuitsim.netlist.parts import Reader
 from circuitsim.netlist.scope import ElementCard, Scope
 from circuitsim.netlist.tokens import WORD, Token
 from circuitsim.units import exact, short
-
-if TYPE_CHECKING:
-    from circuitsim.netlist.protocols import Reader
 
 CARDS = frozenset(("op", "dc", "tran", "ac"))
 """Commands that are the card of that name."""

@@ -27,15 +27,14 @@ from circuitsim.circuit.elements import (
 )
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
-from circuitsim.netlist.parts import ElementReader
+from circuitsim.netlist.parts import ElementReader, Reader
 from circuitsim.netlist.scope import ControlledSource, Count, ElementCard
 from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, fields, tokens
 from circuitsim.netlist.values import constant, of_token, whole_formula
 from circuitsim.units import short
 
 if TYPE_CHECKING:
-    from circuitsim.netlist.parts import Parts
-    from circuitsim.netlist.scope import Scope, Value
+    from circuitsim.netlist.scope import Value
 
 LETTERS = frozenset("efghb")
 
@@ -142,16 +141,16 @@ class SourceCard(ElementReader):
         The offset behind the two nodes.
     """
 
-    def __init__(self, parts: Parts, scope: Scope, card: Card) -> None:
-        self.parts, self.scope, self.card, self.reporter = parts, scope, card, parts.reporter
+    def __init__(self, reader: Reader, card: Card) -> None:
+        self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
         heads: list[Token] = []
         self.after = 0
         while len(heads) < 3 and (found := _HEAD.match(card.text, self.after)) is not None:
             heads.append(Token(found.group(1), found.start(1), WORD, found.end(1)))
             self.after = found.end(1)
         self.name, self.letter, self.shown = heads[0], heads[0].text[0].lower(), short(heads[0].text)
-        parts.check_name(scope, self.name, card)
-        nodes = [parts.node(scope, token) for token in heads[1:]]
+        reader.check_name(self.name)
+        nodes = [reader.node(token) for token in heads[1:]]
         if len(nodes) < 2:
             form = f"{self.letter.upper()}name first second …"
             raise CardError("syntax", f"{self.shown} needs two output nodes", card.last, form)
@@ -343,7 +342,7 @@ class SourceCard(ElementReader):
             )
         if each == 1:
             return [Signal("i", token.text) for token in given]
-        nodes = [self.scope.node_names[self.parts.node(self.scope, token)] for token in given]
+        nodes = [self.scope.node_names[self.reader.node(token)] for token in given]
         return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
 
     def polynomial(self, poly: re.Match[str]) -> None:

@@ -2,30 +2,74 @@
 
 ``.data load r1 r2 1k 2k 4k 8k .enddata`` has two names and two rows; ``.dc DATA=`` and ``.step DATA=`` run through
 them.
+
+The reserved sub-circuit ``bidiramp``: an element here, two controlled sources in other SPICE programs.
+
+    Xname left right bidiramp gain=4      v(right) = 4 v(left), i(out of right) = 4 i(into left)
+
+A deck may hold (or include) its definition, so that it runs in ngspice as it is; here the definition is not expanded,
+and one that differs is refused rather than misread.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from circuitsim.netlist import amplifier
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.evaluate import Function
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.parts import good_name
+from circuitsim.netlist.parts import Reader, good_name
 from circuitsim.netlist.scope import Model, Scope
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
 from circuitsim.netlist.values import constant, formula, value_of
 from circuitsim.units import short
 
-if TYPE_CHECKING:
-    from circuitsim.netlist.protocols import Reader
-
 _NAME = re.compile(r"[\s,]*([^\W\d]\w*)\s*")
 _ARGUMENTS = re.compile(r"\(([^()]*)\)\s*")
 _EQUALS = re.compile(r"=(?!=)\s*")
+AMPLIFIER_NAME = "bidiramp"
+GAIN = "gain"
+DEFAULT_GAIN = 1.0
+
+AMPLIFIER_DEFINITION = f"""\
+.subckt {AMPLIFIER_NAME} left right {GAIN}=1
+Eforward inside 0 left 0 {{{GAIN}}}
+Vright inside right 0
+Fback left 0 Vright {{1/{GAIN}}}
+.ends {AMPLIFIER_NAME}
+"""
+"""The definition for ngspice: voltage transfer forwards, current transfer backwards."""
+
+
+def normal(card: str) -> str:
+    """A card without regard to case and blanks."""
+    return " ".join(card.lower().split())
+
+
+AMPLIFIER_CARDS = [normal(card) for card in AMPLIFIER_DEFINITION.splitlines()]
+
+
+class _BuiltIn(Scope):
+    """The one scope of its kind, in every process."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "AMPLIFIER_SCOPE"
+
+
+def _built_in() -> Scope:
+    """A scope with the ports and the parameter of the amplifier, without elements."""
+    scope = _BuiltIn(AMPLIFIER_NAME)
+    scope.ports = [scope.node("left"), scope.node("right")]
+    scope.defaults[GAIN] = DEFAULT_GAIN
+    return scope
+
+
+AMPLIFIER_SCOPE = _built_in()
+
 DIFFER = "names must differ within one scope"
 IDEAL_MODEL = "circuitsim_ideal"
 """The near-ideal diode model that `dumps` writes for ngspice; reading it back is no news to the user."""
@@ -120,7 +164,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
         return
     if key in reader.scope.models:
         first = reader.scope.models[key].card
-        if amplifier.normal(first.text) != amplifier.normal(card.text):
+        if normal(first.text) != normal(card.text):
             reader.reporter.warning(
                 "redefined",
                 f"model {short(name.text)} is defined again; the first one (line {first.line}) counts, as in ngspice",
@@ -152,8 +196,8 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     """``.subckt name port … PARAMS: a=1``: a new scope, until ``.ends``."""
     scope = reader.scope
     inner = Scope("", card, scope)
-    if amplifier.normal(card.text[position:]).split(" ", 1)[0] == amplifier.NAME:
-        inner.cards, inner.name = [amplifier.normal(card.text)], amplifier.NAME
+    if normal(card.text[position:]).split(" ", 1)[0] == AMPLIFIER_NAME:
+        inner.cards, inner.name = [normal(card.text)], AMPLIFIER_NAME
         reader.scope = inner
         card.done()
         return
@@ -169,7 +213,7 @@ def subckt(reader: Reader, card: Card, position: int) -> None:
     inner.name = name.text
     seen: set[int] = set()
     for port in words[1:]:
-        node = reader.parts.node(inner, port)
+        node = reader.node(port)
         if node in seen:
             raise CardError(
                 "duplicate",
@@ -212,21 +256,19 @@ def ends(reader: Reader, card: Card, position: int) -> None:
             words[0].offset,
             f"write .ends {short(scope.name)}",
         )
-    if scope.choices:
-        reader.conditions.read_variants(reader, scope)
 
 
 def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
     """A definition of the reserved sub-circuit must be the standard one; it is not read."""
-    if cards != amplifier.CARDS[:-1]:
-        lines = amplifier.DEFINITION.splitlines()
+    if cards != AMPLIFIER_CARDS[:-1]:
+        lines = AMPLIFIER_DEFINITION.splitlines()
         reader.reporter.error(
             "subcircuit",
-            f"{amplifier.NAME} is the bidirectional amplifier and cannot be defined otherwise",
+            f"{AMPLIFIER_NAME} is the bidirectional amplifier and cannot be defined otherwise",
             card,
             None,
             "its definition is: " + " | ".join(lines),
-            [amplifier.NAME],
+            [AMPLIFIER_NAME],
         )
 
 

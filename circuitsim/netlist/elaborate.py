@@ -17,14 +17,14 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, DIODE
 from circuitsim.errors import NetlistError
 from circuitsim.netlist import controlled_laws
-from circuitsim.netlist.amplifier import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
-from circuitsim.netlist.attributes import checked, positive
+from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import Distribution
 from circuitsim.netlist.evaluate import Environment
 from circuitsim.netlist.expansion import Expansion, Origins
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.functional import Formula
 from circuitsim.netlist.link import ambiguous_names
+from circuitsim.netlist.physical import checked, positive
 from circuitsim.netlist.scope import Call, Frame, Scope, Value
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import SMALLEST, exact, short

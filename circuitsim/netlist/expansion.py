@@ -17,17 +17,16 @@ from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.circuit.table import index_of
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import physical
-from circuitsim.netlist.attributes import checked, percent, positive
+from circuitsim.netlist.cards import Source
 from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker, warn_of_unread
 from circuitsim.netlist.parts import COUNTS
+from circuitsim.netlist.physical import DEFAULT, Temperatures, checked, checked_temperature, percent, positive
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import Columns, DeviceUse, ElementCard, Frame, Model, Scope, SwitchControl, Value, Wave
-from circuitsim.netlist.source import Source
-from circuitsim.netlist.temperature import DEFAULT, Temperatures, checked_temperature
 from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import Waveform, checked_waveform

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import Card, Source
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
 from circuitsim.netlist.expression import NEGATE, Code, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS
 from circuitsim.netlist.scope import Scope
-from circuitsim.netlist.source import Source
 from circuitsim.netlist.values import expression
 
 

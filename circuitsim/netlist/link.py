@@ -13,16 +13,15 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.models import MODELS, ElementModel
-from circuitsim.netlist import amplifier, limits, physical, refused
-from circuitsim.netlist.cards import Card
-from circuitsim.netlist.definitions import IDEAL_MODEL
+from circuitsim.netlist import limits, physical, refused
+from circuitsim.netlist.cards import Card, Files, Source
+from circuitsim.netlist.definitions import AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.includes import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
-from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tokens import WORD, Token
 from circuitsim.netlist.values import value_of
 from circuitsim.units import NumberError, parse, short
@@ -158,8 +157,8 @@ class Linker:
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit that ``call`` means, its ports and parameters checked."""
         target = scope.find_subcircuit(call.target.lower())
-        if target is None and call.target.lower() == amplifier.NAME:
-            target = amplifier.AMPLIFIER_SCOPE
+        if target is None and call.target.lower() == AMPLIFIER_NAME:
+            target = AMPLIFIER_SCOPE
         if target is None:
             target = _library().get(call.target.lower())
         fail = partial(self.reporter.error, "subcircuit", card=call.card, offset=call.target_offset, names=[call.name])

@@ -1,6 +1,9 @@
 """From a file or a text to a `Deck`: reading, linking, elaborating, in this order, errors reported together.
 
 The first line is the title; a warning says where it reads like an element that its writer forgot to put a title before.
+
+A schematic of KiCad is read by KiCad's own command where it is installed; others are refused with how to write a
+netlist.
 """
 
 from __future__ import annotations
@@ -8,28 +11,27 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.netlist import definitions, includes, refused
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
-from circuitsim.netlist.cards import Card, uncommented
+from circuitsim.netlist.cards import Card, Files, Source, decode, plain_lines, read_bytes, uncommented
 from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
-from circuitsim.netlist.includes import read_libraries
 from circuitsim.netlist.link import Linker
-from circuitsim.netlist.parts import CODES, ElementReader, Parts
+from circuitsim.netlist.parts import CODES, ElementReader, Reader
+from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.schematics import netlist
 from circuitsim.netlist.scope import Scope
-from circuitsim.netlist.source import Files, Source, decode, plain_lines, read_bytes
-from circuitsim.netlist.temperature import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.tokens import WORD, CardError, tokens
 from circuitsim.netlist.values import value_of
 from circuitsim.units import exact, rkm, short
@@ -109,15 +111,15 @@ def is_element(card: Card, top: Scope) -> bool:
 
 def parses(card: Card, top: Scope) -> bool:
     """Whether a line is an element card, and the names in it are ones of the deck."""
-    scratch = Scope()
+    scratch = Reader()
     try:
-        ElementReader(Parts(Reporter(), lambda *_: [0.0, 0.0]), scratch, card).take()
+        ElementReader(scratch, card).take()
         words = [token for token in tokens(card)[3:] if token.kind == WORD]
     except CardError:
         return False
     names = [w.word for w in words if not _VALUE.fullmatch(w.text)]
     if CODES[card.text.split()[0][0]] in (CODES["v"], CODES["i"]):
-        return len(scratch.kind) > 0
+        return len(scratch.top.kind) > 0
     return all(
         name in top.parameters or name in top.models or f"{name}=" in card.text.lower().replace(" ", "")
         for name in names
@@ -167,7 +169,7 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
         reader.open_files.append(source.path)
     reader.read(source, 2 if titled else 1)
     reader.close()
-    read_libraries(reader, reading.libraries)
+    reader.read_libraries(reading.libraries)
     for card, offset, text in reader.top.readings:
         reporter.gather(
             "assumed",
@@ -377,3 +379,62 @@ def _parameters(reader: DeckReader, elaborator: Elaborator) -> dict[str, float]:
         with reader.reporter.at(value.card):
             found[name] = elaborator.evaluator.value(value, elaborator.environment)
     return found
+
+
+LTSPICE = re.compile(rb"(?:\xff\xfe)?V\0?e\0?r\0?s\0?i\0?o\0?n\0? \0?4(?:\.\d)?\0?\r?\0?\n\0?S\0?H\0?E\0?E\0?T")
+KICAD = re.compile(rb"\s*\(kicad_sch\b")
+
+COMMAND = "kicad-cli"
+"""Of KiCad 7 and later."""
+
+PATIENCE = 120.0
+"""Seconds after which KiCad is given up: it starts in some seconds."""
+
+
+def netlist(path: str, data: bytes) -> bytes:
+    """The content of a deck's file, or the netlist that KiCad writes where the file is one of its schematics.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    data : bytes
+        Its content.
+
+    Raises
+    ------
+    UsageError
+        A schematic of LTspice; one of KiCad without its command, or that it does not convert.
+    """
+    if LTSPICE.match(data):
+        raise UsageError(
+            f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
+            "writes one, or: LTspice -netlist FILE.asc"
+        )
+    if not KICAD.match(data):
+        return data
+    program = shutil.which(COMMAND)
+    if program is None:
+        raise UsageError(
+            f"{path} is a schematic of KiCad, not a netlist\n    hint: in KiCad, File > Export > Netlist > SPICE "
+            f"writes one; with {COMMAND} (KiCad 7 or later) on the PATH it is read as it is"
+        )
+    return _exported(path, program)
+
+
+def _exported(path: str, program: str) -> bytes:
+    """The netlist that KiCad's command writes of a schematic."""
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "netlist.cir"
+        words = [program, "sch", "export", "netlist", "--format", "spice", "--output", str(out), path]
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        except subprocess.TimeoutExpired:
+            raise UsageError(f"{path}: {COMMAND} wrote no netlist within {PATIENCE:g} s") from None
+        if done.returncode or not out.is_file():
+            said = (done.stderr or done.stdout).strip().splitlines()
+            raise UsageError(f"{path}: {COMMAND} wrote no netlist" + (f": {said[-1]}" if said else ""))
+        return read_bytes(str(out))

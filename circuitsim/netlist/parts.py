@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable
 from itertools import pairwise, takewhile
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
-from circuitsim.netlist import attributes, refused
-from circuitsim.netlist.attributes import checked, positive
+from circuitsim.netlist import refused
 from circuitsim.netlist.cards import Card
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.physical import OWN
+from circuitsim.netlist.physical import OWN, WITHOUT_EFFECT, attach, checked, initial, parasitics, positive, tolerance
 from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import (
     Call,
@@ -93,19 +91,38 @@ def good_name(word: str) -> bool:
     return word.isalnum() or (word.isprintable() and not _BAD_NAME.search(word))
 
 
-class Parts:
-    """Reads the names of elements and nodes, and calls of sub-circuits, into scopes.
+class Reader:
+    """A deck that is being read: names of elements and nodes, and calls of sub-circuits, into scopes.
 
     Attributes
     ----------
-    points : callable
-        The numbers of the file of points that a token of a card names.
+    top, scope : Scope
+        The deck, and the scope that cards go into now.
+    requests : list of Card
+        Analysis cards, to be evaluated after all parameters.
+    globals : dict
+        Names of ``.global`` nodes, lower case → as written.
+    options : dict
+        Options that act (``.options``): name → its card and the token of its value.
+    open_files, missing : list of str
+        Files that are being read, and libraries that are not here.
     """
 
-    def __init__(self, reporter: Reporter, points: Callable[[Card, Token], list[float]]) -> None:
-        self.reporter, self.points = reporter, points
+    def __init__(self) -> None:
+        self.reporter = Reporter()
+        self.top = self.scope = Scope()
+        self.requests: list[Card] = []
+        self.globals: dict[str, str] = {}
+        self.options: dict[str, tuple[Card, Token]] = {}
+        self.open_files: list[str] = []
+        self.ended = self.library = False
+        self.missing: list[str] = []
 
-    def check_name(self, scope: Scope, name: Token, card: Card) -> None:
+    def points(self, card: Card, token: Token) -> list[float]:
+        """The numbers of the file of points that a token of a card names; here any."""
+        return [0.0, 0.0]
+
+    def check_name(self, name: Token) -> None:
         """A name that is new to its scope and can be written."""
         if not good_name(name.text):
             at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
@@ -116,8 +133,8 @@ class Parts:
                 "use letters, digits and signs such as _ . : [ ]",
             )
         key = name.word
-        if key in scope.index:
-            line = self.line_of(scope, scope.index[key])
+        if key in self.scope.index:
+            line = self.line_of(self.scope.index[key])
             raise CardError(
                 "duplicate",
                 f"{short(name.text)} is there already (line {line})",
@@ -125,29 +142,28 @@ class Parts:
                 "names must differ within one scope",
             )
 
-    @staticmethod
-    def line_of(scope: Scope, position: int) -> int:
+    def line_of(self, position: int) -> int:
         """The line on which the element (or, as −1 − its position, the call) was written."""
-        return scope.lines[position] if position >= 0 else scope.calls[-1 - position].card.line
+        return self.scope.lines[position] if position >= 0 else self.scope.calls[-1 - position].card.line
 
-    def node(self, scope: Scope, token: Token) -> int:
+    def node(self, token: Token) -> int:
         """The local number of the node that ``token`` names."""
         if token.kind != WORD:
             raise CardError("syntax", "a node name is expected here", token.offset, "node names cannot be computed")
-        known = scope.nodes.get(token.text)
+        known = self.scope.nodes.get(token.text)
         if known is not None:
             return known
         if not good_name(token.text):
             bad = next((k for k, c in enumerate(token.text) if not c.isprintable()), token.text.find("//"))
             hint = "ngspice reads // as a comment" if "//" in token.text else "it holds a character that cannot be seen"
             raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
-        return scope.node(token.text)
+        return self.scope.node(token.text)
 
-    def call(self, scope: Scope, card: Card) -> None:
+    def call(self, card: Card) -> None:
         """Take an ``X`` card: nodes, the sub-circuit's name, ``PARAMS:`` or not, and its parameters."""
-        found = tokens(card)
+        found, scope = tokens(card), self.scope
         name = found[0]
-        self.check_name(scope, name, card)
+        self.check_name(name)
         sorted_ = fields(card, found[1:])
         words = sorted_.take()
         if words and words[-1].word in ("params:", "params"):
@@ -162,7 +178,7 @@ class Parts:
         target = words.pop()
         if target.kind != WORD:
             raise CardError("syntax", "the name of a sub-circuit is expected here", target.offset)
-        nodes = array("q", [self.node(scope, token) for token in words])
+        nodes = array("q", [self.node(token) for token in words])
         passed: dict[str, Value] = {}
         offsets: dict[str, int] = {}
         for key, value in sorted_.named():
@@ -187,8 +203,8 @@ class ElementReader:
         What nobody has read yet.
     """
 
-    def __init__(self, parts: Parts, scope: Scope, card: Card) -> None:
-        self.parts, self.scope, self.card, self.reporter = parts, scope, card, parts.reporter
+    def __init__(self, reader: Reader, card: Card) -> None:
+        self.reader, self.scope, self.card, self.reporter = reader, reader.scope, card, reader.reporter
         self.found = tokens(card)
         self.name, self.shown = self.found[0], short(self.found[0].text)
         self.words = Words([], [], 0)
@@ -204,7 +220,7 @@ class ElementReader:
         found = self.found
         code = CODES[self.name.text[0]]
         row = ELEMENTS[code]
-        self.parts.check_name(self.scope, self.name, self.card)
+        self.reader.check_name(self.name)
         if len(found) > 1 and found[1].kind == MARK and found[1].text == "=":
             raise CardError(
                 "syntax",
@@ -218,17 +234,17 @@ class ElementReader:
             self.diode(first, second)
             return
         source = code in (VOLTAGE, CURRENT)
-        extra = attributes.parasitics(self.scope, self.card, code, self.words)
-        initial = attributes.initial(self.scope, self.card, code, self.words)
-        share = attributes.tolerance(self.words)
-        ignored = NO_EFFECT | attributes.NO_EFFECT.get(code, frozenset())
+        extra = parasitics(self.scope, self.card, code, self.words)
+        at_first = initial(self.scope, self.card, code, self.words)
+        share = tolerance(self.words)
+        ignored = NO_EFFECT | WITHOUT_EFFECT.get(code, frozenset())
         own = OF_PWL if source else OWN
         multiplier = self.pairs((*row.keywords, *own), ignored)
         stated = (self.source if source else self.passive)(code)
         if extra:
-            first, second = attributes.attach(self.scope, self.name.text, (first, second), extra, multiplier)
+            first, second = attach(self.scope, self.name.text, (first, second), extra, multiplier)
         multiplier = 1.0 if code == VOLTAGE else multiplier
-        stated = stated._replace(multiplier=multiplier, tolerance=share, initial=initial)
+        stated = stated._replace(multiplier=multiplier, tolerance=share, initial=at_first)
         value, alone = stated.value, multiplier == 1.0 and not stated.numbers and stated.model is None
         if alone and isinstance(value, float) and not (code == RESISTOR and value < 0.0):
             checked(code, self.name.text, value, stated.offset)
@@ -244,7 +260,7 @@ class ElementReader:
 
     def two_nodes(self, terminals: tuple[str, str]) -> tuple[int, int]:
         """The two nodes that begin the card's words."""
-        nodes = [self.parts.node(self.scope, token) for token in self.words.words[:2]]
+        nodes = [self.reader.node(token) for token in self.words.words[:2]]
         if len(nodes) < 2:
             missing = terminals[len(nodes)]
             raise CardError(
@@ -529,7 +545,7 @@ class ElementReader:
                 points.offset,
                 "PWL file=points.txt",
             )
-        return wave._replace(numbers=list(self.parts.points(self.card, points)))
+        return wave._replace(numbers=list(self.reader.points(self.card, points)))
 
     def relative(self, times: list[Token], wave: Wave) -> Wave:
         """Programs differ on ``+1u`` among the times of PWL: counted from 0, as in ngspice, where the times then grow,
@@ -605,9 +621,9 @@ class ElementReader:
         ------
         CardError
         """
-        parts, scope, card, name = self.parts, self.scope, self.card, self.name
+        scope, card, name = self.scope, self.card, self.name
         letter = name.text[0].lower()
-        parts.check_name(scope, name, card)
+        self.reader.check_name(name)
         words = fields(card, self.found[1:]).take()
         nodes = 4 if letter == "s" else 2
         model = nodes if letter == "s" else nodes + 1
@@ -619,7 +635,7 @@ class ElementReader:
         if state not in STATES:
             message = f"{self.shown}: {short(last.text)!r} is neither ON nor OFF"
             raise CardError("syntax", message, last.offset, SWITCHES[letter])
-        ends = [parts.node(scope, token) for token in words[:nodes]]
+        ends = [self.reader.node(token) for token in words[:nodes]]
         use = ModelUse(card, words[model].offset, name.text, words[model].text)
         own = {"closed": Count(card, last.offset, STATES[state])}
         control = SwitchControl(card, tuple(ends[2:]), None if letter == "s" else words[2], STATES[state] > 0.0)

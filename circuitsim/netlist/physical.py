@@ -7,14 +7,245 @@ As ngspice 39 computes them (tested against it)::
 
 Capacitances and inductances have the same coefficients TC1 and TC2. What the card states has precedence over the
 model's.
+
+As in ngspice: 27 °C where nothing is stated, ``set temp`` of a ``.control`` block before ``.temp`` before
+``.options temp``, the last card of each. A ``.temp`` card with several values is a sweep (`circuitsim.analysis.sweep`);
+the operating point is that of the first.
+
+Attributes that LTspice writes on R, L, C, V and I: parasitic elements act, ratings do not.
+
+V1 a b 5 Rser=1          →  V1 V1.inner b 5,  V1.Rser a V1.inner 1
+L1 a b 1m Rser=2 Cpar=8p →  L1 L1.inner b 1m, L1.Rser a L1.inner 2, L1.Cpar a b 8p
+C1 a b 1u Rser=1 Lser=1n →  C1 C1.inner b 1u, C1.Lser C1.middle C1.inner 1n, C1.Rser a C1.middle 1
+
+Values on cards are checked against what the element table allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
-from circuitsim.netlist.temperature import Temperatures
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.models.base import ROOM
+from circuitsim.netlist.cards import Card
+from circuitsim.netlist.evaluate import Environment, Evaluator
+from circuitsim.netlist.functions import CONSTANTS
+from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.scope import ElementCard, Scope, Value
+from circuitsim.netlist.tokens import MARK, CardError, Token, Words, tokens
+from circuitsim.netlist.values import value_of
+from circuitsim.units import NumberError, exact, parse, short
+
+BOLTZMANN, CHARGE = 1.380649e-23, 1.602176634e-19
+"""J/K and C, exact since 2019."""
+
+ABSOLUTE_ZERO = -273.15
+"""°C."""
+
+
+class Temperatures(NamedTuple):
+    """Temperatures of a deck.
+
+    Attributes
+    ----------
+    ambient : float
+        Of every element that states none of its own (``temp=``, or ``dtemp=`` above this one), °C.
+    nominal : float
+        That at which the values on cards hold, unless a model states its own (``tnom=``), °C.
+    """
+
+    ambient: float = ROOM
+    nominal: float = ROOM
+
+    def constants(self) -> dict[str, float]:
+        """The constants of expressions at this temperature: ``temper`` and ``temp`` in °C, ``vt`` = kT/q in V."""
+        thermal = BOLTZMANN * (self.ambient - ABSOLUTE_ZERO) / CHARGE
+        return {**CONSTANTS, "temper": self.ambient, "temp": self.ambient, "vt": thermal}
+
+    def of(self, own: Mapping[str, float]) -> float:
+        """The temperature (°C) of an element with these values on its card: ``temp``, else ambient and ``dtemp``."""
+        return own["temp"] if "temp" in own else self.ambient + own.get("dtemp", 0.0)
+
+
+DEFAULT = Temperatures()
+"""Of a deck that states none."""
+
+
+def checked_temperature(value: float, offset: int) -> float:
+    """``value`` in °C, above absolute zero.
+
+    Raises
+    ------
+    CardError
+    """
+    if value < ABSOLUTE_ZERO:
+        raise CardError("range", f"{exact(value)} °C is below absolute zero", offset, "temperatures are in °C")
+    return value
+
+
+def temperatures_of(
+    cards: Iterable[Card],
+    options: Mapping[str, tuple[Card, Token]],
+    top: Scope,
+    overrides: Mapping[str, float],
+    reporter: Reporter,
+) -> Temperatures:
+    """The temperatures that a deck states; what is wrong with them is reported.
+
+    Parameters
+    ----------
+    cards : iterable of Card
+        Its ``.temp`` cards.
+    options : dict
+        Its options by name, with the card and the value's token.
+    top : Scope
+    overrides : dict of str to float
+        Parameters with other values than written.
+    """
+    environment = Environment(None, {}, (top.parameters, top.defaults))
+    environment.values.update(overrides)
+    stated = {key: options[key] for key in ("temp", "tnom") if key in options}
+    for card in cards:
+        try:
+            words = [token for token in tokens(card, card.start + len(".temp")) if token.kind != MARK]
+        except CardError:
+            continue  # reported with the other analyses
+        if words:
+            stated["temp"] = card, words[0]
+    if "set temp" in options:
+        stated["temp"] = options["set temp"]
+    found = {}
+    for key, (card, token) in stated.items():
+        with reporter.at(card):
+            value = value_of(token, card, top)
+            value = Evaluator().value(value, environment)
+            found[key] = checked_temperature(value, token.offset)
+    return Temperatures(found.get("temp", ROOM), found.get("tnom", ROOM))
+
+
+def positive(name: str, word: str, number: float, offset: int) -> None:
+    """Refuse a count ``m=`` or ``n=`` that is not above zero.
+
+    Raises
+    ------
+    CardError
+    """
+    if number <= 0:
+        what = "multiplier m" if word == "m" else "number n in series"
+        raise CardError(
+            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset, "leave the card out"
+        )
+
+
+def checked(code: int, name: str, value: float, offset: int) -> float:
+    """``value``, if the element table allows it.
+
+    Raises
+    ------
+    CardError
+        Below the table's minimum.
+    """
+    row = ELEMENTS[code]
+    if value < row.minimum:
+        wrong = "must be positive" if row.minimum > 0.0 else "must not be negative"
+        amount = f"{exact(value)} {row.unit}".strip()
+        raise CardError(
+            "range",
+            f"{short(name)}: the {row.parameter} {wrong} ({amount})",
+            offset,
+            "a passive circuit has no negative " + row.parameter if row.unit else "",
+        )
+    return value
+
+
+SERIES = {"rser": ("Rser", RESISTOR), "lser": ("Lser", INDUCTOR)}
+"""Parasitic elements in series, from the element's first node on: their names and kinds."""
+PARALLEL = {"rpar": ("Rpar", RESISTOR), "cpar": ("Cpar", CAPACITOR)}
+PARASITIC: dict[int, tuple[str, ...]] = {
+    VOLTAGE: ("rser", "cpar"),
+    INDUCTOR: ("rser", "rpar", "cpar"),
+    CAPACITOR: ("rser", "lser", "rpar", "cpar"),
+}
+"""Attributes that are elements of their own, by element."""
+
+RATINGS = frozenset(("pwr", "irms", "vrms", "ipk", "mfg", "type", "pn", "cpar", "lser", "rlshunt", "load"))
+WITHOUT_EFFECT: dict[int, frozenset[str]] = {
+    RESISTOR: RATINGS,
+    INDUCTOR: RATINGS,
+    CAPACITOR: RATINGS | {"v"},
+    VOLTAGE: RATINGS,
+    CURRENT: RATINGS,
+}
+"""Attributes without effect, by element."""
+
+
+def percent(text: str) -> float | None:
+    """``5%`` as 0.05; None for what is no positive percentage."""
+    try:
+        amount = parse(text.removesuffix("%")) / 100.0
+    except NumberError:
+        return None
+    return amount if amount > 0.0 and text.endswith("%") else None
+
+
+def tolerance(sorted_: Words) -> float | None:
+    """The share that ``tol=`` states, in per cent with its sign or without, taken from the card's pairs.
+
+    Raises
+    ------
+    CardError
+        It is no percentage.
+    """
+    stated = [token for _, token in sorted_.named(("tol",))]
+    if not stated:
+        return None
+    text = stated[-1].text
+    amount = percent(text if text.endswith("%") else f"{text}%")
+    if amount is None and text.strip("0.%"):
+        raise CardError("syntax", f"tol={short(text)} is no percentage", stated[-1].offset, "write tol=5%")
+    return amount
+
+
+def parasitics(scope: Scope, card: Card, code: int, sorted_: Words) -> dict[str, ElementCard]:
+    """Take the acting attributes of a card from its pairs; those of zero are left out, but for a parallel resistor."""
+    found: dict[str, ElementCard] = {}
+    for key, token in sorted_.named(PARASITIC.get(code, ())):
+        word = key.word
+        value = value_of(token, card, scope)
+        if value != 0.0 or word == "rpar":
+            if isinstance(value, float):
+                checked((SERIES | PARALLEL)[word][1], key.text, value, token.offset)
+            found[word] = ElementCard(card, token.offset, value)
+    return found
+
+
+def initial(scope: Scope, card: Card, code: int, sorted_: Words) -> Value | None:
+    """The value of ``ic=`` of a capacitor, V, or an inductor, A, taken from the card's pairs; None without one."""
+    if code not in (CAPACITOR, INDUCTOR):
+        return None
+    found = [token for _, token in sorted_.named(("ic",))]
+    return value_of(found[-1], card, scope) if found else None
+
+
+def attach(
+    scope: Scope, name: str, nodes: tuple[int, int], found: dict[str, ElementCard], multiplier: Value
+) -> tuple[int, int]:
+    """Add the parasitic elements of the element ``name``; returns the nodes of the element itself."""
+    first, second = nodes
+    found = {word: stated._replace(multiplier=multiplier) for word, stated in found.items()}
+    series = [word for word in SERIES if word in found]
+    for word, end in zip(series, ("middle", "inner")[2 - len(series) :]):
+        suffix, code = SERIES[word]
+        inner = scope.node(f"{name}.{end}")
+        scope.state(code, f"{name}.{suffix}", first, inner, found[word])
+        first = inner
+    for word, (suffix, code) in PARALLEL.items():
+        if word in found:
+            scope.state(code, f"{name}.{suffix}", *nodes, found[word])
+    return first, second
+
 
 SIZE = 10e-6
 """Length and width of a resistor where neither card nor model states them, m."""

@@ -14,22 +14,18 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from functools import partial
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE
 from circuitsim.netlist import controlled, definitions, includes, limits, refused
-from circuitsim.netlist.amplifier import normal
-from circuitsim.netlist.cards import WINDOW, Card, Lines, cards, joined
+from circuitsim.netlist.cards import WINDOW, Card, Files, Lines, Source, cards, joined
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
-from circuitsim.netlist.definitions import Table, table
+from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.parts import CODES, NO_EFFECT, SWITCHES, USES_KEPT, ElementReader, Parts
-from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.parts import CODES, NO_EFFECT, SWITCHES, USES_KEPT, ElementReader
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope
-from circuitsim.netlist.source import Files, Source
 from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
 from circuitsim.netlist.values import expression, value_of
 from circuitsim.units import NumberError, parse, short
@@ -371,42 +367,19 @@ def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> No
 ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
 
 
-class DeckReader:
-    """The state of the reading of a deck.
-
-    Attributes
-    ----------
-    top, scope : Scope
-        The deck, and the scope that cards go into now.
-    requests : list of Card
-        Analysis cards, to be evaluated after all parameters.
-    globals : dict
-        Names of ``.global`` nodes, lower case → as written.
-    options : dict
-        Options that act (``.options``): name → its card and the token of its value.
-    """
+class DeckReader(includes.Includes):
+    """The state of the reading of a deck."""
 
     def __init__(self, files: Files) -> None:
-        self.files = files
-        self.reporter = Reporter()
-        self.parts = Parts(self.reporter, partial(includes.points, self))
-        self.top = self.scope = Scope()
-        self.requests: list[Card] = []
+        super().__init__(files)
         self.tables: dict[str, Table] = {}
         self.directives: list[Directive] = []
-        self.globals: dict[str, str] = {}
         self.without_model: list[tuple[Card, int, str, Scope]] = []
         self.foreign: dict[str, list[tuple[Card, int, str]]] = {}
         self.couplings: list[tuple[Scope, Card, list[Token]]] = []
-        self.options: dict[str, tuple[Card, Token]] = {}
-        self.open_files: list[str] = []
         self.conditions = Conditions()
         self.control: Card | None = None
         self.script = Script(self)
-        self.section: includes.Section | None = None
-        self.ended = False
-        self.library = False
-        self.missing: list[str] = []
         self.rows: list[Card] = []  # of a table that is open
 
     def read(self, source: Source, first: int) -> None:
@@ -469,16 +442,16 @@ class DeckReader:
             elif self.library and self.scope is self.top:
                 raise CardError("syntax", "a library holds definitions, not elements", start, "put it in .subckt")
             elif head == "x":
-                self.parts.call(self.scope, card)
+                self.call(card)
             elif head == "k":
                 coupling(self, card)
             elif head in SWITCHES:
-                ElementReader(self.parts, self.scope, card).switch()
+                ElementReader(self, card).switch()
             elif head in controlled.LETTERS:
-                card = includes.with_tables(self, card)
-                controlled.SourceCard(self.parts, self.scope, card).take()
+                card = self.with_tables(card)
+                controlled.SourceCard(self, card).take()
             elif head in CODES:
-                ElementReader(self.parts, self.scope, card).take()
+                ElementReader(self, card).take()
             else:
                 self.refuse(card, start, head)
             finish(card)
@@ -533,13 +506,16 @@ class DeckReader:
             else:
                 self.script.idle(card, start, word)
             return
-        if self.section is not None and includes.library_card(self, card, word, after):
+        if self.section is not None and self.library_card(card, word, after):
             card.done()
             return
         if word in CONDITIONS:
             self.conditions.take(self, card, word, after)
         elif word in definitions.CARDS:
+            inside = self.scope
             definitions.CARDS[word](self, card, after)
+            if inside.choices and word == ".ends":
+                self.conditions.read_variants(self, inside)
         elif word in includes.CARDS:
             includes.CARDS[word](self, card, after)
         elif word in ANALYSES:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import Card, Source
 from circuitsim.netlist.evaluate import Environment, Function
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.source import Source
 from circuitsim.netlist.tokens import CardError, Token
 from circuitsim.units import short
 

@@ -20,7 +20,6 @@ from circuitsim.errors import TopologyError, UsageError
 from circuitsim.models import ELEMENTARY, Device
 from circuitsim.models.formula_law import OfFormula
 from circuitsim.models.smooth import WithoutModel
-from circuitsim.netlist.amplifier import DEFINITION
 from circuitsim.netlist.deck import (
     STARTUP,
     Analysis,
@@ -41,7 +40,7 @@ from circuitsim.netlist.deck import (
     TransferRequest,
     Transient,
 )
-from circuitsim.netlist.definitions import IDEAL_MODEL
+from circuitsim.netlist.definitions import AMPLIFIER_DEFINITION, IDEAL_MODEL
 from circuitsim.netlist.expression import CALL
 from circuitsim.netlist.roles import Adjustable, Roles, make_roles
 from circuitsim.netlist.waveform import Waveform
@@ -290,7 +289,7 @@ class _Writer:
                 if device is not None:
                     card, last = device.model.spice, models.words(device, name, first, second)
                 lines.append(card.format(name=name, first=first, second=second, value=last))
-        lines += [MODEL] * ideal + models.lines + DEFINITION.splitlines() * bool(circuit.amplified)
+        lines += [MODEL] * ideal + models.lines + AMPLIFIER_DEFINITION.splitlines() * bool(circuit.amplified)
         return "\n".join([*lines, *(self.closing() or [".op"]), ".end", ""])
 
     def ends(self, k: int) -> tuple[str, str, str]:

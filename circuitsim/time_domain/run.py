@@ -16,8 +16,8 @@ from circuitsim.circuit.elements import CAPACITOR, INDUCTOR
 from circuitsim.circuit.waveforms import Waveform, check_cycles
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.netlist import points as values
-from circuitsim.netlist.deck import Deck
+from circuitsim.netlist.deck import Deck, equidistant
+from circuitsim.netlist.deck import points as spaced
 from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.course import Course
 from circuitsim.time_domain.deck import beside, setting, stated
@@ -218,14 +218,14 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
         count = POINTS if points is None else points
     else:
         try:
-            grid = values.points(begin, stop, step)
+            grid = spaced(begin, stop, step)
         except ValueError as error:
             raise UsageError(f"output times: {error}; take a larger step") from None
         count = len(grid) + (grid[-1] != stop)
     if not 2 <= count <= LARGEST_POINTS:
         raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {count:,}; take another step")
     if step is None:
-        grid = values.equidistant(begin, stop, (stop - begin) / max(count - 1, 1), count)
+        grid = equidistant(begin, stop, (stop - begin) / max(count - 1, 1), count)
     return np.append(grid, stop)[:count]
 
 

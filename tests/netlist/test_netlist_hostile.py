@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from circuitsim.errors import NetlistError
 from circuitsim.netlist import dumps, limits, loads
-from circuitsim.netlist.source import decode
+from circuitsim.netlist.cards import decode
 
 
 def laughs(levels: int, calls: int) -> str:

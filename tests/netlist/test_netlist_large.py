@@ -12,8 +12,8 @@ import pytest
 from circuitsim import solve
 from circuitsim.errors import NetlistError, TopologyError
 from circuitsim.netlist import load, loads
+from circuitsim.netlist.cards import Source
 from circuitsim.netlist.deck import Deck
-from circuitsim.netlist.source import Source
 
 NAMES = ("R", "r", "C", "L", "V", "I", "i", "D", "E", "Rx", "Rü", "RK", "X")
 NODES = ("0", "gnd", "GND", "a", "A", "b", "n1_2", "n1/2", "n//2", "ä", "Ä", "K", "k", "x.y", "+5V", "*", "a$b", "a,b")
@@ -200,11 +200,7 @@ def test_a_large_circuit_is_a_circuit(tmp_path: Path) -> None:
     assert np.isclose(solve(circuit).current("V1"), -1.0 / total, rtol=1e-9)
 
 
-@pytest.mark.parametrize("stretch", [7, 64])
-def test_lines_of_a_text(monkeypatch: pytest.MonkeyPatch, stretch: int) -> None:
-    from circuitsim.netlist import source
-
-    monkeypatch.setattr(source, "STRETCH", stretch)
+def test_lines_of_a_text() -> None:
     for seed in range(300):
         draw = random.Random(seed)
         text = "".join(draw.choice("ab\n\n") for _ in range(draw.randrange(60)))
