@@ -261,7 +261,8 @@ def test_wrong_calls(card, message):
 
 
 def test_its_definition_may_stand_in_the_deck_and_is_the_one_that_ships():
-    from circuitsim.netlist.definitions import AMPLIFIER_DEFINITION as DEFINITION, normal
+    from circuitsim.netlist.definitions import AMPLIFIER_DEFINITION as DEFINITION
+    from circuitsim.netlist.definitions import normal
 
     shipped = (circuitsim_root() / "netlists" / "parts" / "bidiramp.inc").read_text()
     cards = [normal(line) for line in shipped.splitlines() if not line.startswith("*")]
