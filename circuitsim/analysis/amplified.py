@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import GROUND, Circuit, CircuitArrays
 from circuitsim.circuit.amplifiers import Image, without_amplifiers
 from circuitsim.circuit.elements import AMPLIFIER, CAPACITOR, CURRENT, VOLTAGE
 from circuitsim.errors import ConvergenceError, NoSteadyStateError
-
-if TYPE_CHECKING:
-    from circuitsim.analysis.solve import Prepared
 
 
 class PreparedAmplified(NamedTuple):

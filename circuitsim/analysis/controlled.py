@@ -11,6 +11,7 @@ import numpy as np
 
 from circuitsim.analysis.controlled_point import measured
 from circuitsim.analysis.controlled_system import ControlledSystem
+from circuitsim.analysis.convex import prepared_convex
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.sectioned import sectioned
 from circuitsim.analysis.solution_warnings import (
@@ -150,9 +151,7 @@ class PreparedControlled:
         return sections(self.circuit.arrays(), self.circuit.laws)
 
     def _convex(self, part: Circuit) -> OperatingPoint:
-        from circuitsim.analysis.solve import solve
-
-        return solve(part, tolerance=self.tolerance)
+        return prepared_convex(part, "auto", self.tolerance).solve()
 
     def _with(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> Circuit:
         if values is None:

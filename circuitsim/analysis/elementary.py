@@ -1,10 +1,33 @@
-"""The operating point of the elementary elements of a circuit, about which small changes are linear."""
+"""Circuits of elementary elements: prepared, and the operating point about which small changes are linear."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.convex import Prepared, prepared_convex
 from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitsim.analysis.controlled import PreparedControlled
+
+
+def prepared_elementary(
+    circuit: Circuit, solver: str, tolerance: float
+) -> Prepared | PreparedAmplified | PreparedControlled:
+    """Analyse a circuit without devices."""
+    if circuit.laws:
+        from circuitsim.analysis.controlled import prepared_controlled
+
+        return prepared_controlled(circuit, tolerance)
+    if circuit.amplified:
+        image = without_amplifiers(circuit)
+        return PreparedAmplified(circuit, image, prepared_convex(image.circuit, solver, tolerance))
+    return prepared_convex(circuit, solver, tolerance)
 
 
 def elementary_point(point: OperatingPoint) -> OperatingPoint:

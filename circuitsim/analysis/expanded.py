@@ -5,36 +5,35 @@ Any voltage of a device at a level piece of its curve goes with its current, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.collapse import assembled, collapsed
+from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.elementary import prepared_elementary
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, Start, iterate, smooth_devices
 from circuitsim.analysis.nonunique import Level, released_potentials
 from circuitsim.analysis.operating_point import OperatingPoint, open_ended
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
-from circuitsim.analysis.smooth_proof import proof, unsolved
-from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint, Solved, smooth_regions
-from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents, nonunique_potential
-from circuitsim.certificate import Certificate
-from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.analysis.smooth_proof import unsolved
+from circuitsim.analysis.smooth_small import SmallNewton, SmoothPoint, Solved
+from circuitsim.analysis.solution_warnings import nonunique_potential
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE
-from circuitsim.circuit.expansion import Expansion, same_shape
-from circuitsim.engine.steady_state import SMALLEST
-from circuitsim.errors import ConvergenceError, NoSteadyStateError, Problem
-from circuitsim.models import Device, Region
+from circuitsim.circuit.expansion import Expansion, expanded, same_shape
+from circuitsim.errors import ConvergenceError, NoSteadyStateError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.steps import NEAR
 from circuitsim.program import Structure
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.amplified import PreparedAmplified
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.smooth_controlled import SmoothControlled
-    from circuitsim.analysis.solve import Prepared
 
 
 def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, tuple[float, float]]:
@@ -107,15 +106,6 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     return found._replace(point=made, voltage=volts)
 
 
-ROUNDED = 1e-6
-"""Least current of the parts of a device that a tolerance is relative to, of the largest current of a circuit with
-controlled sources: their equations have the rounding of the whole circuit."""
-
-
-Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
-"""The certificate of the last step of Newton's method (`circuitsim.analysis.smooth_proof.proof`)."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PreparedExpanded:
     """A circuit with devices, ready for many solves; stands in for `Prepared`.
@@ -175,9 +165,7 @@ class PreparedExpanded:
             changed = {name: value for name, value in values.items() if places[name] is None}
             for k in {place[0] for place in places.values() if place is not None}:
                 if not same_shape(self.circuit.devices[k], circuit.devices[k]):
-                    from circuitsim.analysis.solve import prepared
-
-                    return prepared(circuit, self.solver, self.tolerance).solve(start=start)
+                    return prepared_expanded(circuit, self.solver, self.tolerance).solve(start=start)
                 changed |= self.expansion.values(k, circuit.devices[k])
         inner = None if start is None else start.elementary
         if inner is not None and len(inner.circuit) != len(self.expansion.circuit):
@@ -195,8 +183,6 @@ class PreparedExpanded:
 
     def at(self, value: np.ndarray) -> PreparedExpanded:
         """See `Prepared.at`; for a circuit without controlled sources."""
-        from circuitsim.analysis.solve import Prepared
-
         assert isinstance(self.inner, Prepared)
         own, column = self.circuit.arrays().value, self.expansion.circuit.arrays().value.copy()
         np.copyto(column[: own.size], value, where=own == own)
@@ -238,8 +224,6 @@ class PreparedExpanded:
 
     def _assembled(self, circuit: Circuit, smooth: Smooth, found: Found) -> OperatingPoint:
         """The operating point from where Newton's method ended; see `assembled`."""
-        from circuitsim.analysis.solve import Prepared
-
         level = level_devices(circuit, smooth, found.state.junctions)
         if level and isinstance(self.inner, Prepared):
             found = released(self.inner.structure, smooth, found, level)
@@ -290,120 +274,14 @@ class PreparedExpanded:
         return column
 
 
-def assembled(
-    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, prove: Prove = proof
-) -> OperatingPoint:
-    """The operating point of a circuit with smooth devices, from where Newton's method ended.
+def prepared_expanded(circuit: Circuit, solver: str, tolerance: float) -> PreparedExpanded:
+    """Analyse a circuit with devices."""
+    expansion = expanded(circuit)
+    inner, smooth = prepared_elementary(expansion.circuit, solver, tolerance), smooth_devices(circuit, expansion)
+    beside = None
+    if smooth is not None and circuit.laws:
+        from circuitsim.analysis.smooth_controlled import SmoothControlled
 
-    Raises
-    ------
-    ConvergenceError
-        It has no certificate.
-    """
-    certificate = prove(found, expansion.circuit.arrays(), smooth)
-    if not certificate.certified:
-        raise ConvergenceError(
-            f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
-            f"{certificate.worst:.1e}): the values span more than double precision holds"
-        )
-    parts = _parts(circuit, expansion, found.point, tolerance)
-    parts.currents[smooth.elements], parts.drops[smooth.elements] = found.current, found.voltage
-    extreme = implausible_currents(circuit, smooth.elements, parts.currents, parts.drops)
-    parts = parts._replace(warnings=(*parts.warnings, *extreme))
-    result = parts.point(circuit, certificate, {**found.point.solver, "newton_steps": found.steps})
-    result.elementary = found.point
-    result.regions = parts.regions | smooth_regions(circuit, smooth, found.state.junctions)
-    result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
-    return result
-
-
-class _Parts(NamedTuple):
-    """What an operating point of elementary elements says about a circuit with devices; see `OperatingPoint`."""
-
-    voltages: np.ndarray
-    currents: np.ndarray
-    drops: np.ndarray
-    unique: np.ndarray
-    regions: dict[int, Region]
-    intervals: dict[str, tuple[float | None, float | None]]
-    warnings: tuple[Problem, ...]
-
-    def point(self, circuit: Circuit, certificate: Certificate, solver: dict[str, object]) -> OperatingPoint:
-        """The operating point."""
-        return OperatingPoint(
-            circuit,
-            self.voltages,
-            self.currents,
-            self.intervals,
-            self.unique,
-            certificate,
-            solver,
-            self.warnings,
-            self.drops,
-        )
-
-
-def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
-    """The operating point of a circuit with devices, from that of its elementary elements.
-
-    Raises
-    ------
-    ConvergenceError
-        A device whose voltage and current do not lie on its law to the tolerance.
-    """
-    parts = _parts(circuit, expansion, point, tolerance)
-    result = parts.point(circuit, point.certificate, point.solver)
-    result.regions, result.elementary, result._device_parts = parts.regions, point, expansion.parts
-    result.uniqueness = point.uniqueness
-    if point.other is not None:
-        result.other = collapsed(circuit, expansion, point.other, tolerance)
-    return result
-
-
-def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> _Parts:
-    """See `collapsed`."""
-    m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
-    voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
-    drops, regions, exact = point.drops[:m].copy(), dict[int, Region](), dict[int, Device]()
-    for k, device in devices.items():
-        unique[k] = point.unique[list(expansion.parts[k])].all()
-        if not isinstance(device, SmoothDevice):  # those have the values that Newton's method has found
-            exact[k] = device
-    least = NOTHING if len(exact) < len(devices) else SMALLEST
-    around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
-    _, first, second, _, _ = circuit.arrays()
-    for k, device in exact.items():
-        a, b = float(voltages[first[k]]), float(voltages[second[k]])
-        amperes = point.currents[list(expansion.parts[k])].tolist()
-        currents[k], regions[k] = device.collapse(amperes)
-        drops[k] = a - b
-        largest = max(around, *map(abs, amperes))
-        _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
-    intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
-    warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
-    return _Parts(voltages, currents, drops, unique, regions, intervals, warnings)
-
-
-def _hold(
-    name: str, device: Device, ends: tuple[float, float], amperes: tuple[float, float], tolerance: float, least: float
-) -> None:
-    """Hold a device against its law: a point of the curve lies within the tolerance of its voltage and current.
-
-    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents; what is
-    below ``least``, V or A, counts as zero.
-    """
-    voltage, (current, largest) = ends[0] - ends[1], amperes
-    dv, di = tolerance * max(map(abs, ends)) + least, tolerance * largest + least
-    low, high = device.law(voltage - dv)[0], device.law(voltage + dv)[1]
-    if not low - di <= current <= high + di:
-        raise ConvergenceError(
-            f"{name} does not follow its law: {current:.9g} A at {voltage:.9g} V, which allows {low:.9g} to {high:.9g} "
-            "A; accept less with a larger --tolerance"
-        )
-
-
-def _original(warning: Problem, expansion: Expansion) -> Problem:
-    """A warning in terms of devices in place of their parts and inner nodes."""
-    make = BY_KIND.get(warning.kind)
-    names = expansion.original(warning.names)
-    return warning if make is None or names == list(warning.names) else make(names)
+        assert not isinstance(inner, (Prepared, PreparedAmplified))
+        beside = SmoothControlled(expansion, inner, tolerance)
+    return PreparedExpanded(circuit, expansion, inner, solver, tolerance, smooth, beside)

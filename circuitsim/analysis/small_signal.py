@@ -26,7 +26,7 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RES
 from circuitsim.errors import ConvergenceError
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.sweep_points import Ready
+    from circuitsim.analysis.solve import Ready
 
 ACCURATE = 1e-9
 """Largest relative residual of the transposed equations."""

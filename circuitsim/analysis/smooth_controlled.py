@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.collapse import assembled
 from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, unknowns
-from circuitsim.analysis.expanded import assembled
 from circuitsim.analysis.newton import (
     FALLBACKS,
     NOTHING,

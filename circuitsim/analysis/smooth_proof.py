@@ -7,9 +7,10 @@ from typing import NoReturn
 
 import numpy as np
 
+from circuitsim.analysis.elementary import prepared_elementary
 from circuitsim.analysis.newton import NOTHING, Found, Smooth, project
 from circuitsim.analysis.solution_warnings import IMPLAUSIBLE
-from circuitsim.certificate import RESOLUTION, Certificate, certify
+from circuitsim.certificate import RESOLUTION, TOLERANCE, Certificate, certify
 from circuitsim.certificate_loops import largest_in_block
 from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import AMPLIFIER, ELEMENTS, RESISTOR
@@ -92,11 +93,9 @@ def unsolved(
     ConvergenceError
         Else; it names the device that is farthest from its curve.
     """
-    from circuitsim.analysis.solve import solve
-
     if not circuit.laws:  # else the limits of devices alone do not decide
         try:
-            solve(recession(circuit, expansion, smooth, column))
+            prepared_elementary(recession(circuit, expansion, smooth, column), "auto", TOLERANCE).solve()
         except NoSteadyStateError as error:
             raise _restated(error, circuit, expansion) from None
     worst = int(np.argmax(found.distance))

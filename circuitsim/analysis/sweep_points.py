@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Formula, Probe, Reader
+from circuitsim.analysis.solve import prepared_switched
 from circuitsim.analysis.sweep_axes import Axis, Sort, elaborated, values_at
 from circuitsim.analysis.sweep_result import Failure
-from circuitsim.analysis.switched import prepared_switched
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, Location, NoSteadyStateError, Problem
 from circuitsim.netlist.deck import Deck
@@ -61,14 +61,8 @@ class Branch:
 
 
 if TYPE_CHECKING:
-    from circuitsim.analysis.amplified import PreparedAmplified
-    from circuitsim.analysis.controlled import PreparedControlled
-    from circuitsim.analysis.expanded import PreparedExpanded
-    from circuitsim.analysis.solve import Prepared
-    from circuitsim.analysis.switched import PreparedSwitched
+    from circuitsim.analysis.solve import Ready
     from circuitsim.netlist.functional import FollowingSources
-
-    Ready: TypeAlias = Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded | PreparedSwitched
 
 BLOCKS = 64
 """Blocks of a sweep, within these limits of their rows."""

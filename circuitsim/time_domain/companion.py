@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.amplified import PreparedAmplified
+from circuitsim.analysis.collapse import assembled
 from circuitsim.analysis.controlled_point import point_of
-from circuitsim.analysis.expanded import PreparedExpanded, assembled
+from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth, State
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred

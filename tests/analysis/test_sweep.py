@@ -88,7 +88,7 @@ def test_points_without_a_steady_state_are_rows() -> None:
 
 
 def test_points_that_do_not_converge_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["circuitsim.analysis.solve"], "CORRECTIONS", 0)
+    monkeypatch.setattr(sys.modules["circuitsim.analysis.convex"], "CORRECTIONS", 0)
     c = circuitsim.Circuit()
     c.voltage_source("V1", "1", "0", 1.0)
     c.resistor("R1", "1", "2", 1.0)

@@ -262,7 +262,7 @@ def test_the_json_of_a_failure_has_the_keys_of_a_success(command: Command, deck)
 
 def test_a_frozen_descent_is_no_answer(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the engine may not go on from it."""
-    monkeypatch.setattr(sys.modules["circuitsim.analysis.solve"], "CORRECTIONS", 0)
+    monkeypatch.setattr(sys.modules["circuitsim.analysis.convex"], "CORRECTIONS", 0)
     result = command("solve", deck(FROZEN), "--solver", "coordinate-descent", "--format", "json")
     assert result.code == 3
     told = json.loads(result.out)

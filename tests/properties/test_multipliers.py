@@ -18,7 +18,7 @@ from circuitsim.engine import active_set
 def safeguarded(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """The large driver, with the method of multipliers from the start; collects whether that has ended,
     or conductances differ too much for it."""
-    solve, ended = importlib.import_module("circuitsim.analysis.solve"), []
+    solve, ended = importlib.import_module("circuitsim.analysis.convex"), []
     monkeypatch.setattr(solve, "small_circuit_solver", lambda *_: "a test")
     method, steps = active_set.multipliers, active_set.plain
     monkeypatch.setattr(active_set, "PLAIN", -1)

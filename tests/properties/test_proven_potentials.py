@@ -37,7 +37,7 @@ class Watched:
 @pytest.fixture
 def large_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """The large driver with sparse factors, also for small circuits."""
-    solve = importlib.import_module("circuitsim.analysis.solve")
+    solve = importlib.import_module("circuitsim.analysis.convex")
     monkeypatch.setattr(solve, "small_circuit_solver", lambda circuit, tolerance: "a test")
     monkeypatch.setattr(linear, "DENSE", -1)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis.solve import CORRECTIONS, Prepared, prepared
+from circuitsim.analysis.convex import CORRECTIONS, Prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.circuit import Circuit
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
@@ -69,7 +70,7 @@ def test_frozen_descent_is_a_start_that_the_engine_makes_exact(monkeypatch: pyte
     point = circuitsim.solve(rectifier, solver="coordinate-descent")
     assert point["3"] == 0.5 and int(str(point.solver["iterations"])) <= CORRECTIONS
     # Where the engine's few linear circuits are not enough, the message tells how the descent ended.
-    monkeypatch.setattr(sys.modules["circuitsim.analysis.solve"], "CORRECTIONS", 0)
+    monkeypatch.setattr(sys.modules["circuitsim.analysis.convex"], "CORRECTIONS", 0)
     said = "coordinate-descent did not reach a steady state: it is frozen: no single node moves any more"
     with pytest.raises(ConvergenceError, match=said) as caught:
         circuitsim.solve(rectifier, solver="coordinate-descent")

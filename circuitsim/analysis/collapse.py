@@ -1,0 +1,149 @@
+"""Circuits with devices: their operating points, from those of their elementary elements, held against the devices' own
+laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.newton import NOTHING, Found, Smooth
+from circuitsim.analysis.operating_point import OperatingPoint
+from circuitsim.analysis.smooth_proof import proof
+from circuitsim.analysis.smooth_small import smooth_regions
+from circuitsim.analysis.solution_warnings import BY_KIND, implausible_currents
+from circuitsim.certificate import Certificate
+from circuitsim.circuit import Circuit, CircuitArrays
+from circuitsim.circuit.expansion import Expansion
+from circuitsim.engine.steady_state import SMALLEST
+from circuitsim.errors import ConvergenceError, Problem
+from circuitsim.models import Device, Region
+from circuitsim.models.smooth import SmoothDevice
+
+ROUNDED = 1e-6
+"""Least current of the parts of a device that a tolerance is relative to, of the largest current of a circuit with
+controlled sources: their equations have the rounding of the whole circuit."""
+
+
+Prove = Callable[[Found, CircuitArrays, Smooth], Certificate]
+"""The certificate of the last step of Newton's method (`circuitsim.analysis.smooth_proof.proof`)."""
+
+
+def assembled(
+    circuit: Circuit, expansion: Expansion, smooth: Smooth, found: Found, tolerance: float, prove: Prove = proof
+) -> OperatingPoint:
+    """The operating point of a circuit with smooth devices, from where Newton's method ended.
+
+    Raises
+    ------
+    ConvergenceError
+        It has no certificate.
+    """
+    certificate = prove(found, expansion.circuit.arrays(), smooth)
+    if not certificate.certified:
+        raise ConvergenceError(
+            f"currents and voltages are certified with smooth devices as tangents, not with their own currents (worst "
+            f"{certificate.worst:.1e}): the values span more than double precision holds"
+        )
+    parts = _parts(circuit, expansion, found.point, tolerance)
+    parts.currents[smooth.elements], parts.drops[smooth.elements] = found.current, found.voltage
+    extreme = implausible_currents(circuit, smooth.elements, parts.currents, parts.drops)
+    parts = parts._replace(warnings=(*parts.warnings, *extreme))
+    result = parts.point(circuit, certificate, {**found.point.solver, "newton_steps": found.steps})
+    result.elementary = found.point
+    result.regions = parts.regions | smooth_regions(circuit, smooth, found.state.junctions)
+    result.junctions = dict(zip(smooth.elements.tolist(), found.state.junctions.tolist()))
+    return result
+
+
+class _Parts(NamedTuple):
+    """What an operating point of elementary elements says about a circuit with devices; see `OperatingPoint`."""
+
+    voltages: np.ndarray
+    currents: np.ndarray
+    drops: np.ndarray
+    unique: np.ndarray
+    regions: dict[int, Region]
+    intervals: dict[str, tuple[float | None, float | None]]
+    warnings: tuple[Problem, ...]
+
+    def point(self, circuit: Circuit, certificate: Certificate, solver: dict[str, object]) -> OperatingPoint:
+        """The operating point."""
+        return OperatingPoint(
+            circuit,
+            self.voltages,
+            self.currents,
+            self.intervals,
+            self.unique,
+            certificate,
+            solver,
+            self.warnings,
+            self.drops,
+        )
+
+
+def collapsed(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> OperatingPoint:
+    """The operating point of a circuit with devices, from that of its elementary elements.
+
+    Raises
+    ------
+    ConvergenceError
+        A device whose voltage and current do not lie on its law to the tolerance.
+    """
+    parts = _parts(circuit, expansion, point, tolerance)
+    result = parts.point(circuit, point.certificate, point.solver)
+    result.regions, result.elementary, result._device_parts = parts.regions, point, expansion.parts
+    result.uniqueness = point.uniqueness
+    if point.other is not None:
+        result.other = collapsed(circuit, expansion, point.other, tolerance)
+    return result
+
+
+def _parts(circuit: Circuit, expansion: Expansion, point: OperatingPoint, tolerance: float) -> _Parts:
+    """See `collapsed`."""
+    m, n_nodes, devices = len(circuit), len(circuit.node_names), circuit.devices
+    voltages, currents, unique = point.voltages[:n_nodes].copy(), point.currents[:m].copy(), point.unique[:m].copy()
+    drops, regions, exact = point.drops[:m].copy(), dict[int, Region](), dict[int, Device]()
+    for k, device in devices.items():
+        unique[k] = point.unique[list(expansion.parts[k])].all()
+        if not isinstance(device, SmoothDevice):  # those have the values that Newton's method has found
+            exact[k] = device
+    least = NOTHING if len(exact) < len(devices) else SMALLEST
+    around = ROUNDED * float(np.abs(point.currents).max(initial=0.0)) if circuit.laws and exact else 0.0
+    _, first, second, _, _ = circuit.arrays()
+    for k, device in exact.items():
+        a, b = float(voltages[first[k]]), float(voltages[second[k]])
+        amperes = point.currents[list(expansion.parts[k])].tolist()
+        currents[k], regions[k] = device.collapse(amperes)
+        drops[k] = a - b
+        largest = max(around, *map(abs, amperes))
+        _hold(circuit.names[k], device, (a, b), (float(currents[k]), largest), tolerance, least)
+    intervals = {name: ends for name, ends in point.intervals.items() if name not in expansion.hidden}
+    warnings = (*circuit.notes, *(_original(warning, expansion) for warning in point.warnings))
+    return _Parts(voltages, currents, drops, unique, regions, intervals, warnings)
+
+
+def _hold(
+    name: str, device: Device, ends: tuple[float, float], amperes: tuple[float, float], tolerance: float, least: float
+) -> None:
+    """Hold a device against its law: a point of the curve lies within the tolerance of its voltage and current.
+
+    ``ends`` are its terminals' potentials, V; ``amperes`` its current and the largest of its parts' currents; what is
+    below ``least``, V or A, counts as zero.
+    """
+    voltage, (current, largest) = ends[0] - ends[1], amperes
+    dv, di = tolerance * max(map(abs, ends)) + least, tolerance * largest + least
+    low, high = device.law(voltage - dv)[0], device.law(voltage + dv)[1]
+    if not low - di <= current <= high + di:
+        raise ConvergenceError(
+            f"{name} does not follow its law: {current:.9g} A at {voltage:.9g} V, which allows {low:.9g} to {high:.9g} "
+            "A; accept less with a larger --tolerance"
+        )
+
+
+def _original(warning: Problem, expansion: Expansion) -> Problem:
+    """A warning in terms of devices in place of their parts and inner nodes."""
+    make = BY_KIND.get(warning.kind)
+    names = expansion.original(warning.names)
+    return warning if make is None or names == list(warning.names) else make(names)

@@ -1,0 +1,276 @@
+"""Circuits of resistors, sources and ideal diodes: prepared once, solved for many values, each point certified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from circuitsim.analysis.nonunique import nonunique_potentials
+from circuitsim.analysis.operating_point import OperatingPoint, open_ended
+from circuitsim.analysis.small_circuit import SmallCircuitSolver, small_circuit_solver
+from circuitsim.analysis.solution_warnings import solution_warnings
+from circuitsim.certificate import Certificate, certify
+from circuitsim.circuit import Circuit
+from circuitsim.circuit.elements import DIODE, RESISTOR
+from circuitsim.circuit.table import checked_value
+from circuitsim.engine.network import Resistances, Wiring
+from circuitsim.engine.steady_state import SteadyState, steady_state
+from circuitsim.errors import ConvergenceError
+from circuitsim.kernels import COMPILED, keep_memory
+from circuitsim.program import QuadraticProgram, Structure, analyse, check_bounded, feasible_program, quadratic_program
+from circuitsim.solvers import Exact, Solution, Solver, choose
+
+SMALL = ("auto", "active-set")
+"""Solvers whose work the small driver does where it can."""
+
+ITERATIONS = 400
+"""Most linear circuits of the active-set engine."""
+
+CORRECTIONS = 100
+"""Most linear circuits to make the answer of an approximate method exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A circuit whose structure is analysed: solve it for many source values and resistances.
+
+    Attributes
+    ----------
+    circuit : Circuit
+    solver : str
+        ``"auto"`` or the name of a method.
+    tolerance : float
+        What the certificate is held to, relative to local scales.
+    small : SmallCircuitSolver or str
+        For circuits small enough for one compiled kernel, else why there is none.
+    """
+
+    circuit: Circuit
+    solver: str
+    tolerance: float
+    small: SmallCircuitSolver | str
+
+    @cached_property
+    def structure(self) -> Structure:
+        """The topology as the engine sees it, analysed when first needed."""
+        return analyse(self.circuit)
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """What the networks of all values have in common, for the engine."""
+        return Wiring(self.structure)
+
+    @cached_property
+    def resistances(self) -> Resistances:
+        """What networks of the circuit's own resistances have in common."""
+        return self.wiring.at(self.structure.arrays.value)
+
+    def at(self, value: np.ndarray) -> Prepared:
+        """The circuit with the values (m,) as its own, and with the analysis of this one: factors of its resistances
+        are kept."""
+        made = Prepared(self.circuit.with_column(value), self.solver, self.tolerance, self.small)
+        arrays, old = made.circuit.arrays(), self.structure.arrays
+        if (((arrays.value == 0.0) == (old.value == 0.0)) | (arrays.kind != RESISTOR)).all():
+            shared = {"structure": self.structure._replace(circuit=made.circuit, arrays=arrays), "wiring": self.wiring}
+            made.__dict__.update(shared)
+        return made
+
+    def solve(
+        self,
+        values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        start: OperatingPoint | None = None,
+    ) -> OperatingPoint:
+        """The operating point with other element values.
+
+        Parameters
+        ----------
+        values : mapping or (m,) array, optional
+            New values (Ω, V, A): some by element name, or those of all elements in the order of ``circuit.names``
+            (as ``circuit.arrays().value``, entries of diodes ignored), which costs least. An array is copied.
+        start : OperatingPoint, optional
+            Of the same circuit with other values: its conducting diodes are the first guess.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError
+            No steady state exists; the error names the cycle or cut.
+        ConvergenceError
+            The method stopped without a certified solution.
+        TopologyError
+            Unknown names, values out of range, an array of another length.
+        """
+        return self.solve_from(self._column(values), None if start is None else start.currents)
+
+    def solve_from(self, value: np.ndarray, currents: np.ndarray | None, free: bool = False) -> OperatingPoint:
+        """`solve` for the values of all elements.
+
+        Parameters
+        ----------
+        value : (m,) float array
+            Ω, V, A.
+        currents : (m,) float array or None
+            Branch currents, A: diodes with positive ones are the first guess.
+        free : bool
+            Whether potentials that only blocking diodes hold may be any that these allow, and currents in loops of
+            diodes those of some forest.
+
+        Raises
+        ------
+        InfeasibleError, UnboundedError, ConvergenceError, TopologyError
+            As `solve`.
+        """
+        small = self.small
+        if isinstance(small, str):
+            on = np.zeros(value.size, dtype=bool)
+            if currents is not None:
+                on = (self.circuit.arrays().kind == DIODE) & (currents > 0.0)
+            return self._general(value, small, on, np.zeros(value.size))
+        found = small.solve(value, currents, free)
+        if isinstance(found, OperatingPoint):
+            return found
+        return self._general(value, found.why, found.closed, found.current)
+
+    def _column(self, values: Mapping[str, float] | Sequence[float] | np.ndarray | None) -> np.ndarray:
+        """The values of all elements."""
+        own = self.circuit.arrays().value
+        if values is None:
+            return own
+        if isinstance(values, np.ndarray) or not isinstance(values, Mapping):
+            return self.circuit.column(values)
+        value, kind = own.copy(), self.circuit.arrays().kind
+        for name, number in values.items():
+            k = self.circuit.element_index(name)
+            value[k] = checked_value(int(kind[k]), name, number)
+        return value
+
+    def _general(self, value: np.ndarray, why: str, on: np.ndarray, guess: np.ndarray) -> OperatingPoint:
+        """The answer of the active-set engine from the conducting diodes ``on`` and the currents ``guess``."""
+        if value.size > COMPILED:
+            keep_memory()
+        circuit = self.circuit.with_column(value)
+        structure = self.structure
+        if circuit is not self.circuit:
+            arrays = circuit.arrays()
+            # A resistance that became zero, or ceased to be, changes the nodes that are one.
+            if (((arrays.value == 0.0) != (structure.arrays.value == 0.0)) & (arrays.kind == RESISTOR)).any():
+                return prepared_convex(circuit, self.solver, self.tolerance).solve()
+            structure = structure._replace(circuit=circuit, arrays=arrays)
+        return _operating_point(self.resistances, structure, choose(self.solver), self.tolerance, why, on, guess)
+
+
+def prepared_convex(circuit: Circuit, solver: str, tolerance: float) -> Prepared:
+    """Analyse a circuit of two-terminal elements without devices."""
+    small = small_circuit_solver(circuit, tolerance) if solver in SMALL else "asked for by name"
+    return Prepared(circuit, solver, tolerance, small)
+
+
+def _operating_point(
+    resistances: Resistances,
+    structure: Structure,
+    solver: Solver | Exact,
+    tolerance: float,
+    why: str,
+    on: np.ndarray,
+    guess: np.ndarray,
+) -> OperatingPoint:
+    """The operating point, found from the conducting diodes ``on`` (m,) and branch currents ``guess`` (m,), A."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        # Active sets need the constraints alone, to refuse circuits without a steady state.
+        wanted = structure.without_resistors() if solver is Exact.ACTIVE_SET else structure
+        program, feasible = feasible_program(structure, quadratic_program(wanted))
+        check_bounded(structure, program)
+        info: dict[str, object] = {"name": "active-set", "why": why}
+        start, stopped = _Start(np.flatnonzero(on), guess, np.zeros(structure.arrays.n_nodes), ITERATIONS), ""
+        if solver is not Exact.ACTIVE_SET:
+            solution = solver.solve(program, feasible)
+            info |= {"name": solution.solver, **solution.info}
+            start, stopped = _identified(structure, program, solution), solution.stopped
+        try:
+            found, certificate, linear = _steady_state(resistances, structure, start, tolerance)
+        except ConvergenceError as error:
+            if solver is Exact.ACTIVE_SET:
+                raise
+            raise ConvergenceError(_did_not(str(info["name"]), stopped, f"{error}; use --solver auto")) from error
+        info |= {"iterations": found.iterations, "linear": linear}
+    if not certificate.certified:
+        exact = solver is Exact.ACTIVE_SET
+        raise ConvergenceError(_did_not(str(info["name"]), stopped, _failed(certificate, exact)))
+    circuit = structure.named
+    carries = (structure.arrays.kind == DIODE) & (found.current > 0.0)
+    free = nonunique_potentials(structure, found.voltages, carries)
+    warnings = (*circuit.notes, *solution_warnings(structure, free, found.unique))
+    named = {circuit.node_names[k]: open_ended(ends) for k, ends in free.items()}
+    return OperatingPoint(
+        circuit, found.voltages, found.current, named, found.unique, certificate, info, warnings, found.drop
+    )
+
+
+class _Start(NamedTuple):
+    """The start of the engine: conducting diodes, branch currents (m,), A, potentials of components without a path to
+    ground (n_nodes,), V, and the most linear circuits to solve."""
+
+    closed: np.ndarray
+    guess: np.ndarray
+    anchor: np.ndarray
+    limit: int
+
+
+def _steady_state(
+    resistances: Resistances, structure: Structure, start: _Start, tolerance: float
+) -> tuple[SteadyState, Certificate, str]:
+    """The steady state, its certificate, and the kind of linear solver: factors where iterations do not converge."""
+    net = resistances.network(structure)
+    try:
+        found = steady_state(net, *start)
+        certificate = _certificate(structure, found, tolerance)
+        if certificate.certified or net.laplacian.direct:
+            return found, certificate, net.laplacian.method_name
+    except ConvergenceError:
+        if net.laplacian.direct:
+            raise
+    net = resistances.network(structure, direct=True)
+    found = steady_state(net, *start)
+    return found, _certificate(structure, found, tolerance), net.laplacian.method_name
+
+
+def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> Certificate:
+    arrays = structure.arrays
+    return certify(arrays, arrays.value, found.voltages, found.current, found.drop, tolerance, found.low)
+
+
+def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:
+    """The conducting diodes, the largest current first, and the branch currents that an approximate solution tells.
+
+    A diode conducts whose ends are close to equal or, where currents are known, whose share of the largest current
+    exceeds the share of its voltage in the largest potential.
+    """
+    kind, first, second, value, _ = structure.arrays
+    voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
+    xt, xh = solution.x[program.tail], solution.x[program.head]
+    room, reach = program.bound - (xt - xh), np.abs(xt) + np.abs(xh) + np.abs(program.bound)
+    near = room <= solution.slack * reach
+    guess, r = np.zeros(kind.size), structure.resistors
+    guess[r] = (voltages[first[r]] - voltages[second[r]]) / value[r]
+    if solution.current is not None and near.size:
+        current = np.maximum(solution.current, 0.0)
+        near = current * reach.max() > np.maximum(room, 0.0) * current.max()
+        guess[program.diode] = current
+    closed = program.diode[near]
+    return _Start(closed[np.argsort(-guess[closed], kind="stable")], guess, voltages, CORRECTIONS)
+
+
+def _failed(certificate: Certificate, exact: bool) -> str:
+    worst = max(certificate.relative, key=lambda key: certificate.relative[key])
+    hint = "the values span more than double precision holds" if exact else "use --solver auto"
+    return (
+        f"its certificate fails ({worst} is off by {certificate.relative[worst]:.1e} of its scale, tolerance "
+        f"{certificate.tolerance:.0e}); {hint}, or accept less with a larger --tolerance"
+    )
+
+
+def _did_not(solver: str, stopped: str, reason: str) -> str:
+    return f"{solver} did not reach a steady state: " + (f"{stopped}; " if stopped else "") + reason
