@@ -1,7 +1,8 @@
 """What people ask of a circuit: its operating point, sweeps."""
 
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint, Status
-from circuitsim.analysis.solve import Prepared, prepared, solve
+from circuitsim.analysis.solve import prepared, solve
 from circuitsim.analysis.sweep import Sweep, sweep
 
 __all__ = ["OperatingPoint", "Prepared", "Status", "Sweep", "prepared", "solve", "sweep"]

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.batch_solution import BatchSolution
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.newton import OPEN, Ports, Smooth, Start, Way, iterate, tangents
 from circuitsim.analysis.small_circuit import LazyOperatingPoint, SmallCircuitSolver
 from circuitsim.analysis.smooth_proof import proof
 from circuitsim.analysis.smooth_small import SmallNewton, Solved
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import certify
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE

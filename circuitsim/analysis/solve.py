@@ -109,6 +109,3 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
     """
     warn_of_time(circuit)
     return as_read(circuit, solver, tolerance).solve()
-
-
-__all__ = ["Prepared", "as_read", "prepared", "prepared_as_it_is", "prepared_switched", "solve"]

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from circuitsim.analysis.amplified import PreparedAmplified
 from circuitsim.analysis.collapse import assembled
 from circuitsim.analysis.controlled_point import point_of
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth, State
 from circuitsim.analysis.operating_point import OperatingPoint, Status
 from circuitsim.analysis.small_circuit import Deferred
 from circuitsim.analysis.smooth_controlled_proof import proof
-from circuitsim.analysis.solve import Prepared, prepared_as_it_is
+from circuitsim.analysis.solve import prepared_as_it_is
 from circuitsim.analysis.stage_equations import MEASURED
 from circuitsim.analysis.stage_matrix import Made, StageMatrices
 from circuitsim.certificate import Certificate
@@ -51,6 +51,7 @@ from circuitsim.time_domain.stage_kernels import stage_kernel
 
 if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
+    from circuitsim.analysis.solve import Unswitched
 
 MOST, FEW = 128, 32
 """Most unknowns of a circuit whose stages this kernel solves, beside controlled sources and without: its matrices are
@@ -585,8 +586,8 @@ def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> 
 
 
 def _for_stages(
-    circuit: Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded,
-) -> Prepared | PreparedAmplified | PreparedControlled | PreparedExpanded:
+    circuit: Unswitched,
+) -> Unswitched:
     """The prepared circuit; of a large one its stages, of one with controlled sources any operating point where others
     differ in nothing that dissipates."""
     inner = getattr(circuit, "inner", circuit)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.solve import Prepared
 from circuitsim.certificate import certify
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.engine.double_double import add

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.probes import Reader, parse_probes
 from circuitsim.analysis.small_circuit import SmallCircuitSolver
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.engine.small.active_set import MAX_ITERATIONS

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import circuitsim
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.small_circuit import WHY_LOOPS, LazyOperatingPoint
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.bench.families import make
 from circuitsim.engine.small.loops import MOST
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis.solve import Prepared
+from circuitsim.analysis.convex import Prepared
 from circuitsim.bench.competitors import create
 from circuitsim.bench.families import FAMILIES, make
 from circuitsim.circuit import Circuit

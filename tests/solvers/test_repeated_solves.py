@@ -11,7 +11,8 @@ import pytest
 from local_scales import distance, same_bits
 
 import circuitsim
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.convex import Prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.bench.families import make
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.solvers.linear import Supernodal, SupernodalFactored

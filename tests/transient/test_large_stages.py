@@ -11,8 +11,9 @@ from scipy.sparse import csr_array, diags_array
 
 from circuitsim import Circuit
 from circuitsim.analysis import small_circuit
+from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.analysis.solve import Prepared, prepared
+from circuitsim.analysis.solve import prepared
 from circuitsim.circuit.elements import DIODE
 from circuitsim.time_domain import Pulse, Sine, transient
 from circuitsim.time_domain.large_stages import INFO, LargeStages, dead_ends
