@@ -3,7 +3,7 @@
     python benchmarks/random_waveforms_both.py [--count 1000] [--first 0] [--exact-only] [--accuracy 1e-5]
                                                [--workers 2] [--out FILE]
 
-The circuits are `draw_switched` of `tests/transient/random_waveforms.py`. Each run is certified (Kirchhoff's laws and
+The circuits are the family `exact` of `tests/contract/corpus.py`. Each run is certified (Kirchhoff's laws and
 laws of elements at each output time, energy balance) or an error. The states of both methods agree where their largest
 difference is within 10 times the accuracy of the implicit method, of the largest capacitor voltage or inductor current.
 Where it is larger (a steep flank after an event whose time is sensitive), the implicit run is repeated with a tenth of
@@ -25,13 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim import loads
 from circuitsim.errors import CircuitError, InfeasibleError, UnboundedError
 from circuitsim.time_domain import TransientResult, transient
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "transient"))
+sys.path.insert(0, str(ROOT / "tests" / "contract"))
 
-from random_waveforms import draw_switched  # noqa: E402
+from corpus import exact as deck_of  # noqa: E402
 
 STOP, POINTS = 2.0, 41
 FLOOR = 1e-3
@@ -58,7 +59,7 @@ class Run(NamedTuple):
 
 def run(seed: int, accuracy: float) -> Run:
     """One circuit by both methods; by the exact one alone at an accuracy of 0."""
-    circuit, waves, initial, switches = draw_switched(seed)
+    deck = loads(deck_of(seed))
     found: list[TransientResult | None] = []
     errors: list[str] = []
     seconds, refused = [], False
@@ -66,7 +67,7 @@ def run(seed: int, accuracy: float) -> Run:
         began = time.process_time()
         try:
             asked = {"method": method, "accuracy": accuracy} if accuracy else {"method": method}
-            found.append(transient(circuit, STOP, waves, initial, POINTS, switches=switches, **asked))
+            found.append(transient(deck, STOP, points=POINTS, **asked))
             errors.append("")
         except CircuitError as error:
             found.append(None)
@@ -83,7 +84,7 @@ def run(seed: int, accuracy: float) -> Run:
         apart = difference(exact, implicit) / accuracy
         if not apart <= WITHIN:
             asked = {"method": "implicit", "accuracy": 0.1 * accuracy}
-            finer = transient(circuit, STOP, waves, initial, POINTS, switches=switches, **asked)
+            finer = transient(deck, STOP, points=POINTS, **asked)
             falls = apart * accuracy / difference(exact, finer)
     done = [one for one in found if one is not None]
     laws = max((max(float(x) for x in tuple(one.certificate)[:5]) for one in done), default=math.nan)

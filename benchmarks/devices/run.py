@@ -15,10 +15,10 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "properties")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "contract")]
 
 import numpy as np  # noqa: E402
-from device_circuits import LARGEST, draw  # noqa: E402
+from corpus import smooth  # noqa: E402
 
 import circuitsim  # noqa: E402
 from circuitsim.errors import CircuitError  # noqa: E402
@@ -29,12 +29,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000, help="number of circuits")
     parser.add_argument("--start", type=int, default=0, help="first seed")
-    parser.add_argument("--nodes", type=int, default=LARGEST, help="most nodes")
     options = parser.parse_args()
     steps, worst, errors = [], 0.0, Counter()
     began = time.process_time()
     for seed in range(options.start, options.start + options.count):
-        circuit = draw(seed, options.nodes)
+        circuit = circuitsim.loads(smooth(seed))
         try:
             point = circuitsim.solve(circuit)
         except CircuitError as error:

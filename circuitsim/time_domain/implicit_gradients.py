@@ -596,10 +596,9 @@ class _Numbers:
             return found if rest is None else found + rest.tangents.of_device(*place, name)
         element, _, which = name.rpartition(".")
         k, which = circuit.element_index(element), which.lower()
-        if which == "ic" and rest is not None:
-            return float(rest.tangents.by_value[rest.held[element.lower()]])
         if which == "ic":
-            return float(self.run.companion.by_levels(begin)[k])
+            through = 0.0 if rest is None else rest.tangents.by_value[rest.held[element.lower()]]
+            return float(through + self.run.companion.by_levels(begin)[k])
         return self._of_switch(k, SWITCH.index(which), sweep, rest)
 
     def _by_inductances(self, sweep: ImplicitSweep, begin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

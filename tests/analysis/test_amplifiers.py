@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import circuitsim
 from circuitsim import Circuit, solve, sweep
-from circuitsim.analysis.amplified import certify_amplified
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.cli import main
 from circuitsim.errors import AmplifierError, CircuitError, InfeasibleError, NetlistError, TopologyError
@@ -127,23 +126,6 @@ def test_it_solves_the_equations_of_controlled_sources(circuit):
     # Written as a deck and read back it is the same circuit.
     again = solve(circuitsim.loads(circuitsim.dumps(circuit)))
     np.testing.assert_allclose(again.voltages[1:], point.voltages[1:], rtol=1e-12, atol=1e-12)
-
-
-@given(amplified(), st.floats(1e-6, 1e-2))
-def test_the_certificate_sees_wrong_voltages_and_wrong_currents(circuit, error):
-    point = solve(circuit)
-    arrays = circuit.arrays()
-    k = int(np.flatnonzero(arrays.kind == AMPLIFIER)[0])
-    v, i = np.array(point.voltages), np.array(point.currents)
-    if abs(v[arrays.second[k]]) > 1e-3:
-        v[arrays.second[k]] *= 1 + error
-        drops = v[arrays.first] - v[arrays.second]
-        assert certify_amplified(arrays, v, i, drops, 1e-9).relative["source"] > 0.4 * error
-    v = np.array(point.voltages)
-    if abs(i[k]) > 1e-3:
-        i[k] *= 1 + error
-        assert not certify_amplified(arrays, v, i, v[arrays.first] - v[arrays.second], 1e-9).certified
-    assert certify_amplified(arrays, v, point.currents, point.drops, 1e-9).certified
 
 
 def test_signs_and_powers():

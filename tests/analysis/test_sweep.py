@@ -14,11 +14,7 @@ from circuitsim.netlist import loads
 
 
 def rectifier() -> circuitsim.Circuit:
-    c = circuitsim.Circuit("rectifier")
-    c.voltage_source("V1", "in", "0", 1.0)
-    c.resistor("Rs", "in", "a", 1e3)
-    c.diode("D1", "a", "out")
-    c.resistor("RL", "out", "0", 1e3)
+    c = circuitsim.loads("rectifier\nV1 in 0 1\nRs in a 1000\nD1 a out\nRL out 0 1000\n").circuit
     return c
 
 
@@ -89,11 +85,7 @@ def test_points_without_a_steady_state_are_rows() -> None:
 
 def test_points_that_do_not_converge_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["circuitsim.analysis.convex"], "CORRECTIONS", 0)
-    c = circuitsim.Circuit()
-    c.voltage_source("V1", "1", "0", 1.0)
-    c.resistor("R1", "1", "2", 1.0)
-    c.diode("D1", "2", "3")
-    c.resistor("R2", "3", "0", 1.0)
+    c = circuitsim.loads("t\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n").circuit
     found = sweep(c, {"V1": [1.0]}, solver="coordinate-descent")
     assert found.status == (Status.NOT_CONVERGED,)
     assert isinstance(found.failures[0].error, ConvergenceError)

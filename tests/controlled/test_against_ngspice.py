@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
+from ngspice_runs import CONTROL, NEAR_IDEAL, OPTIONS, run
 from test_hand_results import DIODES, LINEAR
 
 import circuitsim
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ngspice"))
-from ngspice_runs import CONTROL, NEAR_IDEAL, OPTIONS, run
 
 pytestmark = [
     pytest.mark.ngspice,

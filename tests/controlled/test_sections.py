@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from judge import agrees
 
@@ -65,18 +64,3 @@ def test_a_section_without_steady_state_names_its_own_elements() -> None:
     with pytest.raises(NoSteadyStateError) as caught:
         circuitsim.solve(circuitsim.loads("none\nV1 a 0 1\nE1 b 0 a 0 1\nI1 0 c 1m\nD1 b c\n"))
     assert {"I1"} <= set(caught.value.elements) and "c" in caught.value.nodes
-
-
-def test_the_general_way_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    from circuitsim.analysis import controlled
-
-    text = BUFFERED.replace("C1 c 0 1u", "R9 c 0 5k").replace("D4 q 0\n", "")
-    circuit = circuitsim.loads(text)
-    found = [circuitsim.solve(circuit)]
-    for name in ("_changed", "sections"):
-        monkeypatch.setattr(controlled, name, lambda *arguments, **options: None)
-        found.append(circuitsim.solve(circuit))
-    assert [point.solver["name"] for point in found] == ["complementary-pivoting", "sections", "complementary-pivoting"]
-    for point in found[:2]:
-        np.testing.assert_allclose(point.voltages, found[2].voltages, rtol=1e-12, atol=1e-15)
-        np.testing.assert_allclose(point.currents, found[2].currents, rtol=1e-9, atol=1e-18)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from corpus import controlled, piecewise_model
 from exact_controlled import Count, all_points
 from hard_circuits import hard_circuit
 from judge import Answer, agrees, judged
 from level_tables import level_table
-from random_controlled import random_circuit
 
 import circuitsim
 from circuitsim import Circuit
@@ -19,7 +19,7 @@ from circuitsim.controlled.verdict import Uniqueness
 def made(seed: int) -> Circuit:
     """Ordinary amplifiers for odd seeds, circuits that nothing makes well posed for even ones."""
     if seed % 2:
-        return random_circuit(seed, 8, 4, level_table, 0.3)
+        return circuitsim.loads(controlled(seed, piecewise_model)).circuit
     return hard_circuit(seed, 6, 3, level_table)
 
 

@@ -1,10 +1,11 @@
-"""Linear circuits of R, V and I in exact rational arithmetic, by the modified nodal equations."""
+"""Linear circuits of R, V and I in exact rational arithmetic, one source at a time."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import numpy as np
+from exact import Oracle, edges_of
 
 from circuitsim import Circuit
 
@@ -33,57 +34,23 @@ def random_circuit(rng: np.random.Generator, decades: float) -> Circuit:
 
 def exact_matrix(circuit: Circuit, inputs: list[str], outputs: list[str | tuple[str, str]]) -> list[list[Fraction]]:
     """Rows of (matrix, offset): nodes or pairs of nodes, and currents ``i(V)``."""
-    kind = [circuit[name].kind for name in circuit.names]
-    fixed = [k for k, name in enumerate(circuit.names) if kind[k] == "voltage source" or circuit[name].value == 0.0]
-    fixed = [k for k in fixed if kind[k] != "current source"]
-    n = len(circuit.node_names)
-    size = n + len(fixed)
-    system = [[Fraction(0)] * size for _ in range(size)]
-    right = [[Fraction(0)] * (len(inputs) + 1) for _ in range(size)]
-    column = {circuit.element_index(name): j for j, name in enumerate(inputs)}
-    for k, name in enumerate(circuit.names):
-        element = circuit[name]
-        a, b = circuit.node_index(element.first), circuit.node_index(element.second)
-        weight = {column[k]: Fraction(1)} if k in column else {len(inputs): Fraction(element.value or 0)}
-        if k in fixed:
-            row = n + fixed.index(k)
-            for node, sign in ((a, 1), (b, -1)):
-                system[node][row] += sign
-                system[row][node] += sign
-            for j, w in weight.items():
-                right[row][j] += w if kind[k] == "voltage source" else 0
-        elif kind[k] == "current source":
-            for j, w in weight.items():
-                right[a][j] -= w
-                right[b][j] += w
-        else:
-            g = 1 / Fraction(element.value)
-            for p, q in ((a, b), (b, a)):
-                system[p][p] += g
-                system[p][q] -= g
-    system[0] = [Fraction(int(k == 0)) for k in range(size)]
-    right[0] = [Fraction(0)] * (len(inputs) + 1)
-    solution = _eliminated(system, right)
-    rows = []
-    for output in outputs:
-        if isinstance(output, tuple):
-            p, q = (solution[circuit.node_index(node)] for node in output)
-            rows.append([x - y for x, y in zip(p, q)])
-        elif output.startswith("i("):
-            rows.append(solution[n + fixed.index(circuit.element_index(output[2:-1]))])
-        else:
-            rows.append(solution[circuit.node_index(output)])
-    return rows
-
-
-def _eliminated(system: list[list[Fraction]], right: list[list[Fraction]]) -> list[list[Fraction]]:
-    size = len(system)
-    for k in range(size):
-        pivot = next(r for r in range(k, size) if system[r][k])
-        system[k], system[pivot], right[k], right[pivot] = system[pivot], system[k], right[pivot], right[k]
-        for r in range(size):
-            if r != k and system[r][k]:
-                factor = system[r][k] / system[k][k]
-                system[r] = [x - factor * y for x, y in zip(system[r], system[k])]
-                right[r] = [x - factor * y for x, y in zip(right[r], right[k])]
-    return [[x / system[k][k] for x in right[k]] for k in range(size)]
+    _, first, second, value, n = circuit.arrays()
+    columns = []
+    for on in [*({name} for name in inputs), set(circuit.names) - set(inputs)]:
+        sources = [x if name[0] == "R" else x * (name in on) for name, x in zip(circuit.names, value.tolist())]
+        if len(columns) < len(inputs):
+            sources = [1.0 if name in on else x for name, x in zip(circuit.names, sources)]
+        letters = [name[0] for name in circuit.names]
+        exact = Oracle(n, edges_of(zip(letters, first.tolist(), second.tolist(), sources))).solve()
+        assert exact is not None
+        volts = dict(zip(circuit.node_names, exact.voltage))
+        column = []
+        for output in outputs:
+            if isinstance(output, tuple):
+                column.append(volts[output[0]] - volts[output[1]])
+            elif output.startswith("i("):
+                column.append(exact.current[circuit.element_index(output[2:-1])])
+            else:
+                column.append(volts[output])
+        columns.append(column)
+    return [list(row) for row in zip(*columns)]

@@ -12,7 +12,6 @@ import pytest
 from circuitsim import solve
 from circuitsim.errors import NetlistError, TopologyError
 from circuitsim.netlist import load, loads
-from circuitsim.netlist.cards import Source
 from circuitsim.netlist.deck import Deck
 
 NAMES = ("R", "r", "C", "L", "V", "I", "i", "D", "E", "Rx", "Rü", "RK", "X")
@@ -147,16 +146,6 @@ def test_random_decks_are_read_as_line_by_line(monkeypatch: pytest.MonkeyPatch) 
     assert good > 250
 
 
-def test_every_value_node_and_comment_beside_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [f"R1 a b {value}" for value in VALUES] + [f"R1 {node} b 5" for node in NODES]
-    lines += [f"{name}1 a b 5" for name in NAMES] + [f"R1 a b 5\n{comment}\n+ m=2" for comment in COMMENTS]
-    lines += [f"R1{gap}a b 5" for gap in GAPS] + [f"R1 a b 5 {comment}" for comment in COMMENTS] + list(CARDS)
-    lines += [f"D1 a b {model}" for model in ("m", "off", "OFF", "offset", "2", "m 2", "{x}", "1N4148", "ic=3", "a.b")]
-    for line in lines:
-        deck = f"{START}R0 a 0 1\n{line}\nV9 b 0 1\n"
-        assert outcome(deck) == card_by_card(deck, monkeypatch), line
-
-
 def test_numbers_are_rounded_as_python_rounds_them() -> None:
     draw = random.Random(1)
     texts = []
@@ -198,15 +187,3 @@ def test_a_large_circuit_is_a_circuit(tmp_path: Path) -> None:
         other.resistor("rNEW", "n3", "fresh", 1.0)
     total = 1000.0 + sum(1 + k % 7 for k in range(COUNT + 10))
     assert np.isclose(solve(circuit).current("V1"), -1.0 / total, rtol=1e-9)
-
-
-def test_lines_of_a_text() -> None:
-    for seed in range(300):
-        draw = random.Random(seed)
-        text = "".join(draw.choice("ab\n\n") for _ in range(draw.randrange(60)))
-        lines = text.split("\n")
-        found = [Source("deck", "", text).line(number) for number in range(-1, len(lines) + 3)]
-        assert found == ["", "", *lines, "", ""]
-        read = Source("deck", "", text)
-        order = draw.sample(range(1, len(lines) + 1), len(lines))
-        assert [read.line(number) for number in order] == [lines[number - 1] for number in order]

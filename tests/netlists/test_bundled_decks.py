@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import math
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
-from bundled_expectations import EXPECTED
 
 import circuitsim
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
-# These are in test_bundled_larger.py.
+TABLE = tomllib.loads((Path(__file__).parent / "expected.toml").read_text(encoding="utf-8"))
+NAMES = dict(vars(math))
+for key, text in TABLE.pop("names").items():
+    NAMES[key] = eval(text, NAMES)
+
+
+def numbers(entry: Any) -> Any:
+    """Numbers from their expressions: of a node or an element, or both ends of an interval."""
+    return tuple(map(numbers, entry)) if isinstance(entry, list) else eval(str(entry), NAMES)
+
+
+EXPECTED = {
+    deck: {
+        kind: {name: numbers(text) for name, text in found.items()} if isinstance(found, dict) else set(found)
+        for kind, found in entries.items()
+    }
+    for deck, entries in TABLE.items()
+}
+# The contract alone has the numbers of these.
 LARGER = {"mesh-10x10", "crossbar-1r", "crossbar-1d1r", "deep-resistive-network"}
 LARGER |= {"learn-iris", "learn-digits", "learn-allostery", "learn-curve"}
 

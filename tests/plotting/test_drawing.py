@@ -16,13 +16,14 @@ from circuitsim.plotting.svg import circuit_svg
 
 
 def rectifier() -> Circuit:
-    c = Circuit("rectifier $5 & <co>")
-    c.voltage_source("V1", "in", "0", 2.0)
-    c.resistor("R1", "in", "a", 1e3)
-    c.diode("D1", "a", "out")
-    c.diode("D2", "out", "a")
-    c.resistor("RL", "out", "0", 1e3)
-    c.resistor("RS", "out", "out", 1e3)
+    c = loads("""rectifier $5 & <co>
+V1 in 0 2
+R1 in a 1000
+D1 a out
+D2 out a
+RL out 0 1000
+RS out out 1000
+""").circuit
     return c
 
 
@@ -71,10 +72,7 @@ def test_conducting_diodes_are_filled() -> None:
 
 
 def test_wires_are_as_wide_as_their_current() -> None:
-    c = Circuit()
-    c.current_source("I1", "0", "a", 4e-3)
-    c.resistor("R1", "a", "0", 1e3)
-    c.resistor("R2", "a", "0", 3e3)
+    c = loads("t\nI1 0 a 0.004\nR1 a 0 1000\nR2 a 0 3000\n").circuit
     figure = draw_circuit(circuitsim.solve(c))
     widths = {round(float(w), 3) for w in figure.axes[0].collections[0].get_linewidths()}
     thin, wide = drawing.THIN, drawing.WIDE

@@ -6,6 +6,8 @@ there must not show. `benchmarks/exactness/run.py --repeats` runs the same for a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from branch_checks import Complaint, complaints, examine
 from circuits import Sketch
@@ -58,11 +60,12 @@ def examine_starts(sketch: Sketch, rng: np.random.Generator, count: int) -> list
     return wrong
 
 
-def examine_batch(sketch: Sketch, rng: np.random.Generator, count: int) -> list[Complaint]:
-    """Solve ``count`` samples of one circuit as a batch, and compare currents, potentials and drops of the certified
-    ones."""
+def examine_batch(sketch: Sketch, more: np.random.Generator | Sequence[Sketch], count: int = 0) -> list[Complaint]:
+    """Solve samples of one circuit as a batch, ``count`` random ones or those given, and compare currents, potentials
+    and drops of the certified ones."""
     circuit, inputs = sketch.circuit(), [k for k, part in enumerate(sketch.parts) if part[0] in "VI"]
-    samples = [sketch, *(revalued(sketch, rng, ohms=False) for _ in range(count - 1))]
+    random = isinstance(more, np.random.Generator)
+    samples = [sketch, *((revalued(sketch, more, ohms=False) for _ in range(count - 1)) if random else more)]
     try:
         solver = circuitsim.batched(circuit, [circuit.names[k] for k in inputs])
         batch = solver.solve(np.array([values_of(sample)[inputs] for sample in samples]), threads=1)

@@ -6,10 +6,8 @@ import math
 import random
 
 import pytest
-from circuits import NODES, Parts, Sketch, examples, sketches
+from circuits import NODES, Parts, Sketch, drawn, sketch_of
 from exact import Oracle
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 import circuitsim
 from circuitsim.errors import InfeasibleError, NoSteadyStateError
@@ -43,80 +41,57 @@ def same_point(a: Outcome, b: Outcome, names: dict[str, str], noise: float) -> b
     )
 
 
-def parts_without_ground(sketch: Sketch) -> bool:
-    """Whether potentials depend on which node of a floating part is named first."""
-    return Oracle(sketch.n, sketch.edges()).references != {0}
+SKETCHES = drawn(300)
 
 
-@settings(max_examples=examples(400))
-@given(sketches())
-def test_text_keeps_the_operating_point(sketch: Sketch) -> None:
+def test_text_keeps_the_operating_point() -> None:
     """dumps → loads → solve: zero-ohm parts and coils come back as sources, everything else as it was."""
-    circuit = sketch.circuit()
-    back = loads(dumps(circuit))
-    names = {node: node for node in NODES[1 : sketch.n]}
-    assert sorted(map(str.lower, back.node_names)) == sorted(map(str.lower, circuit.node_names))
-    assert same_point(outcome(circuit), outcome(back), names, rounding(sketch))
-    assert dumps(back) == dumps(loads(dumps(back)))
+    for sketch in SKETCHES:
+        circuit = sketch.circuit()
+        back = loads(dumps(circuit))
+        names = {node: node for node in NODES[1 : sketch.n]}
+        assert sorted(map(str.lower, back.node_names)) == sorted(map(str.lower, circuit.node_names))
+        assert same_point(outcome(circuit), outcome(back), names, rounding(sketch))
+        assert dumps(back) == dumps(loads(dumps(back)))
 
 
-@settings(max_examples=examples(400))
-@given(sketches(), st.randoms(use_true_random=False))
-def test_order_and_names_do_not_matter(sketch: Sketch, chance: random.Random) -> None:
+def test_order_and_names_do_not_matter() -> None:
     """Elements in another order, other names for elements and nodes, V, I and R turned round: the same voltages."""
-    assume(not parts_without_ground(sketch))
-    parts: Parts = []
-    for letter, a, b, value in chance.sample(sketch.parts, len(sketch.parts)):
-        turned = letter != "D" and chance.random() < 0.5
-        parts.append((letter, b, a, -value if letter in "VI" else value) if turned else (letter, a, b, value))
-    nodes = ["0", *chance.sample([f"n{k}" for k in range(20)], sketch.n - 1)]
-    names = [f"{part[0]}_{k}" for k, part in enumerate(parts)]
-    other = Sketch(sketch.n, parts).circuit(names, nodes)
-    renamed = dict(zip(NODES[1 : sketch.n], nodes[1:]))
-    assert same_point(outcome(sketch.circuit()), outcome(other), renamed, rounding(sketch))
+    for seed, sketch in enumerate(SKETCHES):
+        chance = random.Random(seed)
+        if Oracle(sketch.n, sketch.edges()).references != {0}:  # potentials depend on the node that is named first
+            continue
+        parts: Parts = []
+        for letter, a, b, value in chance.sample(sketch.parts, len(sketch.parts)):
+            turned = letter != "D" and chance.random() < 0.5
+            parts.append((letter, b, a, -value if letter in "VI" else value) if turned else (letter, a, b, value))
+        nodes = ["0", *chance.sample([f"n{k}" for k in range(20)], sketch.n - 1)]
+        names = [f"{part[0]}_{k}" for k, part in enumerate(parts)]
+        other = Sketch(sketch.n, parts).circuit(names, nodes)
+        renamed = dict(zip(NODES[1 : sketch.n], nodes[1:]))
+        assert same_point(outcome(sketch.circuit()), outcome(other), renamed, rounding(sketch)), seed
 
 
-@settings(max_examples=examples(400))
-@given(sketches())
-def test_currents_balance_everywhere(sketch: Sketch) -> None:
-    """Kirchhoff at every node, ground included, and the power of all elements adds up to nothing (Tellegen)."""
-    op = outcome(sketch.circuit())
-    assume(not isinstance(op, type))
-    net: list[list[float]] = [[] for _ in range(sketch.n)]
-    power = []
-    for (_, a, b, _), i in zip(sketch.parts, op.currents.tolist()):
-        net[a].append(i)
-        net[b].append(-i)
-        power.append(i * op.voltage(NODES[a], NODES[b]))
-    noise = rounding(sketch)
-    ohmic = [0.0] * sketch.n
-    for letter, a, b, value in sketch.parts:
-        if letter == "R" and value:
-            ohmic[a] += noise / value
-            ohmic[b] += noise / value
-    for at, scale in zip(net, ohmic):
-        assert abs(math.fsum(at)) <= 1e-9 * math.fsum(map(abs, at)) + 1e-12 * scale
-    assert abs(math.fsum(power)) <= 1e-9 * math.fsum(map(abs, power)) + 1e-12 * noise * math.fsum(ohmic)
-
-
-@settings(max_examples=examples(400))
-@given(sketches(linear=True), st.data())
-def test_superposition(sketch: Sketch, data: st.DataObject) -> None:
+def test_superposition() -> None:
     """Without diodes the answer to the sum of two sets of sources is the sum of the answers."""
-    sources = [k for k, part in enumerate(sketch.parts) if part[0] in "VI"]
-    assume(sources)
-    other = list(sketch.parts)
-    for k in sources:
-        letter, a, b, value = other[k]
-        other[k] = (letter, a, b, value * data.draw(st.sampled_from([-2.0, 0.0, 1.0, 3.0])))
-    both = [(letter, a, b, v + w if letter in "VI" else v) for (letter, a, b, v), (*_, w) in zip(sketch.parts, other)]
-    try:
-        first, second, total = (circuitsim.solve(Sketch(sketch.n, p).circuit()) for p in (sketch.parts, other, both))
-    except NoSteadyStateError:
-        assume(False)
-    noise = sum(rounding(Sketch(sketch.n, p)) for p in (sketch.parts, other))
-    for node in NODES[1 : sketch.n]:
-        assert total[node] == pytest.approx(first[node] + second[node], rel=1e-9, abs=1e-12 * noise)
+    compared = 0
+    for seed, whole in enumerate(SKETCHES):
+        chance, sketch = random.Random(seed), sketch_of([part for part in whole.parts if part[0] != "D"])
+        if not sketch.parts:
+            continue
+        other = [(x, a, b, v * chance.choice((-2.0, 0.0, 1.0, 3.0)) if x in "VI" else v) for x, a, b, v in sketch.parts]
+        both = [(x, a, b, v + w if x in "VI" else v) for (x, a, b, v), (*_, w) in zip(sketch.parts, other)]
+        try:
+            first, second, total = (
+                circuitsim.solve(Sketch(sketch.n, p).circuit()) for p in (sketch.parts, other, both)
+            )
+        except NoSteadyStateError:
+            continue
+        compared += 1
+        noise = sum(rounding(Sketch(sketch.n, p)) for p in (sketch.parts, other))
+        for node in NODES[1 : sketch.n]:
+            assert total[node] == pytest.approx(first[node] + second[node], rel=1e-9, abs=1e-12 * noise), seed
+    assert compared > 30
 
 
 def test_loops_close_but_for_rounding_only() -> None:

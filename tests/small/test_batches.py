@@ -42,35 +42,6 @@ def test_every_sample_is_the_operating_point_of_its_sources(case) -> None:
         assert batch[p][s] == batch.voltages[s, circuit.node_index(p)]
 
 
-def test_threads_and_starts_do_not_change_the_result(case, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
-    _, solver, _, x = case
-    one, three = solver.solve(x, threads=1), solver.solve(x, threads=3)
-    assert np.array_equal(one.voltages, three.voltages) and np.array_equal(one.currents, three.currents)
-    again = solver.solve(x, start=one)
-    assert np.array_equal(again.closed, one.closed) and (again.iterations == 1).all()
-    assert again.voltages == pytest.approx(one.voltages, abs=1e-13)
-
-
-@pytest.mark.parametrize("family", ["grid", "scale-free", "bridges"])
-def test_samples_of_a_large_circuit_begin_where_the_one_before_ended(
-    family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("circuitsim.analysis.batch.SHARE", 1)
-    circuit = make(family, 500, 1)
-    names, base = sources_of(circuit)
-    x = base * np.random.default_rng(5).uniform(0.8, 1.2, (12, len(names)))
-    solver = batched(circuit, names)
-    batch, three = solver.solve(x, threads=1), solver.solve(x, threads=3)
-    alone = [solver.solve(x[s : s + 1]) for s in range(len(x))]
-    assert batch.certified.all() and np.array_equal(batch.voltages, three.voltages)
-    assert np.array_equal(batch.voltages[0], alone[0].voltages[0]) and batch.iterations[0] == alone[0].iterations[0]
-    assert batch.iterations[1:].sum() < 0.7 * sum(one.iterations[0] for one in alone[1:])
-    for s, one in enumerate(alone):
-        assert batch.voltages[s] == pytest.approx(one.voltages[0], abs=1e-13)
-    assert solver.solve(x[:0]).voltages.shape == (0, circuit.arrays().n_nodes)
-
-
 def test_a_nudge_is_a_resistor_and_a_source_across_the_output(case) -> None:
     circuit, solver, names, x = case
     injected = np.random.default_rng(1).normal(size=(30, 2)) * 0.05

@@ -5,14 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 
 import circuitsim
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.small_circuit import WHY_LOOPS, LazyOperatingPoint
 from circuitsim.analysis.solve import prepared
-from circuitsim.bench.families import make
-from circuitsim.engine.small.loops import MOST
 
 
 def tangled(seed: int) -> circuitsim.Circuit:
@@ -49,36 +46,3 @@ def test_small_tangles() -> None:
     mine = [point for point in points if isinstance(point, LazyOperatingPoint)]
     assert len(mine) > 50  # where the active sets repeat or decades are too many, the engine takes over
     assert sum(check(point) > 0 for point in mine) > 20
-
-
-@pytest.mark.parametrize("family", ["grid", "scale-free"])
-def test_meshes(family: str) -> None:
-    points = [circuitsim.solve(make(family, 900, seed)) for seed in range(3)]
-    assert all(isinstance(point, LazyOperatingPoint) for point in points)
-    assert sum(check(point) for point in points) > 3
-
-
-def test_loops_through_sources_are_left_to_the_engine() -> None:
-    circuit = circuitsim.Circuit("sourced")
-    circuit.voltage_source("V1", "a", "b", 0.0)
-    circuit.current_source("I1", "0", "a", 1.0)
-    circuit.resistor("R1", "c", "0", 1.0)
-    circuit.diode("D1", "a", "c")
-    circuit.diode("D2", "b", "c")
-    point = circuitsim.solve(circuit)
-    assert not isinstance(point, LazyOperatingPoint) and point.certificate.certified
-    assert point.current("D1") + point.current("D2") == pytest.approx(1.0)
-    assert point.current("D1") == pytest.approx(2.0 / 3.0) and not point.unique.all()
-
-
-def test_very_many_loops_are_left_to_the_engine() -> None:
-    circuit = circuitsim.Circuit("chain of pairs")
-    pairs = MOST // 2 + 1
-    circuit.current_source("I1", "0", "n0", 1.0)
-    for k in range(pairs):
-        circuit.diode(f"D{k}", f"n{k}", f"n{k + 1}")
-        circuit.diode(f"E{k}", f"n{k}", f"n{k + 1}")
-    circuit.resistor("R1", f"n{pairs}", "0", 1.0)
-    point = circuitsim.solve(circuit)
-    assert not isinstance(point, LazyOperatingPoint)
-    assert point.currents[1:-1] == pytest.approx(np.full(2 * pairs, 0.5), rel=1e-12)

@@ -47,21 +47,3 @@ def substitute(shares: np.ndarray, pivots: np.ndarray, rhs: np.ndarray) -> np.nd
         own = left[k] / pivots[k] if pivots[k] > 0 else np.zeros_like(left[k])
         x[k] = own + np.tensordot(shares[k + 1 : n, k], x[k + 1 :], 1)
     return x
-
-
-def fill_pattern(n: int, a: np.ndarray, b: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Boolean lower-triangular pattern of the factor in elimination order, diagonal included, ground not."""
-    linked = weight_matrix(n, a, b, np.ones(len(a)))[:n, :n] > 0
-    linked = linked[np.ix_(order, order)]
-    for k in range(n):
-        later = k + 1 + np.flatnonzero(linked[k + 1 :, k])
-        linked[np.ix_(later, later)] = True
-    np.fill_diagonal(linked, True)
-    return np.tril(linked)
-
-
-def parents(pattern: np.ndarray) -> np.ndarray:
-    """Elimination tree of a filled pattern: first row below the diagonal of each column, -1 at a root."""
-    below = np.tril(pattern, -1)
-    first = np.vstack([below, np.ones((1, below.shape[1]), bool)]).argmax(axis=0)
-    return np.where(first < below.shape[0], first, -1)

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
-
 import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.analysis.convex import CORRECTIONS, Prepared
-from circuitsim.analysis.solve import prepared
+from circuitsim import loads
 from circuitsim.circuit import Circuit
-from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.program import QuadraticProgram, analyse, feasible_program, quadratic_program
-from circuitsim.solvers import coordinate_descent, dense, laplacian
-from circuitsim.solvers.coordinate_descent import descend
-from circuitsim.solvers.reference import Reference
+from circuitsim.errors import UsageError
 
 
 def frozen() -> Circuit:
     """a pulled to +1 V, b to −1 V by equal resistors, diode a→b."""
-    circuit = Circuit("frozen descent")
-    circuit.voltage_source("V1", "p", "0", 1.0)
-    circuit.voltage_source("V2", "m", "0", -1.0)
-    circuit.resistor("R1", "p", "a", 1.0)
-    circuit.resistor("R2", "b", "m", 1.0)
-    circuit.diode("D1", "a", "b")
+    circuit = loads("frozen descent\nV1 p 0 1\nV2 m 0 -1\nR1 p a 1\nR2 b m 1\nD1 a b\n").circuit
     return circuit
-
-
-def program_of(circuit: Circuit) -> QuadraticProgram:
-    structure = analyse(circuit)
-    return feasible_program(structure, quadratic_program(structure))[0]
 
 
 def mesh(side: int, seed: int, diodes: float = 0.5) -> Circuit:
@@ -57,26 +39,6 @@ def mesh(side: int, seed: int, diodes: float = 0.5) -> Circuit:
     return circuit
 
 
-def test_number_one_the_frozen_point_is_not_an_answer() -> None:
-    """From (3, 3) node-wise descent freezes at (1, 1) with twice the least energy; the optimum is (0, 0)."""
-    program = program_of(frozen())
-    start = np.array([3.0, 3.0, 0.0])
-    assert coordinate_descent.CoordinateDescent().solve(program, start).x.tolist() == [1.0, 1.0, 0.0]
-    assert circuitsim.solve(frozen())["a"] == 0.0
-
-
-def test_frozen_descent_is_a_start_that_the_engine_makes_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    rectifier = circuitsim.loads("half wave\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n")
-    point = circuitsim.solve(rectifier, solver="coordinate-descent")
-    assert point["3"] == 0.5 and int(str(point.solver["iterations"])) <= CORRECTIONS
-    # Where the engine's few linear circuits are not enough, the message tells how the descent ended.
-    monkeypatch.setattr(sys.modules["circuitsim.analysis.convex"], "CORRECTIONS", 0)
-    said = "coordinate-descent did not reach a steady state: it is frozen: no single node moves any more"
-    with pytest.raises(ConvergenceError, match=said) as caught:
-        circuitsim.solve(rectifier, solver="coordinate-descent")
-    assert caught.value.exit_code == 3 and str(caught.value).endswith("use --solver auto")
-
-
 def test_descent_is_exact_where_diodes_end_at_fixed_potentials() -> None:
     circuit = Circuit("layer")
     circuit.voltage_source("V1", "x", "0", 1.0)
@@ -87,54 +49,6 @@ def test_descent_is_exact_where_diodes_end_at_fixed_potentials() -> None:
         circuit.diode(f"D{k}", *(("0", f"h{k}") if k % 2 else (f"h{k}", "0")))
     exact, descent = circuitsim.solve(circuit), circuitsim.solve(circuit, solver="coordinate-descent")
     np.testing.assert_allclose(descent.voltages, exact.voltages, rtol=0, atol=1e-12)
-
-
-def test_descent_kernel_equals_its_numpy_twin() -> None:
-    program = program_of(mesh(5, 1))
-    table = coordinate_descent.incidence(program)
-    twin, compiled = (np.random.default_rng(0).normal(size=program.n + 1) for _ in range(2))
-    twin[-1] = compiled[-1] = 0.0
-    for _ in range(3):
-        coordinate_descent.sweep(table, twin)
-    descend(*table, compiled, 0.0, 3)
-    np.testing.assert_allclose(compiled, twin, rtol=1e-13, atol=1e-13)
-
-
-def test_dense_numpy_factor_equals_the_compiled_one() -> None:
-    rng = np.random.default_rng(2)
-    n, m = 30, 120
-    a, b = rng.integers(0, n + 1, (2, m))
-    keep = a != b
-    a, b, w = a[keep], b[keep], 10.0 ** rng.uniform(-9, 0, int(keep.sum()))
-    w[::7] = dense.SHORT
-    current = rng.normal(size=n)
-    compiled = laplacian.solve(laplacian.factor(laplacian.analyse(n, a, b), w), current)
-    numpy_twin = dense.solve(dense.factor(n, a, b, w), current)[:n]
-    scale = dense.solve(dense.factor(n, a, b, w), np.abs(current))[:n]
-    assert (np.abs(compiled - numpy_twin) <= 1e-13 * scale).all()
-
-
-def test_compiled_and_interpreted_sizes_agree_with_a_reference_solver() -> None:
-    """A mesh beyond every 'small' threshold: sparse factor, compiled kernels, thousands of diodes."""
-    circuit = mesh(45, 3, diodes=0.9)
-    op = circuitsim.solve(circuit)
-    assert op.certificate.worst < 1e-12
-    share = np.mean([op.state(name) == "conducting" for name in circuit.names if name.startswith("D")])
-    assert 0.1 < share < 0.9
-    structure = analyse(circuit)
-    program, feasible = feasible_program(structure, quadratic_program(structure))
-    x = Reference("CLARABEL").solve(program, feasible).x
-    np.testing.assert_allclose(op.voltages, x[structure.coordinate] + program.offset, atol=1e-4)
-
-
-@pytest.mark.parametrize("seed", [4, 8])
-def test_meshes_nearly_full_of_diodes_need_few_linear_circuits(seed: int) -> None:
-    """Changes of all violated diodes do not converge from none conducting: groups of hundreds join and part."""
-    ready = prepared(mesh(45, seed, diodes=0.9))
-    assert isinstance(ready, Prepared)
-    op = dataclasses.replace(ready, small="the large driver").solve()
-    assert op.certificate.certified
-    assert int(str(op.solver["iterations"])) <= 100  # 126 and 129 before parts changed early
 
 
 def test_same_circuit_same_bits() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim import Circuit
+from circuitsim import Circuit, loads
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.tolerance.montecarlo import BLOCK, deviations
@@ -80,10 +80,7 @@ def test_a_uniform_source_has_uniform_quantiles() -> None:
 
 
 def test_contributions_are_the_shares_of_the_variance() -> None:
-    c = Circuit("sum")
-    c.current_source("I1", "0", "a", 1.0)
-    c.current_source("I2", "0", "a", 1.0)
-    c.resistor("R1", "a", "0", 1.0)
+    c = loads("sum\nI1 0 a 1\nI2 0 a 1\nR1 a 0 1\n").circuit
     found = circuitsim.montecarlo(c, ["I1=1%", "I2=2%"], "v(a)", 40_000)
     shares = dict(found["v(a)"].contributions)
     assert (shares["I1"], shares["I2"]) == (pytest.approx(0.2, abs=0.01), pytest.approx(0.8, abs=0.01))
@@ -91,10 +88,7 @@ def test_contributions_are_the_shares_of_the_variance() -> None:
 
 
 def test_lots_deviate_together_and_the_last_own_tolerance_counts() -> None:
-    c = Circuit("divider")
-    c.voltage_source("V1", "in", "0", 2.0)
-    c.resistor("R1", "in", "out", 1e3)
-    c.resistor("R2", "out", "0", 1e3)
+    c = loads("divider\nV1 in 0 2\nR1 in out 1000\nR2 out 0 1000\n").circuit
     together = circuitsim.montecarlo(c, ["R*=20%,lot"], "v(out) i(V1)", 2000)
     assert together["v(out)"].deviation < 1e-12 < 1e-5 < together["i(V1)"].deviation
     spread = spread_of(c, [parse_tolerance(t) for t in ("R*=5%", "R1=1%", "V1=0.1")])
@@ -121,11 +115,7 @@ def test_latin_hypercube_takes_every_stratum_once() -> None:
 
 
 def test_samples_without_a_steady_state_are_counted() -> None:
-    c = Circuit("two sources")
-    c.voltage_source("V1", "a", "0", 1.0)
-    c.diode("D1", "a", "b")
-    c.voltage_source("V2", "b", "0", 1.05)
-    c.resistor("R1", "b", "0", 1.0)
+    c = loads("two sources\nV1 a 0 1\nD1 a b\nV2 b 0 1.05\nR1 b 0 1\n").circuit
     found = circuitsim.montecarlo(c, ["V1=10%"], "v(a)", 4000, ["v(a)>0"])
     assert found.failures == pytest.approx(1000, abs=150)
     assert found.yield_ is not None and found.yield_.value == pytest.approx(0.75, abs=0.04)

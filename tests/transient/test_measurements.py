@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.cli.progress import LateProgress
 from circuitsim.errors import UsageError
@@ -27,13 +26,7 @@ OMEGA = 2.0 * math.pi * 50.0
 @pytest.fixture(scope="module")
 def sine() -> TransientResult:
     """3 V sin ωt + 1 V, half-wave rectified into 1 kΩ, for two periods; a step at 13 ms."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.diode("D1", "in", "out")
-    circuit.resistor("R1", "out", "0", 1e3)
-    circuit.add("C", "C1", "in", "0", 1e-6)
-    circuit.voltage_source("V2", "step", "0", 0.0)
-    circuit.resistor("R2", "step", "0", 1.0)
+    circuit = loads("t\nV1 in 0 0\nD1 in out\nR1 out 0 1000\nC1 in 0 1e-06\nV2 step 0 0\nR2 step 0 1\n").circuit
     waves = {"V1": Sine(1.0, 3.0, 50.0), "V2": Pulse(-1.0, 2.0, 13e-3)}
     return transient(circuit, 0.04, waves, points=2)
 
@@ -391,10 +384,7 @@ ARC = {level: math.asin(level) / math.pi for level in (0.5, 0.9, 0.99, 0.999)}
 )
 def test_formulas_with_conditions(method: str, step: float, within: float, text: str, exact: float) -> None:
     """A sine of 1 V and 1 kHz, for a period."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", 0.0)
-    circuit.resistor("R1", "a", "b", 1e3)
-    circuit.add("C", "C1", "b", "0", 1e-9)
+    circuit = loads("t\nV1 a 0 0\nR1 a b 1000\nC1 b 0 1e-09\n").circuit
     run = transient(circuit, 1e-3, {"V1": Sine(0.0, 1.0, 1e3)}, {}, step=step, method=method)
     assert measure(run, f"m {text}").value == pytest.approx(exact, abs=within * (1e3 if "DERIV" in text else 1.0))
 

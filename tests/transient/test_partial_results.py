@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circuitsim import Circuit
+from circuitsim import Circuit, loads
 from circuitsim.cli import main
 from circuitsim.errors import CircuitError, ConvergenceError, InfeasibleError
 from circuitsim.time_domain import PiecewiseLinear, Switch, TransientResult, measure, transient
@@ -34,10 +34,7 @@ def charged(times: np.ndarray) -> np.ndarray:
 
 
 def charger() -> Circuit:
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 10.0)
-    circuit.resistor("R1", "in", "c", 1e3)
-    circuit.add("C", "C1", "c", "0", 1e-6)
+    circuit = loads("t\nV1 in 0 10\nR1 in c 1000\nC1 c 0 1e-06\n").circuit
     circuit.resistor("S1", "c", "0", OFF)
     return circuit
 
@@ -76,11 +73,7 @@ def test_before_a_switch_without_hysteresis(method: str, accuracy: float, within
 @pytest.mark.parametrize("method", ["exact", "implicit"])
 def test_before_a_source_meets_a_diode(method: str) -> None:
     """A ramp from −1 V crosses zero after 1 ms: from then on an ideal diode across it is a contradiction."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", -1.0)
-    circuit.diode("D1", "a", "0")
-    circuit.resistor("R1", "a", "0", 2.0)
-    circuit.add("C", "C1", "a", "0", 1e-6)
+    circuit = loads("t\nV1 a 0 -1\nD1 a 0\nR1 a 0 2\nC1 a 0 1e-06\n").circuit
     with pytest.raises(InfeasibleError) as caught:
         transient(circuit, 3e-3, {"V1": PiecewiseLinear([0.0, 2e-3], [-1.0, 1.0])}, points=31, method=method)
     assert set(caught.value.elements) == {"V1", "D1"}
@@ -90,10 +83,7 @@ def test_before_a_source_meets_a_diode(method: str) -> None:
 
 
 def test_none_where_no_time_has_passed() -> None:
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", 1.0)
-    circuit.diode("D1", "a", "0")
-    circuit.add("C", "C1", "a", "0", 1e-6)
+    circuit = loads("t\nV1 a 0 1\nD1 a 0\nC1 a 0 1e-06\n").circuit
     with pytest.raises(CircuitError) as caught:
         transient(circuit, 1e-3, {"V1": PiecewiseLinear([0.0, 1e-3], [1.0, 2.0])}, initial={})
     assert caught.value.partial_result is None

@@ -20,7 +20,6 @@ from circuitsim.time_domain import (
     PiecewiseLinear,
     Pulse,
     Sine,
-    Switch,
     measure,
     steady_state,
     transient,
@@ -34,10 +33,7 @@ OMEGA = 100.0 * math.pi
 
 def rectifier(capacitance: float = 1e-2) -> Circuit:
     """Bridge with 0.1 Ω, 0.1 H and a capacitor, 500 Ω."""
-    circuit = Circuit("bridge")
-    circuit.voltage_source("V1", "a", "b", 0.0)
-    circuit.resistor("Rs", "a", "s", 0.1)
-    circuit.resistor("Rg", "b", "0", 1e6)
+    circuit = loads("bridge\nV1 a b 0\nRs a s 0.1\nRg b 0 1000000\n").circuit
     for k, (first, second) in enumerate([("s", "p"), ("b", "p"), ("m", "s"), ("m", "b")]):
         circuit.diode(f"D{k}", first, second)
     circuit.add("L", "L1", "p", "o", 0.1)
@@ -48,10 +44,7 @@ def rectifier(capacitance: float = 1e-2) -> Circuit:
 
 def test_a_linear_filter_in_two_periods() -> None:
     """R = 1 kΩ, C = 500 µF at 50 Hz: deviations take 500 periods to 1e-9; the phasor is the closed form."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.resistor("R1", "in", "out", 1e3)
-    circuit.add("C", "C1", "out", "0", 5e-4)
+    circuit = loads("t\nV1 in 0 0\nR1 in out 1000\nC1 out 0 0.0005\n").circuit
     found = steady_state(circuit, {"V1": Sine(2.0, 10.0, 50.0)}, initial={"C1": -7.0})
     phasor = 10.0 / (1.0 + 1j * OMEGA * 0.5)
     exact = 2.0 + (phasor * np.exp(1j * OMEGA * found.times)).imag
@@ -121,35 +114,9 @@ def test_the_command_finds_the_periodic_state_of_curved_devices(tmp_path: Path, 
     assert capsys.readouterr().out.splitlines()[0] == "name,value,error"
 
 
-def test_a_buck_converter_with_a_switch() -> None:
-    """In continuous conduction the mean of the inductor's voltage is zero, so out = duty · (Vin − …) + diode at 0 V."""
-    circuit = Circuit("buck")
-    circuit.voltage_source("V1", "in", "0", 12.0)
-    circuit.voltage_source("VG", "g", "0", 0.0)
-    circuit.resistor("S1", "in", "x", 1e-3)
-    circuit.diode("D1", "0", "x")
-    circuit.add("L", "L1", "x", "out", 1e-4)
-    circuit.add("C", "C1", "out", "0", 1e-4)
-    circuit.resistor("R1", "out", "0", 2.0)
-    gate = {"VG": Pulse(0.0, 1.0, 0.0, 1e-9, 1e-9, 4e-6, 1e-5)}
-    switch = {"S1": Switch(("g", "0"), 0.5, 0.0, 1e-3, 1e9)}
-    found = steady_state(circuit, gate, switches=switch)
-    high = measure(found, "m INTEG v(x)").value
-    assert measure(found, "m AVG v(out)").value == pytest.approx(high / 1e-5, rel=1e-11)
-    assert measure(found, "m AVG i(L1)").value == pytest.approx(measure(found, "m AVG v(out)").value / 2.0, rel=1e-11)
-    assert measure(found, "m AVG v(out)").value == pytest.approx(12.0 * 0.4, rel=2e-3)
-    assert found.shooting.periods <= 8
-    again = steady_state(circuit, gate, period=3e-5, switches=switch)
-    assert again.voltage("out", times=[0.0, 1e-5, 2e-5]) == pytest.approx([found.voltage("out")[0]] * 3, abs=1e-10)
-
-
 def test_charges_that_jump_every_period() -> None:
     """A square wave steps straight across two capacitors in series; the multiplier is that of the resistor alone."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", 0.0)
-    circuit.add("C", "C1", "a", "b", 1e-6)
-    circuit.add("C", "C2", "b", "0", 3e-6)
-    circuit.resistor("R1", "b", "0", 1e3)
+    circuit = loads("t\nV1 a 0 0\nC1 a b 1e-06\nC2 b 0 3e-06\nR1 b 0 1000\n").circuit
     found = steady_state(circuit, {"V1": Pulse(0.0, 4.0, 0.0, 0.0, 0.0, 1e-3, 2e-3)})
     decay = math.exp(-1e-3 / 4e-3)
     assert np.sort(np.abs(found.shooting.multipliers)) == pytest.approx([0.0, decay**2], abs=1e-9)
@@ -159,11 +126,7 @@ def test_charges_that_jump_every_period() -> None:
 
 
 def test_a_charge_that_nothing_changes_stays_as_it_began() -> None:
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", 0.0)
-    circuit.resistor("R1", "a", "b", 1e3)
-    circuit.add("C", "C1", "b", "c", 1e-6)
-    circuit.add("C", "C2", "c", "0", 1e-6)
+    circuit = loads("t\nV1 a 0 0\nR1 a b 1000\nC1 b c 1e-06\nC2 c 0 1e-06\n").circuit
     found = steady_state(circuit, {"V1": Sine(0.0, 1.0, 50.0)}, initial={"C1": 3.0, "C2": -1.0})
     gap = found.voltage("b", "c") - found.voltage("c")
     assert gap == pytest.approx(np.full(gap.size, 4.0), abs=1e-10)
@@ -222,12 +185,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 
 def test_a_rectifier_with_a_slow_filter_in_five_periods() -> None:
     """Its deviations need 343 periods to fall to 1e-9; 400 periods one after the other end at the same voltage."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", 0.0)
-    circuit.resistor("Rs", "a", "s", 10.0)
-    circuit.diode("D1", "s", "p")
-    circuit.add("C", "C1", "p", "0", 5e-3)
-    circuit.resistor("R1", "p", "0", 1e3)
+    circuit = loads("t\nV1 a 0 0\nRs a s 10\nD1 s p\nC1 p 0 0.005\nR1 p 0 1000\n").circuit
     wave = {"V1": Sine(0.0, 10.0, 50.0)}
     found = steady_state(circuit, wave)
     assert found.shooting.periods <= 5
@@ -264,13 +222,7 @@ def test_cascades_whose_newton_steps_are_shortened() -> None:
 @pytest.mark.parametrize("volts", [-1e-9, -4.2e-12, -1e-15])
 def test_a_reversed_voltage_as_small_as_rounding(volts: float) -> None:
     """Two diodes in series across a capacitor reversed by less than rounding resolves: it begins at zero."""
-    circuit = Circuit("doubler")
-    circuit.voltage_source("V1", "a", "0", 0.0)
-    circuit.resistor("Rs", "a", "s", 10.0)
-    circuit.add("C", "C1", "s", "x", 1e-3)
-    circuit.diode("D1", "0", "x")
-    circuit.diode("D2", "x", "o")
-    circuit.add("C", "C2", "o", "0", 1e-3)
+    circuit = loads("doubler\nV1 a 0 0\nRs a s 10\nC1 s x 0.001\nD1 0 x\nD2 x o\nC2 o 0 0.001\n").circuit
     found = transient(circuit, 1e-3, {}, initial={"C1": -9.9, "C2": volts}, points=5)
     exact = 4.95 * (1.0 - np.exp(-found.times / 5e-3))  # C1 and C2 in series, 10 Ω
     assert np.abs(found.voltage("o") - exact).max() < 2e-9

@@ -92,12 +92,7 @@ def test_a_device_off_its_law_is_an_error() -> None:
 @pytest.mark.parametrize(("factor", "conducts"), [(0.8, False), (-0.8, True)])
 def test_an_interrupted_coil_hands_its_flux_to_the_coupled_one(factor: float, conducts: bool) -> None:
     """1 A through 1 mH stops at once; 4 mH with a diode takes k √(L₁ L₂) / L₂ of it, if the diode lets it."""
-    circuit = Circuit("flyback")
-    circuit.current_source("I1", "0", "a", 0.0)
-    circuit.add("L", "L1", "a", "0", 1e-3)
-    circuit.add("L", "L2", "b", "0", 4e-3)
-    circuit.diode("D1", "b", "o")
-    circuit.resistor("R2", "o", "0", 10.0)
+    circuit = loads("flyback\nI1 0 a 0\nL1 a 0 0.001\nL2 b 0 0.004\nD1 b o\nR2 o 0 10\n").circuit
     stop = PiecewiseLinear([0.0, 1e-3, 1e-3], [1.0, 1.0, 0.0])
     run = transient(circuit, 2e-3, {"I1": stop}, couplings={("L1", "L2"): factor})
     (event,) = run.events[-1:]

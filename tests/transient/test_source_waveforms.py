@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
 
 from circuitsim import steady_state, transient
 from circuitsim.netlist import loads
 from circuitsim.netlist.waveform import Grid
 from circuitsim.netlist.waveform import Waveform as Card
-from circuitsim.time_domain import PiecewiseLinear, measure
+from circuitsim.time_domain import measure
 from circuitsim.time_domain.deck import from_card
 
 GRID = Grid(1e-3, 2.0)
@@ -76,20 +74,6 @@ def test_values_at_random_times(card: Card) -> None:
     assert [wave.value(t) for t in times] == pytest.approx(expected, abs=1e-11 * max(map(abs, expected)))
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: f"{card.name}-{len(card.numbers)}")
-def test_between_corners_the_linear_system_leads(card: Card) -> None:
-    """From each corner the exponential of the generator gives the values up to the next one."""
-    wave = from_card("V1", card, GRID)
-    corners = [0.0, *wave.corners(0.0, GRID.stop, 1000).tolist(), GRID.stop]
-    assert corners == sorted(set(corners))
-    states, sizes = wave.states(np.array(corners))
-    for (start, end), state, size in zip(pairwise(corners), states, sizes):
-        for share in (0.3, 0.9):
-            time = start + share * (end - start)
-            led = float(wave.row @ (expm((time - start) * wave.system) @ state))
-            assert led == pytest.approx(formula(card, time), abs=1e-10 * (np.abs(wave.row) @ size + 1e-3))
-
-
 def test_few_corners_at_a_time_are_the_same_corners() -> None:
     for card in CARDS:
         wave = from_card("V1", card, GRID)
@@ -128,27 +112,6 @@ def test_relative_times_of_ltspice() -> None:
     grows = loads(text.replace("+1m 0 5m 0 +1m 2", "+3m 0"))
     assert grows.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 3e-3, 0.0)
     assert any("as in ngspice" in problem.message for problem in grows.problems)
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_repeated_lines_at_their_corners(seed: int) -> None:
-    """From each corner of every repetition the line after it leads, against the points themselves."""
-    r = random.Random(seed)
-    unit = r.choice([1e-7, 1e-4, 0.1])
-    steps = [r.randint(1, 9) for _ in range(r.randint(2, 6))]
-    times = [unit * sum(steps[: k + 1]) - (unit * steps[0] if seed % 2 else 0.0) for k in range(len(steps))]
-    values = [float(r.randint(-5, 5)) for _ in times]
-    start = r.choice(times[:-1])
-    wave = PiecewiseLinear(times, values, start)
-    period, stop = times[-1] - start, times[-1] + 40.0 * (times[-1] - start)
-    corners = np.array([0.0, *wave.corners(0.0, stop, 10_000).tolist(), stop])
-    state, _ = wave.states(corners)
-    for begin, end, (level, slope) in zip(corners, corners[1:], state.tolist()):
-        middle = 0.5 * (begin + end)
-        own = middle - period * max(math.ceil((middle - times[-1]) / period), 0)
-        exact = float(np.interp(own, times, values))
-        assert level + slope * (middle - begin) == pytest.approx(exact, abs=1e-8)
-    assert len(corners) >= 40
 
 
 def test_a_sawtooth_of_ltspice() -> None:

@@ -90,12 +90,7 @@ def test_a_switch_that_a_current_controls_and_a_diode() -> None:
 @pytest.mark.parametrize("factor", [0.5, -0.9, 0.999])
 def test_coupled_inductors(factor: float) -> None:
     """A transformer with a load: L di/dt = −R i + v, solved by a matrix exponential."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 1.0)
-    circuit.resistor("R1", "s", "a", 2.0)
-    circuit.add("L", "L1", "a", "0", 1e-3)
-    circuit.add("L", "L2", "b", "0", 4e-3)
-    circuit.resistor("R2", "b", "0", 3.0)
+    circuit = loads("t\nV1 s 0 1\nR1 s a 2\nL1 a 0 0.001\nL2 b 0 0.004\nR2 b 0 3\n").circuit
     found = transient(circuit, 2e-3, initial={}, couplings={("L1", "L2"): factor}, points=51)
     mutual = factor * 2e-3
     coils = np.array([[1e-3, mutual], [mutual, 4e-3]])
@@ -190,10 +185,7 @@ R3 b 0 50
 @pytest.mark.parametrize("method", ["exact", "implicit"])
 def test_a_switch_keeps_its_state_through_a_jump_of_its_control(method: str) -> None:
     """5 V on 1 F meet 3 F: 1.25 V lie between both thresholds, so the switch stays open as stated."""
-    circuit = Circuit("initial values that a loop contradicts")
-    circuit.add("C", "C1", "a", "0", 1.0)
-    circuit.add("C", "C2", "a", "0", 3.0)
-    circuit.resistor("R1", "a", "0", 1e3)
+    circuit = loads("initial values that a loop contradicts\nC1 a 0 1\nC2 a 0 3\nR1 a 0 1000\n").circuit
     circuit.resistor("S1", "a", "0", 1e6)
     switches = {"S1": Switch(("a", "0"), 1.5, 1.0, on=1.0, off=1e6)}
     run = transient(circuit, 0.1, {}, {"C1": 5.0}, 11, switches=switches, method=method)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
 from circuitsim.netlist.deck import measurements_of
 from circuitsim.netlist.writer import text_of
-from circuitsim.time_domain import ImplicitResult, TransientResult, measure, transient
+from circuitsim.time_domain import ImplicitResult, TransientResult, transient
 from circuitsim.units import parse
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
@@ -22,77 +21,6 @@ NETLISTS = Path(__file__).parents[2] / "netlists"
 
 def ran(name: str) -> TransientResult:
     return transient(load(NETLISTS / f"{name}.cir"))
-
-
-def test_bridge_and_six_pulses() -> None:
-    """Ripple of a bridge below V / 2 f R C; six pulses have a mean of 3 √3 / π times the amplitude."""
-    ripple = measure(ran("rectifier-bridge-smoothed"), "ripple PP v(out) FROM=60m TO=100m").value
-    assert ripple is not None and 0.7 < ripple < 10.0 / (2.0 * 50.0 * 1e3 * 1e-4)
-    found = ran("rectifier-six-pulse-smoothed")
-    mean = measure(found, "mean AVG v(out,n) FROM=40m TO=60m").value
-    assert mean == pytest.approx(300.0 * math.sqrt(3.0) / math.pi, rel=1e-3)
-    assert {len(event.changed) for event in found.events} == {2}
-
-
-@pytest.mark.parametrize(
-    ("name", "out", "stop"),
-    [
-        ("buck-converter", ("out", "0"), 4e-5),
-        ("rectifier-six-pulse-smoothed", ("out", "n"), 7e-3),
-    ],
-)
-def test_steps_from_rest_and_from_an_event(name: str, out: tuple[str, str], stop: float) -> None:
-    """Implicit as exact: no current has flowed before the first event; an event at an output time is passed at once."""
-    deck = load(NETLISTS / f"{name}.cir")
-    ours, exact = (transient(deck, step=stop / 100, stop=stop, method=method) for method in ("implicit", "exact"))
-    theirs = exact.voltage(*out)
-    assert np.abs(ours.voltage(*out) - theirs).max() < 1e-5 * np.abs(theirs).max()
-    assert len(exact.events) > 1 and ours.certificate.certified
-
-
-def test_multipliers() -> None:
-    assert measure(ran("voltage-doubler"), "top MAX v(out)").value == pytest.approx(19.5875, abs=1e-4)
-    ladder = ran("cockcroft-walton")
-    outputs = [float(ladder.voltage(node)[-1]) for node in ("b1", "b2", "b3")]
-    assert outputs == pytest.approx([193.011, 381.320, 567.808], abs=1e-3)
-
-
-def test_clamp_and_peak_detector() -> None:
-    """After the first negative half the clamp's capacitor loses 0.5 % of its 5 V in a period of 100 RC."""
-    clamp = ran("clamp-capacitor")
-    top, bottom = (measure(clamp, text).value for text in ("top MAX v(out) FROM=4m", "low MIN v(out) FROM=2m"))
-    assert top == pytest.approx(9.975, abs=1e-3) and abs(bottom or 0.0) < 1e-9
-    peak = ran("peak-detector")
-    assert peak.voltage("out", times=[1e-3, 4e-3])[1] == pytest.approx(3.0 * math.exp(-3e-3), abs=1e-12)
-    assert peak.voltage("out")[-1] == pytest.approx(5.0 * math.exp(-4e-3), abs=1e-12)
-    assert [event.changed for event in peak.events] == [("+D1",), ("-D1",), ("+D1",), ("-D1",)][-len(peak.events) :]
-
-
-def test_switched_decks() -> None:
-    """12 V · 0.4 / 0.6; half of the energy; a current that falls with 1 ms."""
-    mean = measure(ran("buck-boost-converter"), "mean AVG v(out) FROM=1.5m TO=2m").value
-    assert mean == pytest.approx(-8.0, rel=2e-3)
-    flyback = ran("flyback-converter")
-    mean, handed = (measure(flyback, text).value for text in ("mean AVG v(out) FROM=1m", "top MAX i(L2) FROM=1m"))
-    top = measure(flyback, "top MAX i(L1) FROM=1m").value
-    assert mean == pytest.approx(8.0, rel=2e-3)
-    assert handed == pytest.approx(2.0 * (top or 0.0), rel=1e-5)
-    shared = ran("charge-sharing")
-    assert [shared.voltage(node)[-1] for node in ("a", "b")] == pytest.approx([5.0, 5.0], abs=1e-3)
-    assert shared.energies.dissipated == pytest.approx(25e-6, rel=1e-3)
-    relay = ran("relay-flyback")
-    now, later = relay.current("L1", times=[5.1e-3, 6.1e-3])
-    assert later / now == pytest.approx(math.exp(-1.0), rel=2e-3)
-    assert [event.changed for event in relay.events][:1] == [("+D1", "-S1")]
-
-
-def test_clipper_of_junction_diodes() -> None:
-    found = ran("clipper-1n4148")
-    assert isinstance(found, ImplicitResult) and found.certificate.certified
-    top = measure(found, "top MAX v(out)").value
-    # 5 V less the drop through 1 kΩ: i = IS exp((v − RS i) / N vt), the current in C1 is zero at the top.
-    current, thermal = (5.0 - (top or 0.0)) / 1e3, 1.752 * 1.38064852e-23 * 300.15 / 1.6021766208e-19
-    assert top == pytest.approx(0.568 * current + thermal * math.log1p(current / 2.52e-9), abs=1e-4)
 
 
 def test_cards_of_the_decks_are_measured() -> None:

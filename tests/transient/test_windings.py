@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from circuitsim import Circuit
-from circuitsim.circuit.couplings import windings_of
 from circuitsim.errors import UsageError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import TransientResult, Value, transient, waveform_gradient
@@ -190,15 +189,6 @@ def test_as_the_exact_method(deck: Deck, factor: float) -> None:
         assert apart(run(deck(1.0, STRAIGHT), method="implicit"), run(deck(1.0, STRAIGHT), method="exact")) < 2e-4
 
 
-@pytest.mark.parametrize("factor", [0.999, 1.0])
-@pytest.mark.parametrize("deck", [flyback, push_pull])
-def test_junction_diodes_run(deck: Deck, factor: float) -> None:
-    """Near the same converter with straight lines in place of the curves; the energies balance."""
-    found, near = run(deck(factor, JUNCTION)), run(deck(factor, STRAIGHT), method="implicit")
-    assert apart(found, near) < 0.1
-    assert found.energies.imbalance < 1e-4
-
-
 @pytest.mark.ngspice
 @pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
 @pytest.mark.parametrize("deck", [forward, flyback])
@@ -233,26 +223,6 @@ def test_windings_that_are_ideal_together() -> None:
         ours, theirs = found.current(coil)[1:], near.current(coil)[1:]
         assert np.abs(ours - theirs).max() < 2e-4 * np.abs(theirs).max()
         assert np.abs(exact.current(coil)[1:] - theirs).max() < 5e-5 * np.abs(theirs).max()
-
-
-def test_factors_of_random_inductances() -> None:
-    """M = Uᵀ D U for every rank."""
-    rng = np.random.default_rng(21)
-    for _ in range(100):
-        n, rank = int(rng.integers(2, 7)), int(rng.integers(1, 7))
-        flux = rng.normal(size=(rank, n)) * 10.0 ** rng.uniform(-3.0, 0.0, n)
-        own = flux.T @ flux
-        circuit = Circuit("coils")
-        for k in range(n):
-            circuit.add("L", f"L{k}", f"n{k}", "0", float(own[k, k]))
-        size = np.sqrt(own.diagonal())
-        factors = np.clip(own / np.outer(size, size), -1.0, 1.0)
-        made = windings_of(circuit, {(f"L{a}", f"L{b}"): float(factors[a, b]) for a in range(n) for b in range(a)})
-        assert made is not None and made.independent == min(n, rank)
-        again = made.turns.T @ np.diag(made.inductance) @ made.turns
-        order = made.coils
-        assert np.abs(again - own[np.ix_(order, order)]).max() < 1e-11 * own.max()
-        assert np.abs(made.inverse @ made.turns - np.eye(n)).max() < 1e-9
 
 
 def mains(factor: float, coils: str, model: str) -> str:
