@@ -69,6 +69,9 @@ class PreparedControlled:
     any_one: bool = False
     _known: dict[bytes, ControlledSystem] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[type[PreparedControlled], tuple[Circuit, float, bool]]:
+        return PreparedControlled, (self.circuit, self.tolerance, self.any_one)  # factors stay where they are
+
     def solve(
         self,
         values: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,

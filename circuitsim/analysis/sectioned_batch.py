@@ -8,11 +8,13 @@ Ernoult 2024, Theorem 3.1, for chains of energy functions).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from circuitsim.analysis.batch_solution import BatchSolution
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
@@ -20,15 +22,8 @@ from circuitsim.analysis.controlled_batch import ControlledBatch
 from circuitsim.analysis.sectioned import outside, section_circuit
 from circuitsim.circuit import GROUND
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.circuit.laws import Quantity
 from circuitsim.controlled.sections import Hold, Section, Sections, sensors
 from circuitsim.errors import UsageError
-
-Affine = dict[int, float]
-"""Coefficients: −1 − k of input k, the node's number of a section's node, n_nodes + j of sensor j (the current of a
-voltage source in a section); `CONSTANT` of one."""
-
-CONSTANT = 1 << 62
 
 
 class Part(NamedTuple):
@@ -66,29 +61,6 @@ class Part(NamedTuple):
     sensing: np.ndarray
 
 
-class Map(NamedTuple):
-    """Affine functions: constant + inputs · x + nodes · potentials at ``places``."""
-
-    constant: np.ndarray
-    of_input: np.ndarray
-    places: np.ndarray
-    of_node: np.ndarray
-
-    def __call__(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(batch, rows) values for inputs (batch, k), potentials and currents of sensors (batch, n_nodes + sensors)."""
-        return np.asarray(self.constant + x @ self.of_input.T + v[:, self.places] @ self.of_node.T)
-
-
-class Maps(NamedTuple):
-    """What follows from gains and source values: inputs of each part, held potentials, currents of sources between held
-    nodes, outputs."""
-
-    parts: tuple[Map, ...]
-    held: Map
-    between: Map
-    outputs: Map
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class SectionedBatch(ControlledBatch):
     """A circuit whose control graph has no loop, ready for batches with nudges; stands in for `BatchSolver`.
@@ -97,17 +69,39 @@ class SectionedBatch(ControlledBatch):
     ----------
     parts : tuple of Part
         Each behind those that control it.
-    between : (c,) int array
-        Sources of current between held nodes.
     sensors : (s,) int array
         Voltage sources whose currents are controls.
-    maps : Maps
     """
 
     parts: tuple[Part, ...]
-    between: np.ndarray
     sensors: np.ndarray
-    maps: Maps
+
+    @cached_property
+    def _controls(self) -> csr_array:
+        """(m, n_nodes + sensors) what sources get from potentials and currents of sensors."""
+        arrays, laws = self.circuit.arrays(), self.ready.laws
+        gain = arrays.value[laws.element]
+        gain = np.where(np.isnan(gain), 1.0, gain)
+        by_voltage, by_current = np.repeat(np.arange(gain.size), np.diff(laws.voltage_ends)), laws.owners()
+        share = gain[by_voltage] * laws.voltage_share
+        entries = np.concatenate([share, -share, gain[by_current] * laws.current_share])
+        rows = laws.element[np.concatenate([by_voltage, by_voltage, by_current])]
+        sensing = arrays.n_nodes + np.searchsorted(self.sensors, laws.control)
+        columns = np.concatenate([laws.plus, laws.minus, sensing])
+        return csr_array((entries, (rows, columns)), (arrays.kind.size, arrays.n_nodes + self.sensors.size))
+
+    def _given(self, x: np.ndarray) -> np.ndarray:
+        """(batch, m) values of sources without what their controls add."""
+        kind, _, _, value, _ = self.circuit.arrays()
+        own = np.where((kind == VOLTAGE) | (kind == CURRENT), value, 0.0)
+        own[self.ready.laws.element] = self.ready.laws.constant
+        given = np.tile(own, (len(x), 1))
+        given[:, self.inputs] = x
+        return given
+
+    def _values(self, given: np.ndarray, y: np.ndarray, elements: np.ndarray) -> np.ndarray:
+        """(batch, k) values of sources, with what their controls add."""
+        return np.asarray(given[:, elements] + (self._controls[elements] @ y.T).T)
 
     def with_values(self, values: np.ndarray | Mapping[str, float]) -> SectionedBatch:
         """The same structure with other element values: all in an array (Ω, V, A, gains), or some by name."""
@@ -119,12 +113,7 @@ class SectionedBatch(ControlledBatch):
             own = part.solver.circuit.arrays().value.copy()
             own[: part.elements.size] = np.where(np.isin(part.elements, part.changing), 0.0, value[part.elements])
             parts.append(part._replace(solver=part.solver.with_values(own)))
-        ready = prepared_controlled(changed, self.ready.tolerance)
-        made = replace(self, ready=ready, parts=tuple(parts))
-        inside = np.concatenate([p.elements[~np.isin(p.elements, p.changing)] for p in self.parts])
-        differs = ~((value == circuit.arrays().value) | np.isnan(value))
-        differs[inside] = False
-        return replace(made, maps=_maps(made, _sections(ready))) if differs.any() else made
+        return replace(self, ready=prepared_controlled(changed, self.ready.tolerance), parts=tuple(parts))
 
     def solve(
         self,
@@ -162,13 +151,23 @@ class SectionedBatch(ControlledBatch):
         return self._whole(rows, nudged, found, replace(free, currents=current))
 
     def _forward(self, x: np.ndarray, threads: int | None) -> tuple[np.ndarray, list[BatchSolution]]:
-        """Potentials of the sections' nodes, then currents of sensors; the sections' solutions."""
-        v, found = np.zeros((len(x), self.circuit.arrays().n_nodes + self.sensors.size)), []
-        for part, given in zip(self.parts, self.maps.parts):
-            one = part.solver.solve(given(x, v), threads=threads)
-            self._known(v, part, one)
+        """Potentials of all nodes, then currents of sensors; the sections' solutions."""
+        given, found, parts = self._given(x), list[BatchSolution](), iter(self.parts)
+        y = np.zeros((len(x), self.circuit.arrays().n_nodes + self.sensors.size))
+        for step in _sections(self.ready).steps:
+            if isinstance(step, Hold):
+                volts = self._values(given, y, np.array([step.element]))[:, 0]
+                y[:, step.node] = y[:, step.other] + step.sign * volts
+                continue
+            part = next(parts)
+            one = part.solver.solve(self._rows(part, given, y), threads=threads)
+            self._known(y, part, one)
             found.append(one)
-        return v, found
+        return y, found
+
+    def _rows(self, part: Part, given: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """(batch, inputs) of a section."""
+        return np.concatenate([self._values(given, y, part.changing), y[:, part.around]], axis=1)
 
     def _known(self, v: np.ndarray, part: Part, one: BatchSolution) -> None:
         """Note the potentials and the sensors' currents of a section."""
@@ -183,26 +182,36 @@ class SectionedBatch(ControlledBatch):
         ``pull`` is the derivative of the tilt by the outputs (batch, outputs). A current of a sensor is tilted by a
         voltage in series with it, since ∂E/∂u = −i.
         """
-        n = self.circuit.arrays().n_nodes
-        v, found = free.copy(), list(solutions)
-        at_node = np.zeros_like(free)
-        outputs = self.maps.outputs
-        at_node[:, outputs.places] += pull @ outputs.of_node
-        at_input = pull @ outputs.of_input
-        for k in reversed(range(len(self.parts))):
-            part, given = self.parts[k], self.maps.parts[k]
+        n, given = self.circuit.arrays().n_nodes, self._given(x)
+        y, found, at_node, at_source = free.copy(), list(solutions), np.zeros_like(free), np.zeros_like(given)
+        for end, sign in zip(self.outputs.T, (1.0, -1.0)):
+            np.add.at(at_node.T, end, sign * pull.T)
+
+        def through(elements: np.ndarray, change: np.ndarray) -> None:
+            """Hand on the derivative by the values of sources to their controls."""
+            at_source[:, elements] += change
+            at_node[:] += (self._controls[elements].T @ change.T).T
+
+        k = len(self.parts)
+        for step in reversed(_sections(self.ready).steps):
+            if isinstance(step, Hold):
+                at_node[:, step.other] += at_node[:, step.node]
+                through(np.array([step.element]), step.sign * at_node[:, step.node, None])
+                continue
+            k -= 1
+            part = self.parts[k]
             wanted, in_series = at_node[:, part.nodes], at_node[:, n + part.sensed]
             if not wanted.any() and not in_series.any():
                 continue
-            rows = given(x, free)
+            rows = self._rows(part, given, free)
             rows[:, part.sensing] -= in_series
             one = part.solver.solve(rows, injected=-wanted, start=solutions[k], threads=threads)
-            self._known(v, part, one)
+            self._known(y, part, one)
             found[k] = one
             change = self._input_change(part, one, solutions[k])
-            at_node[:, given.places] += change @ given.of_node
-            at_input += change @ given.of_input
-        return v, found, at_input
+            at_node[:, part.around] += change[:, part.changing.size :]
+            through(part.changing, change[:, : part.changing.size])
+        return y, found, at_source[:, self.inputs]
 
     def _input_change(self, part: Part, one: BatchSolution, other: BatchSolution) -> np.ndarray:
         """(batch, inputs) ∂E/∂u at one state less that at the other."""
@@ -216,15 +225,16 @@ class SectionedBatch(ControlledBatch):
     ) -> BatchSolution:
         """The solution of the whole circuit; held potentials, and currents of what holds them, from ``free`` if it is
         given."""
-        circuit, count, v = self.circuit, len(x), v.copy()
+        circuit, count = self.circuit, len(x)
         kind, first, second, value, n = circuit.arrays()
         holds = [step for step in _sections(self.ready).steps if isinstance(step, Hold)]
-        at = [hold.node for hold in holds]
-        v[:, at] = self.maps.held(x, v) if free is None else free.voltages[:, at]
         current, closed = np.zeros((count, kind.size)), np.zeros((count, kind.size), dtype=bool)
         ohmic = (kind == RESISTOR) & (value != 0.0)
         current[:, ohmic] = (v[:, first[ohmic]] - v[:, second[ohmic]]) / value[ohmic]
-        current[:, self.between] = self.maps.between(x, v)
+        source = kind == CURRENT
+        source[self.ready.laws.element] = self.ready.laws.current
+        between = np.flatnonzero(source)
+        current[:, between] = self._values(self._given(x), v, between)
         relative, iterations = np.zeros(count), np.zeros(count, dtype=np.int64)
         for part, one in zip(self.parts, found):
             current[:, part.elements] = one.currents[:, : part.elements.size]
@@ -269,21 +279,7 @@ def sectioned_batch(ready: ControlledBatch, batched: Callable[..., Any]) -> Cont
     parts = tuple(_part(ready, step, sensing.tolist(), batched) for step in found.steps if isinstance(step, Section))
     if not parts:
         return ready
-    current = kind == CURRENT
-    for k, law in circuit.laws.items():
-        current[k] = law.quantity is Quantity.CURRENT
-    current[np.concatenate([part.elements for part in parts])] = False
-    empty = Map(np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
-    made = SectionedBatch(
-        ready.ready,
-        ready.inputs,
-        ready.outputs,
-        parts,
-        np.flatnonzero(current),
-        sensing,
-        Maps((), empty, empty, empty),
-    )
-    return replace(made, maps=_maps(made, found))
+    return SectionedBatch(ready.ready, ready.inputs, ready.outputs, parts, sensing)
 
 
 def _sections(ready: PreparedControlled) -> Sections:
@@ -314,73 +310,6 @@ def _part(ready: ControlledBatch, step: Section, sensing: list[int], batched: Ca
         np.array([j for j, k in enumerate(sensing) if k in changing], dtype=np.int64),
         np.array([changing.index(k) for k in sensing if k in changing], dtype=np.int64),
     )
-
-
-def _maps(batch: SectionedBatch, found: Sections) -> Maps:
-    """The affine functions at the circuit's values."""
-    circuit, count = batch.circuit, batch.inputs.size
-    kind, _, _, value, _ = circuit.arrays()
-    fed = {int(k): place for place, k in enumerate(batch.inputs.tolist())}
-    held: dict[int, Affine] = {GROUND: {}}
-    sensor = {k: circuit.arrays().n_nodes + j for j, k in enumerate(batch.sensors.tolist())}
-
-    def at(node: int) -> Affine:
-        return held.get(node, {node: 1.0})
-
-    def source(k: int) -> Affine:
-        law = circuit.laws.get(k)
-        if law is None:
-            own = {-1 - fed[k]: 1.0} if k in fed else {CONSTANT: float(value[k])}
-            return own if kind[k] in (VOLTAGE, CURRENT) else {}
-        gain, total = 1.0 if np.isnan(value[k]) else float(value[k]), {CONSTANT: law.constant}
-        for share, plus, minus in law.voltages:
-            _add(total, at(plus), gain * share)
-            _add(total, at(minus), -gain * share)
-        for share, element in law.currents:
-            _add(total, {sensor[element]: 1.0}, gain * share)
-        return total
-
-    inputs = []
-    order = iter(batch.parts)
-    for step in found.steps:
-        if isinstance(step, Hold):
-            own = dict(at(step.other))
-            _add(own, source(step.element), step.sign)
-            held[step.node] = own
-        else:
-            part = next(order)
-            rows = [source(k) for k in part.changing.tolist()] + [at(node) for node in part.around.tolist()]
-            inputs.append(_map(rows, count))
-    outputs = []
-    for plus, minus in batch.outputs.tolist():
-        own = dict(at(plus))
-        _add(own, at(minus), -1.0)
-        outputs.append(own)
-    nodes = [step.node for step in found.steps if isinstance(step, Hold)]
-    between = _map([source(k) for k in batch.between.tolist()], count)
-    return Maps(tuple(inputs), _map([held[node] for node in nodes], count), between, _map(outputs, count))
-
-
-def _add(total: Affine, other: Affine, share: float) -> None:
-    """Add a share of another function."""
-    for key, number in other.items():
-        total[key] = total.get(key, 0.0) + share * number
-
-
-def _map(rows: Sequence[Affine], count: int) -> Map:
-    """Rows as arrays."""
-    nodes = sorted({key for row in rows for key in row if 0 <= key < CONSTANT})
-    place = {node: k for k, node in enumerate(nodes)}
-    constant, of_input, of_node = (np.zeros(len(rows)), np.zeros((len(rows), count)), np.zeros((len(rows), len(nodes))))
-    for r, row in enumerate(rows):
-        for key, number in row.items():
-            if key == CONSTANT:
-                constant[r] = number
-            elif key < 0:
-                of_input[r, -1 - key] = number
-            else:
-                of_node[r, place[key]] = number
-    return Map(constant, of_input, np.array(nodes, dtype=np.int64), of_node)
 
 
 __all__ = ["SectionedBatch", "sectioned_batch"]
