@@ -9,10 +9,9 @@ import numpy as np
 
 from circuitsim.analysis.batch import BatchSolver
 from circuitsim.analysis.batch_solution import BatchSolution
-from circuitsim.analysis.controlled_batch import ControlledBatch, controlled_batch, places_of
+from circuitsim.analysis.controlled_batch import ControlledBatch, SmoothDevices, controlled_batch, places_of
 from circuitsim.analysis.newton import Smooth, smooth_devices
 from circuitsim.analysis.sectioned_batch import sectioned_batch
-from circuitsim.analysis.smooth_controlled_batch import SmoothControlledBatch
 from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion, expanded, same_shape
@@ -65,7 +64,7 @@ def with_devices(
         return made
     if isinstance(made, BatchSolver):
         return replace(made, smooth=smooth)
-    return SmoothControlledBatch(made.ready, made.inputs, made.outputs, circuit, expansion, smooth)
+    return ControlledBatch(made.ready, made.inputs, made.outputs, SmoothDevices(circuit, expansion, smooth))
 
 
 def _elementary(

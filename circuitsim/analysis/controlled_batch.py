@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.controlled import PreparedControlled, prepared_controlled
+from circuitsim.analysis.newton import Smooth, Start, tangents
+from circuitsim.analysis.smooth_controlled import SmoothControlled
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CURRENT, DIODE, VOLTAGE
+from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import CircuitError, NoEnergyError, TopologyError
 
 if TYPE_CHECKING:
     from circuitsim.analysis.batch_solution import BatchSolution
+
+
+class SmoothDevices(NamedTuple):
+    """The circuit with its smooth devices, its expansion, and the places of their tangents."""
+
+    circuit: Circuit
+    expansion: Expansion
+    smooth: Smooth
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,11 +39,14 @@ class ControlledBatch:
         Elements that change from sample to sample.
     outputs : (q, 2) int array
         Node pairs that are read.
+    devices : SmoothDevices, optional
+        What tangents among the elements stand for.
     """
 
     ready: PreparedControlled
     inputs: np.ndarray
     outputs: np.ndarray
+    devices: SmoothDevices | None = None
 
     @property
     def circuit(self) -> Circuit:
@@ -43,7 +57,7 @@ class ControlledBatch:
         """The same structure with other element values: all in an array (Ω, V, A, gains), or some by name."""
         circuit = self.circuit
         changed = circuit.with_values(values) if isinstance(values, Mapping) else circuit.with_column(values)
-        return ControlledBatch(prepared_controlled(changed, self.ready.tolerance), self.inputs, self.outputs)
+        return replace(self, ready=prepared_controlled(changed, self.ready.tolerance))
 
     def rows(self, values: np.ndarray | None, injected: np.ndarray | None) -> np.ndarray:
         """(batch, inputs) source values; those of the circuit where none are given."""
@@ -98,12 +112,27 @@ class ControlledBatch:
         CircuitError
             No certified operating point.
         """
-        point = self.ready.solve(column)
-        return point.voltages, point.currents, point.certificate.worst
+        if self.devices is None:
+            point = found = self.ready.solve(column)
+        else:
+            circuit, expansion, smooth = self.devices
+            found = SmoothControlled(expansion, self.ready, self.ready.tolerance).certified(circuit, smooth, column)
+            assert found.elementary is not None
+            point = found.elementary
+        return point.voltages, point.currents, found.certificate.worst
 
     def column(self, solution: BatchSolution, s: int) -> np.ndarray:
         """The values with which sample ``s`` is linear."""
-        return self.circuit.arrays().value
+        column = self.circuit.arrays().value
+        if self.devices is None:
+            return column
+        smooth, volts, amperes = self.devices.smooth, solution.voltages[s], solution.currents[s]
+        _, first, second, _, _ = self.circuit.arrays()
+        across = volts[first[smooth.rest]] - volts[second[smooth.rest]]
+        column = column.copy()
+        start = Start(None, across, amperes[smooth.slope] + amperes[smooth.rest])
+        tangents(start.state(smooth), column, smooth)
+        return column
 
     def adjoint(
         self, solution: BatchSolution, cotangent: np.ndarray, threads: int | None = None

@@ -9,7 +9,7 @@ Ernoult 2024, Theorem 3.1, for chains of energy functions).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -73,8 +73,8 @@ class SectionedBatch(ControlledBatch):
         Voltage sources whose currents are controls.
     """
 
-    parts: tuple[Part, ...]
-    sensors: np.ndarray
+    parts: tuple[Part, ...] = ()
+    sensors: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @cached_property
     def _controls(self) -> csr_array:
@@ -279,7 +279,7 @@ def sectioned_batch(ready: ControlledBatch, batched: Callable[..., Any]) -> Cont
     parts = tuple(_part(ready, step, sensing.tolist(), batched) for step in found.steps if isinstance(step, Section))
     if not parts:
         return ready
-    return SectionedBatch(ready.ready, ready.inputs, ready.outputs, parts, sensing)
+    return SectionedBatch(ready.ready, ready.inputs, ready.outputs, None, parts, sensing)
 
 
 def _sections(ready: PreparedControlled) -> Sections:
