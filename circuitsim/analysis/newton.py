@@ -21,7 +21,7 @@ from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.kernels import newton_kernel
-from circuitsim.newton.laws import numbered_rows
+from circuitsim.newton.laws import charging, numbered_rows
 from circuitsim.newton.seen import between
 from circuitsim.program.components import component_labels
 
@@ -396,6 +396,7 @@ def _scales(
     a, b = arrays.first[smooth.rest], arrays.second[smooth.rest]
     reach = np.maximum(np.abs(point.voltages[a]), np.abs(point.voltages[b]))
     local = np.minimum(largest[a], largest[b])  # the current law holds at both ends
+    local = np.maximum(local, [charging(row) for row in smooth.rows])
     return np.abs(voltage) + ROUNDING * reach + NOTHING, np.abs(current) + ROUNDING * local + NOTHING
 
 

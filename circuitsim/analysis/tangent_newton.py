@@ -11,7 +11,7 @@ import numpy as np
 from circuitsim.analysis.newton import BEYOND, CLOSE, LEAST_SLOPE, NOTHING, OPEN, PATIENT, ROUNDING
 from circuitsim.controlled.corrections import corrected
 from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
-from circuitsim.newton.laws import project
+from circuitsim.newton.laws import charging, project
 
 FIXED = 1e-9
 """Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
@@ -54,7 +54,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
     side, residual = np.empty(size), np.empty(size)
     for d in range(s):
         v[d], i[d] = start[0, d], start[1, d]
-        r[d] = abs(v[d]) / (abs(i[d]) + NOTHING)
+        r[d], u[d] = abs(v[d]) / (abs(i[d]) + NOTHING), v[d] - made.rows[d, 0] * i[d]
     project(made.rows, v, i, r, u, state)
     best = np.inf
     for step in range(1, PATIENT + 1):
@@ -76,7 +76,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
         put_scales(made, branch, node, i, reach, local)
         for d in range(s):
             reach[d] = abs(v[d]) + ROUNDING * reach[d] + NOTHING
-            local[d] = abs(i[d]) + ROUNDING * local[d] + NOTHING
+            local[d] = abs(i[d]) + ROUNDING * max(local[d], charging(made.rows[d])) + NOTHING
             r[d], u_near[d] = reach[d] / local[d], u[d]
         project(made.rows, v, i, r, u_near, near)
         worst = 0.0

@@ -48,8 +48,13 @@ def load_line(junction, p, c, k, u):
         at_zero, slope = junction(p, 0.0)
         far = c - k * at_zero
         low, high = min(0.0, far), max(0.0, far)
+        if low < c < high:  # a charge drives a current at 0 V; the solution lies on the side of c that j(c) tells
+            if junction(p, c)[0] > 0.0:
+                high = c
+            else:
+                low = c
         if not low < u < high:
-            u = far if k * slope < 1.0 else 0.5 * far
+            u = far if k * slope < 1.0 and far in (low, high) else 0.5 * (low + high)
             j, g = junction(p, u)
             h = (u - c) + k * j
     slow = False

@@ -12,6 +12,10 @@ it is BV. Two further effects, where the card states ISR or IKF:
     recombination      i = … + ISR (e^{w/vr} − 1) ((1 − w/VJ)² + 0.005)^{M/2},   w = max(u, −3 vt),   vr = NR k T / q
     high injection     i → i / (1 + √(i / IKF))   for i > 0
 
+Its charge acts over time and on small signals: q = TT i + ∫ C du with the depletion capacitance
+
+    C = CJO (1 − u/VJ)^{−M}   for u < FC VJ, beyond that its tangent
+
 Source: ngspice, dioload.c and diotemp.c. Breakdown there begins with a step of the cubic term, 1e-7 of IS; version 39
 has no recombination current below −3 vt, where it steps by up to ISR; later ones hold it constant, as here.
 """
@@ -29,14 +33,41 @@ BOLTZMANN = 1.38064852e-23 / 1.6021766208e-19
 
 ZERO_CELSIUS = 273.15
 
+MOST_GRADED, MOST_FORWARD = 0.9, 0.95
+"""Largest M of the depletion capacitance, and largest FC (ngspice, diotemp.c)."""
+
 WIDTH = 0.005
 """What keeps the recombination current above zero where the junction's voltage is VJ (ngspice, dioload.c)."""
 
 FORWARD, OFF, BREAKDOWN = Region("forward", True), Region("off", False), Region("reverse breakdown", True)
 
 
+CJO, FC, TT, RATE, BASE = range(11, 16)
+"""Entries of a row; in a stage of a run through time the share `RATE` (1/s) of the charge beyond `BASE` (C) flows."""
+
+
+def charge(p: Any, u: Any, current: Any, slope: Any) -> tuple[Any, Any]:
+    """Charge (C) and capacitance (F) of a junction at a voltage u with this current (A) and slope (S).
+
+    The arguments are those of `SmoothDevice.junction`.
+    """
+    cjo, potential, fc = p[11], p[8], p[12]
+    m = min(p[9], MOST_GRADED)
+    edge, left = fc * potential, 1.0 - fc
+    if u < edge:
+        capacitance = cjo * (1.0 - u / potential) ** -m
+        stored = -cjo * potential * math.expm1((1.0 - m) * math.log1p(-u / potential)) / (1.0 - m)
+    else:
+        steep = cjo * left ** (-1.0 - m)
+        capacitance = steep * (left - m * fc + m * u / potential)
+        stored = cjo * potential * (1.0 - left ** (1.0 - m)) / (1.0 - m)
+        stored += (u - edge) * (steep * (left - m * fc) + 0.5 * steep * m / potential * (u + edge))
+    return stored + p[13] * current, capacitance + p[13] * slope
+
+
 def junction(p: Any, u: Any) -> tuple[Any, Any]:
-    """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv; ISR, vr, VJ, M; IKF.
+    """Current (A) and slope (S); p: resistance, IS, vt, xbv, vb, the cubic term at xbv; ISR, vr, VJ, M; IKF; CJO, FC,
+    TT, `RATE`, `BASE`.
 
     The arguments are those of `SmoothDevice.junction`.
     """
@@ -70,6 +101,9 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
     if current > 0.0 and p[10] < math.inf:
         root = math.sqrt(current / p[10])
         current, slope = current / (1.0 + root), slope * ((1.0 + 0.5 * root) / (1.0 + root)) / (1.0 + root)
+    if p[14] > 0.0:
+        stored, capacitance = charge(p, u, current, slope)
+        current, slope = current + p[14] * (stored - p[15]), slope + p[14] * capacitance
     return current, slope
 
 
@@ -79,7 +113,7 @@ def by_parameters(p: Any, u: Any, out: Any) -> None:
     The arguments are those of `SmoothDevice.by_parameters`.
     """
     saturation, vt = p[1], p[2]
-    for k in range(11):
+    for k in range(16):
         out[k] = 0.0
     if u >= -3.0 * vt:
         x = u / vt
@@ -143,6 +177,9 @@ class JunctionDiode(SmoothDevice):
         and 0.5.
     ikf : float or None
         Knee current of high injection of unit area, A (> 0); None: there is no such knee.
+    cjo, fc, tt : float or None
+        Depletion capacitance at 0 V of unit area and ``tnom``, F (≥ 0); the share of ``vj`` from which it follows its
+        tangent (≥ 0); transit time, s (≥ 0). None: 0, 0.5, 0.
     eg, xti, tnom : float
         Gap, eV; exponent of IS in the temperature; temperature at which the card's values hold, °C.
     temp : float
@@ -163,6 +200,9 @@ class JunctionDiode(SmoothDevice):
     vj: float | None
     mj: float | None
     ikf: float | None
+    cjo: float | None
+    fc: float | None
+    tt: float | None
     eg: float
     xti: float
     tnom: float
@@ -197,7 +237,21 @@ class JunctionDiode(SmoothDevice):
         potential = _potential_at(kelvin, nominal, 1.0 if self.vj is None else self.vj)
         recombination = (0.0 if self.isr is None else self.isr) * cells * self._growth(nr)
         high = math.inf if self.ikf is None else self.ikf * cells
-        return self.rs / cells, saturation, vt, knee, vb, cubic, recombination, nr * thermal, potential, mj, high
+        static = self.rs / cells, saturation, vt, knee, vb, cubic, recombination, nr * thermal, potential, mj, high
+        depletion = (self.cjo or 0.0) * cells * self._depletion(kelvin) / self._depletion(nominal)
+        fc = 0.5 if self.fc is None else min(self.fc, MOST_FORWARD)
+        return *static, depletion, fc, self.tt or 0.0, 0.0, 0.0
+
+    def _depletion(self, kelvin: float) -> float:
+        """The depletion capacitance at a temperature, K, over that at room temperature."""
+        nominal, stated = self.tnom + ZERO_CELSIUS, 1.0 if self.vj is None else self.vj
+        potential, room = (_potential_at(own, nominal, stated) for own in (kelvin, ROOM + ZERO_CELSIUS))
+        m = min(0.5 if self.mj is None else self.mj, MOST_GRADED)
+        return 1.0 + m * (4e-4 * (kelvin - ROOM - ZERO_CELSIUS) - (potential / room - 1.0))
+
+    def stores(self) -> bool:
+        """Whether it has a charge."""
+        return bool(self.cjo or self.tt)
 
     def _growth(self, emission: float) -> float:
         """A saturation current at the device's temperature over that at ``tnom``."""
@@ -282,6 +336,8 @@ _DYNAMIC = frozenset(
         "cjo",
         "cj0",
         "cj",
+        "fc",
+        "tt",
         "cjp",
         "cjsw",
         "vj",
@@ -291,9 +347,7 @@ _DYNAMIC = frozenset(
         "m",
         "mj",
         "mjsw",
-        "fc",
         "fcs",
-        "tt",
         "kf",
         "af",
         "cta",
@@ -325,7 +379,7 @@ _DYNAMIC = frozenset(
         "type",
     )
 )
-"""Parameters of capacitances, charges, noise and ratings."""
+"""Parameters of capacitances, charges, noise and ratings: alone they state no junction."""
 
 MODEL = ElementModel(
     "D",
@@ -350,6 +404,9 @@ MODEL = ElementModel(
         Parameter("vj", "V", POSITIVE, "junction potential VJ"),
         Parameter("mj", "", 0.0, "grading coefficient M"),
         Parameter("ikf", "A", POSITIVE, "high-injection knee current IKF", trainable=True),
+        Parameter("cjo", "F", 0.0, "zero-bias depletion capacitance CJO"),
+        Parameter("fc", "", 0.0, "forward-bias depletion coefficient FC"),
+        Parameter("tt", "s", 0.0, "transit time TT"),
         Parameter("eg", "eV", 0.1, "activation energy EG", 1.11),
         Parameter("xti", "", meaning="temperature exponent XTI", default=3.0),
         Parameter("tnom", "°C", -273.15, "nominal temperature TNOM", ROOM),
@@ -357,6 +414,6 @@ MODEL = ElementModel(
     counts=("m", "area"),
     thermal=True,
     idle=_DYNAMIC,
-    spellings={"m": "mj", "pb": "vj"},
+    spellings={"m": "mj", "pb": "vj", "cj0": "cjo", "cj": "cjo"},
 )
 JunctionDiode.model = MODEL

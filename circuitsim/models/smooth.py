@@ -66,6 +66,10 @@ class SmoothDevice(Device):
     def limits(self) -> Limits:
         """The currents that it approaches."""
 
+    def stores(self) -> bool:
+        """Whether its junction has a charge (`circuitsim.models.junction_diode.charge`)."""
+        return False
+
     def rises(self) -> bool:
         """Whether its current rises everywhere with the voltage, without level pieces."""
         return True

@@ -65,9 +65,6 @@ _ROWS = [row for row in MODELS if row.letter == DIODE_LETTER and row.device is n
 TYPES = tuple(dict.fromkeys((DIODE_TYPE, *(row.card_type for row in _ROWS))))
 """Types of the model cards of elements with this letter."""
 
-CHARGES = frozenset(("cjo", "cj0", "cj", "tt"))
-"""Parameters of a junction's charges."""
-
 HINTS = 200
 """Errors that look for a near name, and names they look at."""
 
@@ -361,8 +358,6 @@ class Linker:
         for use in uses:
             laws.setdefault(use.row.name, []).append(short(use.model.name, 20))
         listed = "; ".join(f"{', '.join(names[:8])}{' …' * (len(names) > 8)} ({law})" for law, names in laws.items())
-        if any(key.word in CHARGES for use in new for key, _ in use.model.pairs):
-            listed += "; charges (CJO, TT) do not act over time"
         card = new[0].model.card
         self.reporter.gather(
             "diode-law",

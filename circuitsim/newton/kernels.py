@@ -10,7 +10,7 @@ from circuitsim import certificate, engine, models
 from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
-from circuitsim.models import curve, formula_inverse, formula_tape
+from circuitsim.models import curve, formula_inverse, formula_tape, junction_diode
 from circuitsim.newton import contrasts, laws, seen, steps
 
 _MODULES = (seen, steps, contrasts)
@@ -31,10 +31,11 @@ def _register() -> None:
         curve.load_line,
         curve.point,
         laws.project,
+        laws.charging,
         *laws.JUNCTIONS,
         *laws.CHAIN[1:],
     ]
-    shared[:0] = [*formula_tape.HELPERS, *formula_inverse.HELPERS]
+    shared[:0] = [*formula_tape.HELPERS, *formula_inverse.HELPERS, junction_diode.charge]
     shared += [*laws.DERIVATIVES, *laws.DERIVATIVE_CHAIN[1:]]
     for function in shared:
         register_jitable(function)

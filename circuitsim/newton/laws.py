@@ -11,6 +11,7 @@ import numpy as np
 from circuitsim.engine.small.pointers import kept
 from circuitsim.models import MODELS
 from circuitsim.models.curve import Junction, point
+from circuitsim.models.junction_diode import BASE, RATE
 from circuitsim.models.smooth import SmoothDevice
 
 USUAL = "junction diode"
@@ -76,6 +77,11 @@ def numbered_rows(devices: Iterable[SmoothDevice]) -> np.ndarray:
     return made
 
 
+def charging(row):
+    """The current that would empty a junction's charge in a stage, A: with that rounding of the charge counts."""
+    return row[RATE] * abs(row[BASE]) if row[row.size - 1] == 0.0 else 0.0
+
+
 def project(rows, v, i, r, u, points):
     """From the points (v, i) along load lines of resistances r to the curves.
 
@@ -102,6 +108,7 @@ __all__ = [
     "DERIVATIVE_CHAIN",
     "JUNCTIONS",
     "by_parameters",
+    "charging",
     "law",
     "numbered_rows",
     "project",

@@ -23,7 +23,7 @@ from circuitsim.engine.small.stubs import still_nodes
 from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.models.curve import point
-from circuitsim.newton.laws import law
+from circuitsim.newton.laws import charging, law
 from circuitsim.newton.seen import between, estimates, seen
 
 STEPS = 60
@@ -364,7 +364,7 @@ def distances(first, second, value, places, role, rows, own, v, current, at_node
         a, b = first[places[2, d]], second[places[2, d]]
         volts, amperes = own[VOLTAGE, d], own[CURRENT, d]
         reach = abs(volts) + ROUNDING * max(abs(v[a]), abs(v[b])) + NOTHING
-        size = abs(amperes) + ROUNDING * max(largest[a], largest[b]) + NOTHING
+        size = abs(amperes) + ROUNDING * max(largest[a], largest[b], charging(rows[d])) + NOTHING
         near = point(law, rows[d], volts, amperes, reach / size, own[TOUCH, d])
         for k in range(5):
             own[NEAR + k, d] = near[k]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import NamedTuple
 
 import numpy as np
 
 from circuitsim.analysis.elementary import elementary_point
+from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.solve import solve
 from circuitsim.circuit import Circuit, CircuitArrays
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.circuit.laws import Law
 from circuitsim.errors import UsageError
+from circuitsim.models.junction_diode import charge, junction
+from circuitsim.models.smooth import SmoothDevice
 
 
 class Linearized(NamedTuple):
@@ -56,16 +60,47 @@ def linearized(circuit: Circuit) -> Linearized:
     inner, conducting = expansion.circuit, np.zeros(len(expansion.circuit), dtype=bool)
     kinks: tuple[str, ...] = ()
     if (inner.arrays().kind == DIODE).any() or circuit.devices:
-        point = elementary_point(solve(circuit))
+        solved = solve(circuit)
+        point = elementary_point(solved)
         inner, conducting = point.circuit, point.currents > 0.0
         at_kink = np.flatnonzero((inner.arrays().kind == DIODE) & point.kink).tolist()
         kinks = tuple(expansion.original(inner.names[k] for k in at_kink))
+        expansion = _with_charges(expansion, inner, circuit, solved)
+        inner = expansion.circuit
+        conducting = np.append(conducting, np.zeros(len(inner) - conducting.size, dtype=bool))
     kind = inner.arrays().kind
     for k, law in inner.laws.items():
         if any(kind[control.element] == CAPACITOR for control in law.currents):
             name = inner.names[k]
             raise UsageError(f"{name} follows the current of a capacitor: sense it with a source of 0 V in series")
     return of_elements(circuit, inner, conducting)._replace(expansion=expansion, kinks=kinks)
+
+
+def _with_charges(expansion: Expansion, inner: Circuit, circuit: Circuit, point: OperatingPoint) -> Expansion:
+    """With the capacitances of junctions at an operating point, between the resistance in series and the rest."""
+    kind, first, second, value, _ = (list(own) if isinstance(own, np.ndarray) else own for own in inner.arrays())
+    names, nodes = [str(name) for name in inner.names], [str(name) for name in inner.node_names]
+    owner, hidden = dict(expansion.owner), set(expansion.hidden)
+    for k, device in circuit.devices.items():
+        if not (isinstance(device, SmoothDevice) and device.stores()):
+            continue
+        row, slope = device.row(), expansion.parts[k][0]
+        current, conductance = junction(row, point.junctions[k])
+        farads = charge(row, point.junctions[k], current, conductance)[1]
+        middle, end = len(nodes), second[slope]
+        nodes.append(f"{names[slope]}:junction")
+        hidden.add(nodes[-1])
+        value[slope], second[slope] = row[0], middle
+        for code, amount, word in ((RESISTOR, 1.0 / max(conductance, 1e-100), "law"), (CAPACITOR, farads, "charge")):
+            names.append(f"{names[slope]}:{word}")
+            owner[names[-1]] = str(circuit.names[k])
+            for column, entry in zip((kind, first, second, value), (code, middle, end, amount)):
+                column.append(entry)
+    if len(names) == len(inner):
+        return expansion._replace(circuit=inner)
+    columns = array("b", kind), array("q", first), array("q", second), array("d", value)
+    made = Circuit.from_columns(inner.title, columns, names, nodes, laws=inner.laws)
+    return expansion._replace(circuit=made, owner=owner, hidden=hidden)
 
 
 def of_elements(circuit: Circuit, inner: Circuit, conducting: np.ndarray, capacitors: int = CAPACITOR) -> Linearized:

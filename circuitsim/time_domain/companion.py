@@ -3,8 +3,9 @@
 In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's share of the
 step. A capacitor is a resistance g / C in series with a source of its base voltage: its drop is δ, so neither δ nor the
 current is a difference of large numbers, however short the step is. An inductor is a resistance L / g beside a source
-of its base current: its current is δ. Coupled inductors are uncoupled ones of their core currents with ideal
-transformers (`circuitsim.circuit.couplings`): a source of voltage in series and one of current beside it.
+of its base current: its current is δ. The charge of a junction is a state, too: (q − base) / g flows into it, a term of
+the device's law (`circuitsim.models.junction_diode`). Coupled inductors are uncoupled ones of their core currents with
+ideal transformers (`circuitsim.circuit.couplings`): a source of voltage in series and one of current beside it.
 With smooth devices one call of a kernel solves the stages.
 """
 
@@ -46,6 +47,8 @@ from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
+from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
+from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.large_stages import LargeStages
 from circuitsim.time_domain.stage_kernels import stage_kernel
 
@@ -59,13 +62,14 @@ dense, those of the kernel of Newton's method there are not."""
 
 
 class StatePlaces(NamedTuple):
-    """Where states are in the circuit of elementary elements; see `Companion`. ``device``: smooth devices; ``coils``,
-    ``series`` and ``inverse``: of coupled inductors."""
+    """Where states are in the circuit of elementary elements; see `Companion`. ``device``: smooth devices; ``charged``:
+    those of them with a charge; ``coils``, ``series`` and ``inverse``: of coupled inductors."""
 
     base: np.ndarray
     storing: np.ndarray
     capacitor: np.ndarray
     device: np.ndarray
+    charged: np.ndarray
     coils: np.ndarray
     series: np.ndarray
     inverse: np.ndarray
@@ -156,6 +160,7 @@ class StagesAtOnce:
                         companion.storing,
                         companion.capacitor,
                         smooth.elements,
+                        companion.charged,
                         coils,
                         companion.series[: companion.place.size],
                         inverse,
@@ -242,7 +247,7 @@ class StagesAtOnce:
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
         """What the kernel fills in for so many stages, in the order of its arguments."""
         m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
-        shapes = (8, self.smooth.slope.size), (2, m), (2, n), self.companion.storing.shape, (2, len(self.companion.own))
+        shapes = (8, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (2, len(self.companion.own))
         return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
 
     def _start(self, near: OperatingPoint) -> tuple[np.ndarray, np.ndarray] | None:
@@ -370,8 +375,10 @@ class Companion:
     diode_names : (d,) list of str
     base : (q,) int array
         The sources of the states at the beginning of a stage.
-    size : (q,) float array
-        Largest voltage and current so far, V, A: what rounding counts against.
+    charged, charged_elements : (c,) int arrays
+        Smooth devices with a charge, C, which are the last c of all states; their elements.
+    size : (q + c,) float array
+        Largest voltage, current and charge so far: what rounding counts against.
     large : bool
         Whether stages correct the node potentials of one nearby.
     follows : bool
@@ -397,7 +404,6 @@ class Companion:
         self.circuit = self._made()
         self._column = self.circuit.arrays().value.copy()
         self._length = 0.0
-        self.size = np.zeros(self.storing.size)
         self._prepared = _for_stages(prepared_as_it_is(self.circuit, tolerance=tolerance))
         own = getattr(self._prepared, "inner", self._prepared)
         self.large = isinstance(own, LargeStages) and own.suits
@@ -405,6 +411,13 @@ class Companion:
         inner = self.circuit if expansion is None else expansion.circuit
         self.diodes = np.flatnonzero(inner.arrays().kind == DIODE)
         self.diode_names = [inner.names[k] for k in self.diodes.tolist()]
+        smooth = getattr(self._prepared, "smooth", None)
+        self._rows = np.zeros((0, BASE + 1)) if smooth is None else smooth.rows
+        self._devices = np.zeros(0, dtype=np.int64) if smooth is None else smooth.elements
+        stores = [isinstance(own, SmoothDevice) and own.stores() for own in map(circuit.devices.get, self._devices)]
+        self.charged = np.flatnonzero(stores)
+        self.charged_elements = self._devices[self.charged]
+        self.size = np.zeros(self.storing.size + self.charged.size)
         self._stages = StagesAtOnce.of(self, self._prepared) if isinstance(self._prepared, PreparedExpanded) else None
         self.follows = self.large or self._stages is not None or getattr(self._prepared, "controlled", None) is not None
 
@@ -482,17 +495,20 @@ class Companion:
         ----------
         length : float
             g, s.
-        base : (q,) float array
-            V, A.
+        base : (q + c,) float array
+            V, A, C.
         changed : sequence of (int array, float array)
             Elements and their values, Ω, V, A.
         start : OperatingPoint, optional
             Of a stage nearby.
         """
-        column = self.column(length, changed)
+        column, n = self.column(length, changed), self.storing.size
+        if self.charged.size:
+            self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / length, base[n:]
         # A base that is rounding would be the scale of its own loop or node. Beside another stage all sizes are known,
         # and far from all sources, where states fall by decades from node to node, it tells which diodes conduct.
-        column[self.base] = base if self.large else np.where(np.abs(base) > ROUNDING * self.size, base, 0.0)
+        small = np.abs(base[:n]) <= ROUNDING * self.size[:n]
+        column[self.base] = base[:n] if self.large else np.where(small, 0.0, base[:n])
         if isinstance(self._prepared, PreparedExpanded):
             return self._prepared.solve_next(column, start)
         return self._prepared.solve(column, start)
@@ -510,7 +526,7 @@ class Companion:
         k = len(begin.slopes)
         base = begin.x + begin.shift[k - 1] + begin.length * (begin.before[k - 1, :k] @ begin.slopes)
         solved = self.solve(begin.share, base, changed, near)
-        change = self.state(solved)
+        change = np.append(self.state(solved), self.charges(solved) - base[self.storing.size :])
         x = base + change
         return Solved(x[None], change[None] / begin.share, np.array([self.waves(solved, x)]), [solved])
 
@@ -531,6 +547,20 @@ class Companion:
             return point.tangents.branch[1, self.diodes], point.tangents.branch[0, self.diodes]
         inner = point.elementary or point
         return inner.drops[self.diodes], inner.currents[self.diodes]
+
+    def charges(self, point: OperatingPoint) -> np.ndarray:
+        """Charges (c,) of junctions, C."""
+        found = np.empty(self.charged.size)
+        for k, (d, element) in enumerate(zip(self.charged.tolist(), self.charged_elements.tolist())):
+            row, u = self._rows[d].copy(), point.junctions[element]
+            row[RATE] = 0.0
+            found[k] = charge(row, u, *junction(row, u))[0]
+        return found
+
+    def see(self, volts: float, amperes: float) -> None:
+        """Take the largest voltage and current so far, V, A."""
+        of_charges = self._rows[self.charged][:, [CJO, TT]] @ [volts, amperes]
+        self.size = np.append(np.where(self.capacitor, volts, amperes), of_charges)
 
     def state(self, point: OperatingPoint) -> np.ndarray:
         """δ (q,) of a stage, V, A."""
@@ -565,8 +595,8 @@ class Companion:
         return found
 
     def energy(self, x: np.ndarray) -> float:
-        """½ Σ K x², J, of states or of their jumps (q,)."""
-        return 0.5 * float((self.weight * x**2).sum())
+        """½ Σ K x², J, of capacitors and inductors with states, or jumps of these, (q + c,)."""
+        return 0.5 * float((self.weight * x[: self.storing.size] ** 2).sum())
 
 
 def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> dict[int, Law]:

@@ -188,7 +188,7 @@ class Implicit:
         coils = states & (kind == INDUCTOR)
         self._held = np.array([[states & ~coils, coils], [~coils, states]], dtype=float)
         self._reach = np.zeros((2, len(circuit)))
-        self._size, self._length = np.zeros(self.companion.storing.size), 0.0
+        self._size, self._length = np.zeros(self.companion.size.size), 0.0
         self._event = math.nan, 0
         self._refused = 0.0
 

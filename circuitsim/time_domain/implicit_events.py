@@ -52,7 +52,7 @@ class Watch:
     def __init__(self, companion: Companion, switching: Switching) -> None:
         self.companion, self.switching = companion, switching
         self.volts = self.amperes = 1e-300
-        companion.size = np.full(companion.storing.size, 1e-300)
+        companion.see(self.volts, self.amperes)
         self._latest = b"", np.zeros(0)
         circuit, controls = companion.circuit, [switch.control for switch in switching.switches]
         pairs = [(0, 0) if isinstance(own, str) else tuple(map(circuit.node_index, own)) for own in controls]
@@ -67,6 +67,7 @@ class Watch:
     def see_states(self, x: np.ndarray) -> None:
         """Take the states (q,) at the beginning: those that jump away at once leave rounding of their size."""
         capacitor = self.companion.capacitor
+        x = x[: capacitor.size]
         self._take(float(np.abs(x[capacitor]).max(initial=0.0)), float(np.abs(x[~capacitor]).max(initial=0.0)))
 
     def see_sources(self, volts: float, amperes: float) -> None:
@@ -76,7 +77,7 @@ class Watch:
     def _take(self, volts: float, amperes: float) -> None:
         if volts > self.volts or amperes > self.amperes:
             self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
-            self.companion.size = np.where(self.companion.capacitor, self.volts, self.amperes)
+            self.companion.see(self.volts, self.amperes)
 
     def distances(self, now: Conduction, *points: Point) -> np.ndarray:
         """How far diodes and switches (k, d + s) are from a change of these states at points; beyond it negative."""

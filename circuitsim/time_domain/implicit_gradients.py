@@ -473,6 +473,9 @@ def implicit_gradient(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Values of functionals (f,), and the gradient of their sum with weights (f,); see
     `circuitsim.time_domain.waveform_gradient`."""
+    if result.run.companion.charged.size:
+        name = result.circuit.names[int(result.run.companion.charged_elements[0])]
+        raise UsageError(f"{name} has a charge, and runs with charges have no gradients yet; state CJO=0 TT=0")
     numbers = _Numbers(result)
     for name in names:
         numbers.check(name)

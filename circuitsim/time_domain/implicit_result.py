@@ -161,7 +161,9 @@ def beginning(
             raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
         level[k] = stated
     begins = Beginning.STATED if point is None else Beginning.HELD if held else Beginning.OPERATING_POINT
-    return run.companion.states(level), closed, ImplicitOrigin(begins, point, closed, dict(held), level)
+    charges = np.zeros(run.companion.charged.size) if point is None else run.companion.charges(point)
+    x = np.append(run.companion.states(level), charges)
+    return x, closed, ImplicitOrigin(begins, point, closed, dict(held), level)
 
 
 class ImplicitResult(TransientResult):
@@ -174,7 +176,8 @@ class ImplicitResult(TransientResult):
     steps : int
         Steps that the run took.
     difference : float or None
-        Largest error of a capacitor's voltage or an inductor's current, of the largest of each, as it is carried
+        Largest error of the voltage of a capacitor or of a junction with a charge, or of an inductor's current, of the
+        largest of each, as it is carried
         forward with the run (`circuitsim.time_domain.carried_error`); None without such elements, and for large
         circuits, where the accuracy bounds the error of a step.
     errors : (2, m) float array, or None
@@ -209,10 +212,11 @@ class ImplicitResult(TransientResult):
     def _error(self) -> float | None:
         """See ``difference``; None also where it is not known."""
         own, error = self.run.companion, self.run.error
-        if error is None or not error.known or not own.storing.size:
+        if error is None or not error.known or not own.size.size:
             return None
         shown = own.storing < len(self.circuit)
-        places, capacitor = own.storing[shown], own.capacitor[shown]
+        places = np.concatenate([own.storing[shown], own.charged_elements])
+        capacitor = np.append(own.capacitor[shown], np.ones(own.charged.size, dtype=bool))
         off, largest = (np.where(capacitor, *found[:, places]) for found in (error.off, error.largest))
         least = FLOOR * np.where(capacitor, self.run.watch.volts, self.run.watch.amperes)
         return float((off / np.maximum(largest, least)).max())

@@ -7,6 +7,7 @@ import numpy as np
 from circuitsim.analysis.stage_equations import put_certificate, put_lowest, put_matrix, put_sources
 from circuitsim.analysis.tangent_newton import tangent_newton
 from circuitsim.engine.small.pointers import pointer
+from circuitsim.models.junction_diode import BASE, RATE, charge, junction
 
 ROUNDING = 1e-14
 """Share of the largest voltage or current below which a base is zero; see `Companion.solve`."""
@@ -90,26 +91,37 @@ def solve_stages(
             for earlier in range(k + 1):
                 total += before[k, earlier] * slopes[earlier, j]
             base[j] = x[j] + shift[k, j] + length * total
-            column[states.base[j]] = base[j] if abs(base[j]) > ROUNDING * sizes[j] else 0.0
+            if j < states.base.size:
+                column[states.base[j]] = base[j] if abs(base[j]) > ROUNDING * sizes[j] else 0.0
+        for c in range(states.charged.size):
+            row = made.rows[states.charged[c]]
+            row[RATE], row[BASE] = 1.0 / share, base[states.storing.size + c]
         put_sources(made, laws, column, right)
         put_lowest(made, column, same)
         if not tangent_newton(made, laws, column, right, same, start, tolerance, device[k], branch[k], node[k]):
             return k, 0
-        put_waves(states, base, share, device[k], branch[k], state[k], slopes[k + 1], wave[k])
+        put_waves(made, states, base, share, device[k], branch[k], state[k], slopes[k + 1], wave[k])
         if not put_certificate(made, laws, column, branch[k], node[k], device[k], tolerance, found[k]):
             return k, 1
         start = device[k]
     return columns.shape[0], 0
 
 
-def put_waves(states, base, share, device, branch, x, slope, wave):
+def put_waves(made, states, base, share, device, branch, x, slope, wave):
     """Fill in states, their derivatives, voltages and currents; see `Companion.waves`."""
     v, i = wave[0], wave[1]
     for e in range(v.size):
         v[e], i[e] = branch[1, e], branch[0, e]
     for d in range(states.device.size):
         v[states.device[d]], i[states.device[d]] = device[0, d], device[1, d]
-    for j in range(x.size):
+    for c in range(states.charged.size):
+        row, u = made.rows[states.charged[c]], device[6, states.charged[c]]
+        row[RATE] = 0.0
+        current, slope_of_law = junction(row, u)
+        j = states.storing.size + c
+        x[j] = charge(row, u, current, slope_of_law)[0]
+        slope[j] = (x[j] - base[j]) / share
+    for j in range(states.storing.size):
         e = states.storing[j]
         change = branch[1, e] if states.capacitor[j] else branch[0, e]
         x[j], slope[j] = base[j] + change, change / share

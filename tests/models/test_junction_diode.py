@@ -13,7 +13,7 @@ import pytest
 import circuitsim
 from circuitsim import Circuit
 from circuitsim.errors import ConvergenceError, UnboundedError
-from circuitsim.models.junction_diode import JunctionDiode
+from circuitsim.models.junction_diode import CJO, JunctionDiode
 
 K_OVER_Q = Decimal("1.38064852e-23") / Decimal("1.6021766208e-19")
 CASES: list[dict[str, float]] = [
@@ -166,7 +166,7 @@ def test_derivatives_by_the_entries_of_the_law(voltage: float) -> None:
     row = JunctionDiode(**RECOMBINING, bv=5.1).row()
     out = np.empty(len(row))
     JunctionDiode.by_parameters(row, voltage, out)
-    for k in range(1, len(row)):
+    for k in range(1, CJO):
         step = 1e-6 * row[k]
         up, down = ((*row[:k], row[k] + sign * step, *row[k + 1 :]) for sign in (1.0, -1.0))
         ends = [JunctionDiode.junction(p, voltage)[0] for p in (up, down)]

@@ -95,7 +95,7 @@ def test_what_acts_over_time_is_written():
         ".dc I1 0 0.001 0.0005",
     ):
         assert line in written.split("\n"), written
-    assert re.search(r"\.model dm D\(.*cjo=4e-12 tt=5e-09\)", written)
+    assert re.search(r"\.model dm D\(.*cjo=4e-12 tt=5e-09.*\)", written)
 
 
 @pytest.mark.parametrize(

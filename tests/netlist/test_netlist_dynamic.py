@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from circuitsim import solve, transient
-from circuitsim.cli import main
 from circuitsim.errors import NetlistError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import measure
@@ -50,14 +49,6 @@ def test_other_analyses_are_left_out_with_one_warning(card: str) -> None:
     (message,) = [problem.message for problem in deck.problems if problem.kind == "analysis"]
     assert "is left out" in message
     assert solve(deck).certificate.certified
-
-
-def test_charges_of_junctions_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "deck.cir"
-    for model, named in (("D(IS=1n CJO=2p)", True), ("D(IS=1n TT=1n)", True), ("D(IS=1n)", False)):
-        path.write_text(f"t\nV1 a 0 1\nR1 a b 1k\nD1 b 0 dm\n.model dm {model}\n")
-        assert main(["solve", str(path)]) == 0
-        assert ("charges (CJO, TT) do not act over time" in capsys.readouterr().err) is named
 
 
 @pytest.mark.ngspice
