@@ -78,7 +78,7 @@ def linearized(circuit: Circuit) -> Linearized:
 
 def _with_charges(expansion: Expansion, inner: Circuit, circuit: Circuit, point: OperatingPoint) -> Expansion:
     """With the capacitances of junctions at an operating point, between the resistance in series and the rest."""
-    kind, first, second, value, _ = (list(own) if isinstance(own, np.ndarray) else own for own in inner.arrays())
+    kind, first, second, value = (own.tolist() for own in inner.arrays()[:4])
     names, nodes = [str(name) for name in inner.names], [str(name) for name in inner.node_names]
     owner, hidden = dict(expansion.owner), set(expansion.hidden)
     for k, device in circuit.devices.items():
