@@ -276,8 +276,12 @@ class ImplicitSweep:
         self.stages, self.values = StageGradients(result.run), np.zeros(len(functionals))
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
         none = self.stages.none()
+        # Parasitic capacitances have no part in what is shown.
+        hidden = 0, none.voltage.size - len(result.circuit)
         self.of = [
-            (none.voltage, none.current) if isinstance(f, EventTime) else own_weights(result, f.quantity)
+            (none.voltage, none.current)
+            if isinstance(f, EventTime)
+            else tuple(np.pad(own, hidden) for own in own_weights(result, f.quantity))
             for f in functionals
         ]
         self.stretches = list(self.run.stretches)
