@@ -15,13 +15,11 @@ from circuitsim.time_domain import (
     exponentials,
     germs,
     loop,
-    mode_equations,
     mode_kernels,
     mode_parts,
     mode_rows,
     part_currents,
     part_states,
-    quotients,
     roots,
     scales,
     trees,
@@ -58,7 +56,6 @@ _MODULES = (
     decaying_parts,
     exponentials,
     germs,
-    mode_equations,
     mode_kernels,
     mode_parts,
     mode_rows,
@@ -76,13 +73,12 @@ def _register() -> None:
     from circuitsim import _pointers
 
     _pointers.register(pointers.pointer, pointers.retain)
-    quotients.register()
     for module in _MODULES:
         register_module(module)
 
 
 def _sources() -> Iterator[Path]:
-    for module in (*_MODULES, quotients):
+    for module in _MODULES:
         yield Path(str(module.__file__))
 
 

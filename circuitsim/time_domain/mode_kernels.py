@@ -10,11 +10,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.time_domain.quotients import quotient
-from circuitsim.time_domain.trees import FIXED, FREE, C, L, R
+from circuitsim.time_domain.trees import (
+    BLOCKING,
+    CAPACITOR,
+    CONDUCTING,
+    CURRENT,
+    FIXED,
+    FREE,
+    VOLTAGE,
+    WINDING,
+    C,
+    L,
+    R,
+)
 
 CANCELLED = 1e-15
 """Share of the magnitudes in a sum below which it is zero."""
+
+
+class Given(NamedTuple):
+    """What all modes have in common.
+
+    Attributes
+    ----------
+    storing : (q,) int array
+        Capacitors and inductors.
+    sources : (p,) int array
+    system : (s, s) float array
+        Generator of the sources' states.
+    rows : (p, s) array
+        Source values over these states.
+    value : (m,) array
+        Ω, F, H.
+    coupling : (m, m) array
+        Mutual inductances, H; (0, 0) where there are none.
+    turns : (w, m) float array
+        See `circuitsim.time_domain.modes.Parts`.
+    """
+
+    storing: np.ndarray
+    sources: np.ndarray
+    system: np.ndarray
+    rows: np.ndarray
+    value: np.ndarray
+    coupling: np.ndarray
+    turns: np.ndarray
 
 
 class Waves(NamedTuple):
@@ -25,20 +65,130 @@ class Waves(NamedTuple):
     system: np.ndarray
 
 
+def equations(net, role, of, shared, waves, dependent, checks, complete):
+    """The equations of a mode.
+
+    Parameters
+    ----------
+    net : Wiring
+    role : (m,) int array
+    of : Given
+    shared : tuple of two arrays
+        Matrices of least squares for potentials and loop currents, empty where no current source is in the tree, no
+        voltage source outside of it.
+    waves, dependent, checks
+        Filled in; see `circuitsim.time_domain.modes.Mode`, `checks` are `source_loops` and `source_cuts`.
+    complete : bool
+        Whether currents and slopes of the states are needed; without inductors voltages do not depend on them.
+    """
+    s, n, m, kind = of.system.shape[0], waves.system.shape[0], role.size, waves.voltage.dtype
+    k, many, given = n - s, net.tree[R] - net.tree[C], np.zeros((m, s), kind)
+    for j in range(of.sources.size):
+        for c in range(s):
+            given[of.sources[j], c] = of.rows[j, c]
+    v, drop = np.zeros((net.twigs.size, n), kind), np.zeros((net.links.size, n), kind)
+    i, flow = np.zeros(v.shape, kind), np.zeros(drop.shape, kind)
+    levels(net.twigs, role, given, k, v, i)
+    levels(net.links, role, given, k, drop, flow)
+    for j in range(many):
+        v[net.tree[C] + j, j] = 1.0
+    states, of_sources = states_of(net, role, of)
+    for j in range(k - many):
+        for c in range(k - many):
+            flow[net.rest[L] + j, many + c] = states[0, j, c]
+        for c in range(s):
+            flow[net.rest[L] + j, k + c] = of_sources[0, j, c]
+    rate = times(given, of.system)
+    waves.system[k:, k:] = of.system
+    resistors(net, of.value, v, drop, i, flow)
+    across(net.cut, 0, net.tree[R], net.rest[C], net.rest[R], v, 1.0, drop[net.rest[C] : net.rest[R]])
+    if complete:
+        capacitors(net, of.value, rate, k, i, flow, waves.system)
+        if net.rest[L] < net.rest[FREE] or net.tree[L] < net.tree[FREE]:
+            back = states[1], times(of_sources[1], of.system)
+            inductors(net, of, rate, back, v, drop, i, flow, waves.system)
+    floating(net, role, shared[0], v, drop)
+    if complete:
+        loops_of_diodes(net, role, shared[1], i, flow)
+    put_back(net, v, drop, waves.voltage)
+    put_back(net, i, flow, waves.current)
+    mismatches(net, given, checks[0], checks[1])
+    for e in of.storing:
+        for c in range(n):
+            dependent[e, c] = waves.voltage[e, c] if role[e] == CAPACITOR else waves.current[e, c]
+    if net.flows.shape[0]:
+        windings(net, role, of.turns, waves)
+
+
+def levels(branches, role, given, k, voltage, current):
+    """Fill in what sources give of the voltages and currents of branches."""
+    for j in range(branches.size):
+        for c in range(given.shape[1]):
+            if role[branches[j]] == VOLTAGE:
+                voltage[j, k + c] = given[branches[j], c]
+            elif role[branches[j]] == CURRENT:
+                current[j, k + c] = given[branches[j], c]
+
+
+def put_back(net, inside, outside, whole):
+    """Fill in the rows of elements from those of the tree and of the links."""
+    for c in range(whole.shape[1]):
+        for t in range(net.twigs.size):
+            whole[net.twigs[t], c] = inside[t, c]
+        for k in range(net.links.size):
+            whole[net.links[k], c] = outside[k, c]
+
+
+def across(cut, t0, t1, l0, l1, v, share, out):
+    """Add a share of the voltages of a range of the tree (rows of ``v``) to those of a range of links, ``out``."""
+    for t in range(t0, t1):
+        for k in range(l0, l1):
+            weight = share * cut[t, k]
+            if weight != 0.0:
+                for c in range(out.shape[1]):
+                    out[k - l0, c] += weight * v[t, c]
+
+
+def into(cut, t0, t1, l0, l1, flow, share, out):
+    """Add a share of the currents of a range of links (rows of ``flow``) into the cuts of a range of the tree."""
+    for t in range(t0, t1):
+        for k in range(l0, l1):
+            weight = share * cut[t, k]
+            if weight != 0.0:
+                for c in range(out.shape[1]):
+                    out[t - t0, c] += weight * flow[k, c]
+
+
+def gram(cut, t0, t1, l0, l1, weight, matrix):
+    """Add F w Fᵀ of a range of the tree and a range of the links with these weights."""
+    for k in range(l0, l1):
+        for i in range(t0, t1):
+            if cut[i, k] != 0.0:
+                for j in range(t0, t1):
+                    matrix[i - t0, j - t0] += cut[i, k] * weight[k - l0] * cut[j, k]
+
+
+def scaled(rows, weight, out):
+    """``out`` = rows times weights (rows,)."""
+    for j in range(weight.size):
+        for c in range(out.shape[1]):
+            out[j, c] = weight[j] * rows[j, c]
+
+
 def solved(matrix, right):
     """``right`` becomes the solution for a symmetric positive definite ``matrix``, which is overwritten (LDLᵀ)."""
     n, columns = right.shape
     for j in range(n):
         for i in range(j + 1, n):
             if matrix[i, j] != 0.0:
-                share = quotient(matrix[i, j], matrix[j, j])
+                share = matrix[i, j] / matrix[j, j]
                 for k in range(j + 1, i + 1):
                     matrix[i, k] -= share * matrix[k, j]
                 for c in range(columns):
                     right[i, c] -= share * right[j, c]
     for j in range(n - 1, -1, -1):
         for c in range(columns):
-            right[j, c] = quotient(right[j, c], matrix[j, j])
+            right[j, c] = right[j, c] / matrix[j, j]
         for i in range(j):
             share = matrix[j, i]
             if share != 0.0:
@@ -46,119 +196,107 @@ def solved(matrix, right):
                     right[i, c] -= share * right[j, c]
 
 
-def gram(net, first, last, begin, end, weight, matrix):
-    """Add F w Fᵀ of a range of the tree and a range of the links with these weights."""
-    for k in range(begin, end):
-        for i in range(first, last):
-            if net.cut[i, k] != 0.0:
-                for j in range(first, last):
-                    matrix[i - first, j - first] += net.cut[i, k] * weight[k - begin] * net.cut[j, k]
-
-
-def across(net, first, last, k, waves, out):
-    """Add the voltages of a range of the tree to those of link ``k``."""
-    for t in range(first, last):
-        sign = net.cut[t, k]
-        if sign != 0.0:
-            for c in range(out.size):
-                out[c] += sign * waves[net.twigs[t], c]
-
-
-def between(net, last, k, waves, out):
-    """Fill in the voltage of link ``k`` from those of the tree before ``last``.
-
-    What is left over where the terms of a sum cancel is zero: the sign of a diode's voltage would be that of rounding.
-    Derivatives, the imaginary parts, stay.
-    """
-    size = np.zeros(out.size)
-    out[:] = 0.0
-    for t in range(last):
-        if net.cut[t, k] != 0.0:
-            for c in range(out.size):
-                size[c] += abs(waves[net.twigs[t], c])
-    across(net, 0, last, k, waves, out)
-    for c in range(out.size):
-        if abs(out[c].real) <= CANCELLED * size[c]:
-            out[c] -= out[c].real
-
-
-def into(net, t, begin, end, waves, out):
-    """Add the currents of a range of links to those into the cut of branch ``t`` of the tree."""
-    for k in range(begin, end):
-        sign = net.cut[t, k]
-        if sign != 0.0:
-            for c in range(out.size):
-                out[c] += sign * waves[net.links[k], c]
-
-
-def resistors(net, value, waves):
-    """Potentials of the tree's resistors from the currents into their cuts."""
-    n, tree, rest = waves.system.shape[0], net.tree, net.rest
-    t0, t1, l0, l1 = tree[R], tree[R + 1], rest[R], rest[R + 1]
-    conductance = np.zeros(l1 - l0, waves.voltage.dtype)
-    for k in range(l0, l1):
-        conductance[k - l0] = quotient(1.0, value[net.links[k]])
-    matrix = np.zeros((t1 - t0, t1 - t0), waves.voltage.dtype)
-    right = np.zeros((t1 - t0, n), waves.voltage.dtype)
-    drive = np.zeros((l1 - l0, n), waves.voltage.dtype)
-    for k in range(l0, l1):
-        across(net, 0, t0, k, waves.voltage, drive[k - l0])
-    for t in range(t0, t1):
-        matrix[t - t0, t - t0] = quotient(1.0, value[net.twigs[t]])
-        into(net, t, rest[L], rest[L + 1], waves.current, right[t - t0])
-        into(net, t, rest[FREE], rest[FREE + 1], waves.current, right[t - t0])
-        for k in range(l0, l1):
-            if net.cut[t, k] != 0.0:
-                for c in range(n):
-                    right[t - t0, c] += net.cut[t, k] * conductance[k - l0] * drive[k - l0, c]
-    gram(net, t0, t1, l0, l1, conductance, matrix)
+def twice_solved(matrix, right):
+    """As `solved`, with one step of refinement; ``matrix`` is real."""
+    factor, found = matrix.copy(), right.copy()
+    solved(factor, found)
+    right -= times(matrix, found)
     solved(matrix, right)
-    for t in range(t0, t1):
-        for c in range(n):
-            waves.voltage[net.twigs[t], c] = -right[t - t0, c]
-            waves.current[net.twigs[t], c] = quotient(-right[t - t0, c], value[net.twigs[t]])
-    for k in range(l0, l1):
-        across(net, t0, t1, k, waves.voltage, drive[k - l0])
-        for c in range(n):
-            waves.voltage[net.links[k], c] = drive[k - l0, c]
-            waves.current[net.links[k], c] = conductance[k - l0] * drive[k - l0, c]
+    right += found
 
 
-def capacitors(net, value, rate, waves):
+def times(a, b):
+    """The product of two matrices."""
+    out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            if a[i, k] != 0.0:
+                for j in range(b.shape[1]):
+                    out[i, j] += a[i, k] * b[k, j]
+    return out
+
+
+def resistors(net, value, v, drop, i, flow):
+    """Voltages and currents of resistors: potentials of the tree's from the currents into their cuts."""
+    cut, t0, t1, l0, l1 = net.cut, net.tree[R], net.tree[L], net.rest[R], net.rest[L]
+    conductance, own = 1.0 / value[net.links[l0:l1]], 1.0 / value[net.twigs[t0:t1]]
+    across(cut, 0, t0, l0, l1, v, 1.0, drop[l0:l1])
+    scaled(drop[l0:l1], conductance, flow[l0:l1])
+    into(cut, t0, t1, l0, net.links.size, flow, -1.0, v[t0:t1])
+    matrix = np.diag(own)
+    gram(cut, t0, t1, l0, l1, conductance, matrix)
+    solved(matrix, v[t0:t1])
+    scaled(v[t0:t1], own, i[t0:t1])
+    across(cut, t0, t1, l0, l1, v, 1.0, drop[l0:l1])
+    scaled(drop[l0:l1], conductance, flow[l0:l1])
+
+
+def capacitors(net, value, rate, first, i, flow, system):
     """Charges of the tree's capacitors with those in loops of capacitors and sources."""
-    n, tree, rest = waves.system.shape[0], net.tree, net.rest
-    t0, t1, l0, l1 = tree[C], tree[C + 1], rest[C], rest[C + 1]
-    matrix = np.zeros((t1 - t0, t1 - t0), waves.voltage.dtype)
-    slope = np.zeros((t1 - t0, n), waves.voltage.dtype)
-    drift = np.zeros((l1 - l0, n), waves.voltage.dtype)
-    for k in range(l0, l1):
-        across(net, 0, t0, k, rate, drift[k - l0])
-    for t in range(t0, t1):
-        matrix[t - t0, t - t0] = value[net.twigs[t]]
-        into(net, t, rest[R], rest[FREE + 1], waves.current, slope[t - t0])
-        for k in range(l0, l1):
-            if net.cut[t, k] != 0.0:
-                for c in range(n):
-                    slope[t - t0, c] += net.cut[t, k] * value[net.links[k]] * drift[k - l0, c]
-    gram(net, t0, t1, l0, l1, value[net.links[l0:l1]], matrix)
-    solved(matrix, slope)
-    for t in range(t0, t1):
-        for c in range(n):
-            waves.system[t - t0, c] = -slope[t - t0, c]
-            waves.current[net.twigs[t], c] = -value[net.twigs[t]] * slope[t - t0, c]
-    for k in range(l0, l1):
+    cut, t0, t1, l0, l1 = net.cut, net.tree[C], net.tree[R], net.rest[C], net.rest[R]
+    farads, own = value[net.links[l0:l1]], value[net.twigs[t0:t1]]
+    slope, drift = np.zeros((t1, i.shape[1]), i.dtype), np.zeros((l1 - l0, i.shape[1]), i.dtype)
+    for t in range(t0):
+        for c in range(rate.shape[1]):
+            slope[t, first + c] = rate[net.twigs[t], c]
+    across(cut, 0, t0, l0, l1, slope, 1.0, drift)
+    scaled(drift, farads, flow[l0:l1])
+    into(cut, t0, t1, l0, net.links.size, flow, -1.0, slope[t0:])
+    matrix = np.diag(own)
+    gram(cut, t0, t1, l0, l1, farads, matrix)
+    solved(matrix, slope[t0:])
+    for t in range(t1 - t0):
+        for c in range(slope.shape[1]):
+            system[t, c] = slope[t0 + t, c]
+    scaled(slope[t0:], own, i[t0:t1])
+    across(cut, t0, t1, l0, l1, slope, 1.0, drift)
+    scaled(drift, farads, flow[l0:l1])
+
+
+def inductors(net, of, rate, back, v, drop, i, flow, system):
+    """Fluxes of the inductors outside the tree with those in cuts of inductors and sources.
+
+    ``back`` gives the slopes of the states from those of their currents and the sources' states (`sums_of_currents`).
+    """
+    cut, t0, t1, l0, l1 = net.cut, net.tree[L], net.tree[FREE], net.rest[L], net.rest[FREE]
+    outside, k0, n, s = l1 - l0, net.tree[R] - net.tree[C], v.shape[1], rate.shape[1]
+    coils = np.concatenate((net.links[l0:l1], net.twigs[t0:t1]))
+    onto, inductance = np.zeros((coils.size, outside), v.dtype), np.zeros((coils.size, coils.size), v.dtype)
+    slope, change = np.zeros((net.links.size, n), v.dtype), np.zeros((coils.size, n), v.dtype)
+    for k in range(outside):
+        onto[k, k] = 1.0
         for t in range(t0, t1):
-            if net.cut[t, k] != 0.0:
-                for c in range(n):
-                    drift[k - l0, c] -= net.cut[t, k] * slope[t - t0, c]
+            onto[outside + t - t0, k] = -cut[t, l0 + k]
+    for k in range(l1, net.links.size):
+        for c in range(s):
+            slope[k, n - s + c] = rate[net.links[k], c]
+    into(cut, t0, t1, l1, net.links.size, slope, -1.0, change[outside:])
+    for a in range(coils.size):
+        for b in range(coils.size):
+            inductance[a, b] = of.coupling[coils[a], coils[b]] if of.coupling.size else 0.0
+        inductance[a, a] += of.value[coils[a]]
+    image = times(inductance, onto)
+    push = -times(image.T, change)
+    across(cut, 0, t0, l0, l1, v, 1.0, push)
+    solved(times(onto.T, image), push)
+    found = times(back[0], push)
+    for k in range(outside):
         for c in range(n):
-            waves.current[net.links[k], c] = value[net.links[k]] * drift[k - l0, c]
+            system[k0 + k, c] = found[k, c] + (back[1][k, c - n + s] if c >= n - s else 0.0)
+    flux = times(inductance, change + times(onto, push))
+    drop[l0:l1], v[t0:t1] = flux[:outside], flux[outside:]
+    into(cut, t0, t1, l0, net.links.size, flow, -1.0, i[t0:t1])
 
 
-def in_loops(net, waves):
-    """Voltages of the capacitors in loops of capacitors and sources."""
-    for k in range(net.rest[C], net.rest[C + 1]):
-        across(net, 0, net.tree[C + 1], k, waves.voltage, waves.voltage[net.links[k]])
+def states_of(net, role, of):
+    """The states that are currents: `sums_of_currents`. Derivatives of sources, imaginary parts, change no state's
+    meaning."""
+    given = np.zeros((role.size, of.system.shape[0]))
+    for j in range(of.sources.size):
+        if role[of.sources[j]] == CURRENT:
+            for c in range(given.shape[1]):
+                given[of.sources[j], c] = of.rows[j, c].real
+    return sums_of_currents(net, given)
 
 
 def sums_of_currents(net, given):
@@ -210,206 +348,98 @@ def sums_of_currents(net, given):
     return found, of_sources
 
 
-def inductors(net, value, coupling, rate, back, waves):
-    """Fluxes of the inductors outside the tree with those in cuts of inductors and sources.
+def between(cut, last, l0, l1, v, drop):
+    """Fill in the voltages of a range of links from those of the tree before ``last``.
 
-    ``back`` gives the slopes of the states from those of their currents and the sources' states (`sums_of_currents`).
+    What is left over where the terms of a sum cancel is zero: the sign of a diode's voltage would be that of rounding.
+    Derivatives, the imaginary parts, stay.
     """
-    n, tree, rest = waves.system.shape[0], net.tree, net.rest
-    t0, l0, k0 = tree[L], rest[L], tree[C + 1] - tree[C]
-    inside, outside = tree[L + 1] - t0, rest[L + 1] - l0
-    coils = np.empty(outside + inside, np.int64)
-    onto = np.zeros((outside + inside, outside), waves.voltage.dtype)
-    drift = np.zeros((outside + inside, n), waves.voltage.dtype)
-    push = np.zeros((outside, n), waves.voltage.dtype)
-    for k in range(outside):
-        coils[k] = net.links[l0 + k]
-        onto[k, k] = 1.0
-        across(net, 0, t0, l0 + k, waves.voltage, push[k])
-    for t in range(inside):
-        coils[outside + t] = net.twigs[t0 + t]
-        for k in range(outside):
-            onto[outside + t, k] = -net.cut[t0 + t, l0 + k]
-        into(net, t0 + t, rest[FREE], rest[FREE + 1], rate, drift[outside + t])
-        for c in range(n):
-            drift[outside + t, c] = -drift[outside + t, c]
-    inductance = np.zeros((coils.size, coils.size), waves.voltage.dtype)
-    for a in range(coils.size):
-        for b in range(coils.size):
-            inductance[a, b] = coupling[coils[a], coils[b]] if coupling.size else 0.0
-        inductance[a, a] += value[coils[a]]
-    image = times(inductance, onto)
-    matrix = times(onto.T, image)
-    missing = times(image.T, drift)
-    for k in range(outside):
-        for c in range(n):
-            push[k, c] -= missing[k, c]
-    solved(matrix, push)
-    for k in range(outside):
-        for j in range(outside):
-            if back[0][k, j] != 0.0:
-                for c in range(n):
-                    waves.system[k0 + k, c] += back[0][k, j] * push[j, c]
-        for c in range(back[1].shape[1]):
-            waves.system[k0 + k, n - back[1].shape[1] + c] += back[1][k, c]
-    drift += times(onto, push)
-    flux = times(inductance, drift)
-    for a in range(coils.size):
-        for c in range(n):
-            waves.voltage[coils[a], c] = flux[a, c]
-        if a >= outside:
-            into(net, t0 + a - outside, l0, rest[FREE + 1], waves.current, waves.current[coils[a]])
-            for c in range(n):
-                waves.current[coils[a], c] = -waves.current[coils[a], c]
+    drop[l0:l1] = 0.0
+    across(cut, 0, last, l0, l1, v, 1.0, drop[l0:l1])
+    for k in range(l0, l1):
+        for c in range(drop.shape[1]):
+            size = 0.0
+            for t in range(last):
+                if cut[t, k] != 0.0:
+                    size += abs(v[t, c])
+            if abs(drop[k, c].real) <= CANCELLED * size:
+                drop[k, c] -= drop[k, c].real
 
 
-def times(a, b):
-    """The product of two matrices."""
-    out = np.zeros((a.shape[0], b.shape[1]), b.dtype)
-    for i in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            if a[i, k] != 0.0:
-                for j in range(b.shape[1]):
-                    out[i, j] += a[i, k] * b[k, j]
-    return out
-
-
-def blocking(net, counts, given, waves):
+def floating(net, role, given, v, drop):
     """Floating parts: equal infinitesimal conductances of blocking diodes choose their potentials.
 
-    ``counts`` (m,) says which branches are such diodes; ``given`` is empty where all free branches of the tree are,
-    else the matrix of least squares.
+    ``given`` is empty where all free branches of the tree are such diodes, else the matrix of least squares.
     """
-    n, tree, rest = waves.system.shape[0], net.tree, net.rest
-    t0, t1, l0, l1 = tree[FREE], tree[FREE + 1], rest[FREE], rest[FREE + 1]
-    gap = np.zeros((l1 - l0, n), waves.voltage.dtype)
-    for k in range(l0, l1):
-        between(net, t0, k, waves.voltage, gap[k - l0])
-    weight = np.zeros(l1 - l0)
-    for k in range(l0, l1):
-        weight[k - l0] = 1.0 if counts[net.links[k]] else 0.0
-    chosen = chosen_by(net, weight, gap, given)
-    for t in range(t0, t1):
-        for c in range(n):
-            waves.voltage[net.twigs[t], c] = -chosen[t - t0, c]
-    for k in range(l0, l1):
-        between(net, t1, k, waves.voltage, gap[k - l0])
-        for c in range(n):
-            waves.voltage[net.links[k], c] = gap[k - l0, c]
+    cut, t0, t1, l0, l1 = net.cut, net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
+    between(cut, t0, l0, l1, v, drop)
+    if given.size:
+        v[t0:t1] = -times(given, drop[l0:l1])
+    else:
+        weight = np.zeros(l1 - l0)
+        for k in range(l0, l1):
+            weight[k - l0] = 1.0 if role[net.links[k]] == BLOCKING else 0.0
+        matrix, right = np.eye(t1 - t0), drop[l0:l1].copy()
+        gram(cut, t0, t1, l0, l1, weight, matrix)
+        gap = np.zeros(drop.shape, drop.dtype)
+        scaled(right, weight, gap[l0:l1])
+        into(cut, t0, t1, l0, l1, gap, -1.0, v[t0:t1])
+        twice_solved(matrix, v[t0:t1])
+    between(cut, t1, l0, l1, v, drop)
 
 
-def chosen_by(net, weight, gap, given):
-    """The least-squares potentials of the free branches of the tree."""
-    t0, t1, l0, l1 = net.tree[FREE], net.tree[FREE + 1], net.rest[FREE], net.rest[FREE + 1]
-    found = np.zeros((t1 - t0, gap.shape[1]), gap.dtype)
-    for t in range(t1 - t0):
-        for k in range(l1 - l0):
-            share = given[t, k] if given.size else net.cut[t0 + t, l0 + k] * weight[k]
-            if share != 0.0:
-                for c in range(gap.shape[1]):
-                    found[t, c] += share * gap[k, c]
+def loops_of_diodes(net, role, given, i, flow):
+    """Loops of conducting diodes: equal infinitesimal resistances share the current; ``given`` as in `floating`."""
+    cut, t1, l1 = net.cut, net.tree[C], net.rest[C]
+    into(cut, 0, t1, l1, net.links.size, flow, -1.0, i[:t1])
     if not given.size:
-        matrix = np.eye(t1 - t0)
-        gram(net, t0, t1, l0, l1, weight, matrix)
-        twice_solved(matrix, found)
-    return found
-
-
-def twice_solved(matrix, right):
-    """As `solved`, with one step of refinement; ``matrix`` is real."""
-    n, columns = right.shape
-    factor, found = matrix.copy(), right.copy()
-    solved(factor, found)
-    for i in range(n):
-        for j in range(n):
-            if matrix[i, j] != 0.0:
-                for c in range(columns):
-                    right[i, c] -= matrix[i, j] * found[j, c]
-    solved(matrix, right)
-    right += found
-
-
-def conducting(net, counts, given, waves):
-    """Loops of conducting diodes: equal infinitesimal resistances share the current; ``given`` as in `blocking`."""
-    n, tree, rest = waves.system.shape[0], net.tree, net.rest
-    t1, l1 = tree[FIXED + 1], rest[FIXED + 1]
-    carried = np.zeros((t1, n), waves.voltage.dtype)
-    for t in range(t1):
-        into(net, t, l1, rest[FREE + 1], waves.current, carried[t])
-    shared = np.zeros((l1, n), waves.voltage.dtype)
-    for k in range(l1):
+        carried, weight, matrix = np.zeros((t1, i.shape[1]), i.dtype), np.zeros(t1), np.eye(l1)
         for t in range(t1):
-            share = given[k, t] if given.size else (net.cut[t, k] if counts[net.twigs[t]] else 0.0)
-            if share != 0.0:
-                for c in range(n):
-                    shared[k, c] -= share * carried[t, c]
-    if not given.size and l1:
-        matrix = np.eye(l1)
-        for t in range(t1):
-            if counts[net.twigs[t]]:
-                for i in range(l1):
-                    for j in range(l1):
-                        matrix[i, j] += net.cut[t, i] * net.cut[t, j]
-        twice_solved(matrix, shared)
-    for k in range(l1):
-        for c in range(n):
-            waves.current[net.links[k], c] = shared[k, c]
-    for t in range(t1):
-        into(net, t, 0, l1, waves.current, carried[t])
-        for c in range(n):
-            waves.current[net.twigs[t], c] = -carried[t, c]
+            weight[t] = 1.0 if role[net.twigs[t]] == CONDUCTING else 0.0
+        scaled(i, weight, carried)
+        across(cut, 0, t1, 0, l1, carried, 1.0, flow[:l1])
+        gram(cut.T, 0, l1, 0, t1, weight, matrix)
+        twice_solved(matrix, flow[:l1])
+    else:
+        flow[:l1] = times(given, i[:t1])
+    into(cut, 0, t1, 0, l1, flow, -1.0, i[:t1])
 
 
-def mismatches(net, given, last, first, loops, cuts):
-    """Fill in what no finite current and voltage meets: of loops of classes up to ``last``, cuts from ``first`` on."""
-    t1, l1, n = net.tree[last + 1], net.rest[last + 1], given.shape[1]
-    gap = np.zeros((l1, n), given.dtype)
-    for k in range(l1):
-        across(net, 0, t1, k, given, gap[k])
-        for c in range(n):
-            gap[k, c] -= given[net.links[k], c]
+def mismatches(net, given, loops, cuts):
+    """Fill in what no finite current and voltage meets: of loops of sources and conducting diodes, cuts of sources and
+    blocking diodes."""
+    cut, t1, l1 = net.cut, net.tree[FIXED + 1], net.rest[FIXED + 1]
+    t0, l0, t2, l2 = net.tree[FREE], net.rest[FREE], net.tree[FREE + 1], net.rest[FREE + 1]
+    inside, outside = given[net.twigs], given[net.links]
+    gap, carried = np.zeros(outside.shape, given.dtype), np.zeros(inside.shape, given.dtype)
+    short, dropped = np.zeros(inside.shape, given.dtype), np.zeros(outside.shape, given.dtype)
+    gap[:l1], short[t0:t2] = -outside[:l1], -inside[t0:t2]
+    across(cut, 0, t1, 0, l1, inside, 1.0, gap[:l1])
     matrix = np.eye(l1)
-    for t in range(t1):
-        for i in range(l1):
-            if net.cut[t, i] != 0.0:
-                for j in range(l1):
-                    matrix[i, j] += net.cut[t, i] * net.cut[t, j]
-    twice_solved(matrix, gap)
-    for k in range(l1):
-        for c in range(n):
-            loops[net.links[k], c] = gap[k, c]
-    for t in range(t1):
-        e = net.twigs[t]
-        into(net, t, 0, l1, loops, loops[e])
-        for c in range(n):
-            loops[e, c] = -loops[e, c]
-    t0, t2, l0, l2 = net.tree[first], net.tree[FREE + 1], net.rest[first], net.rest[FREE + 1]
-    short = np.zeros((t2 - t0, n), given.dtype)
-    for t in range(t0, t2):
-        for c in range(n):
-            short[t - t0, c] = -given[net.twigs[t], c]
-        for k in range(l0, l2):
-            if net.cut[t, k] != 0.0:
-                for c in range(n):
-                    short[t - t0, c] -= net.cut[t, k] * given[net.links[k], c]
+    gram(cut.T, 0, l1, 0, t1, np.ones(t1), matrix)
+    twice_solved(matrix, gap[:l1])
+    into(cut, 0, t1, 0, l1, gap, -1.0, carried)
+    into(cut, t0, t2, l0, l2, outside, -1.0, short[t0:])
     matrix = np.eye(t2 - t0)
-    gram(net, t0, t2, l0, l2, np.ones(l2 - l0), matrix)
-    twice_solved(matrix, short)
-    for t in range(t0, t2):
+    gram(cut, t0, t2, l0, l2, np.ones(l2 - l0), matrix)
+    twice_solved(matrix, short[t0:t2])
+    across(cut, t0, t2, l0, l2, short, 1.0, dropped[l0:])
+    put_back(net, carried, gap, loops)
+    put_back(net, short, dropped, cuts)
+
+
+def windings(net, role, turns, waves):
+    """Voltages and currents of ideally coupled windings; inductors keep the rest of their states' currents."""
+    w, m, n = -1, role.size, waves.system.shape[0]
+    flows = times(net.flows, waves.current)
+    for e in range(m):
+        if role[e] != WINDING:
+            continue
+        w += 1
         for c in range(n):
-            cuts[net.twigs[t], c] = short[t - t0, c]
-    for k in range(l0, l2):
-        across(net, t0, t2, k, cuts, cuts[net.links[k]])
-
-
-def fill(net, value, coupling, rate, back, by_voltage, by_current, waves, complete):
-    """Voltages, currents and slopes of the states; sources, capacitors of the tree and inductors outside are given.
-    Where not ``complete`` voltages alone, of a circuit without inductors."""
-    resistors(net, value, waves)
-    in_loops(net, waves)
-    if complete:
-        capacitors(net, value, rate, waves)
-        inductors(net, value, coupling, rate, back, waves)
-    blocking(net, by_voltage[0], by_voltage[1], waves)
-    if complete:
-        conducting(net, by_current[0], by_current[1], waves)
+            waves.current[e, c] = flows[w, c]
+        for k in range(m):
+            if turns[w, k] != 0.0:
+                for c in range(n):
+                    waves.voltage[e, c] += turns[w, k] * waves.voltage[k, c]
+                    waves.current[k, c] -= turns[w, k] * flows[w, c]

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.time_domain.decaying_parts import backward, decompose
-from circuitsim.time_domain.mode_kernels import Waves
 from circuitsim.time_domain.part_currents import link_flows, part_currents
-from circuitsim.time_domain.trees import CONDUCTING, CURRENT, FREE, C, L, R
+from circuitsim.time_domain.trees import CURRENT, FREE, C, L, R
 
 
 class Parting(NamedTuple):
@@ -63,7 +62,7 @@ def of_capacitors(net, role, of, shared, waves, dependent):
     of : Given
         With the resistances of the mode.
     shared : float array
-        As in `circuitsim.time_domain.mode_kernels.conducting`.
+        As in `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
     waves : Waves
     dependent : (m, k + s) float array
         See `circuitsim.time_domain.modes.Mode`.
@@ -91,9 +90,6 @@ def of_capacitors(net, role, of, shared, waves, dependent):
         for j in range(r + 1):
             for p in range(many):
                 lift[p, r] += found.lift[p, j] * root[r, j]
-    conducts = np.empty(m, np.bool_)
-    for e in range(m):
-        conducts[e] = role[e] == CONDUCTING
     for e in of.sources:
         if role[e] == CURRENT:
             for c in range(s):
@@ -111,8 +107,7 @@ def of_capacitors(net, role, of, shared, waves, dependent):
         of.value,
         own,
     )
-    flows = Waves(current, current, np.zeros((s + many, s + many)))
-    part_currents(net, of.value, dependent, of.system, parts, conducts, shared, flows)
+    part_currents(net, role, of.value, dependent, of.system, parts, shared, current)
     return parts
 
 

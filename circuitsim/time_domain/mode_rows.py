@@ -8,8 +8,7 @@ import numpy as np
 
 from circuitsim.engine.small.pointers import pointer
 from circuitsim.time_domain.decaying_parts import not_zero
-from circuitsim.time_domain.mode_equations import Given, equations, states_of
-from circuitsim.time_domain.mode_kernels import Waves
+from circuitsim.time_domain.mode_kernels import Given, Waves, equations, states_of
 from circuitsim.time_domain.mode_parts import of_capacitors
 from circuitsim.time_domain.part_currents import over_parts
 from circuitsim.time_domain.trees import BLOCKING, CONDUCTING, CURRENT, FREE, C, L, R, wired
@@ -77,7 +76,7 @@ def filled_in(supply, conducting, transformed, shared, known, at, modes, decays)
     transformed : Wiring
         The normal tree of this mode, of a circuit with ideally coupled windings; else empty.
     shared : tuple of two arrays
-        See `circuitsim.time_domain.mode_equations.equations`.
+        See `circuitsim.time_domain.mode_kernels.equations`.
     known : bool
         Whether these are those of this mode.
     at : int

@@ -21,8 +21,7 @@ import numpy as np
 
 from circuitsim.time_domain import trees
 from circuitsim.time_domain.kernels import time_kernel
-from circuitsim.time_domain.mode_equations import Given
-from circuitsim.time_domain.mode_kernels import Waves
+from circuitsim.time_domain.mode_kernels import Given, Waves
 from circuitsim.time_domain.trees import FREE, WINDING, C, L, R, Wiring
 
 CANCELLED = 1e-12

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.time_domain.decaying_parts import forward, rooted
-from circuitsim.time_domain.mode_kernels import CANCELLED, across, conducting, into
-from circuitsim.time_domain.trees import FREE, C, R
+from circuitsim.time_domain.mode_kernels import CANCELLED, across, gram, into, loops_of_diodes, put_back, scaled
+from circuitsim.time_domain.trees import FREE, C, L, R
 
 
 def over_parts(rows, parting, many, out):
@@ -45,61 +45,51 @@ def link_flows(net, value, voltage, current, flow, root):
     flow : (l, n) float array
     root : (l, l) float array
     """
-    l0, l1 = net.rest[R], net.rest[R + 1]
-    for k in range(l0, l1):
-        across(net, 0, net.tree[R], k, voltage, flow[k - l0])
-        root[k - l0, k - l0] += value[net.links[k]]
-    gap = np.zeros(flow.shape[1])
-    for t in range(net.tree[R], net.tree[R + 1]):
-        ohms = value[net.twigs[t]]
-        for j in range(gap.size):
-            gap[j] = 0.0
-        into(net, t, net.rest[FREE], net.links.size, current, gap)
-        for k in range(l0, l1):
-            if net.cut[t, k] != 0.0:
-                for j in range(gap.size):
-                    flow[k - l0, j] -= net.cut[t, k] * ohms * gap[j]
-                for i in range(l0, l1):
-                    root[k - l0, i - l0] += net.cut[t, k] * ohms * net.cut[t, i]
+    cut, t0, t1, l0, l1 = net.cut, net.tree[R], net.tree[L], net.rest[R], net.rest[L]
+    across(cut, 0, t0, l0, l1, voltage[net.twigs], 1.0, flow)
+    ohms, gap = value[net.twigs[t0:t1]], np.zeros((t1, flow.shape[1]))
+    into(cut, t0, t1, net.rest[FREE], net.links.size, current[net.links], 1.0, gap[t0:])
+    scaled(gap[t0:], ohms, gap[t0:])
+    across(cut, t0, t1, l0, l1, gap, -1.0, flow)
+    for k in range(l1 - l0):
+        root[k, k] += value[net.links[l0 + k]]
+    gram(cut.T, l0, l1, t0, t1, ohms, root)
     rooted(root)
     forward(root, flow)
 
 
-def part_currents(net, value, own, system, parting, conducts, shared, waves):
+def part_currents(net, role, value, own, system, parting, shared, current):
     """Fill in the currents of capacitors, sources and conducting diodes over w and the decaying parts.
 
     Parameters
     ----------
     net : Wiring
+    role : (m,) int array
     value : (m,) float array
     own : (m, k + s) float array
         Voltages of capacitors over the states and those of the sources.
     system : (s, s) float array
         Generator of the sources' states.
     parting : Parting
-    conducts, shared
-        See `circuitsim.time_domain.mode_kernels.conducting`.
-    waves : Waves
-        Currents of current sources and of resistors outside the tree are there.
+    shared : array
+        See `circuitsim.time_domain.mode_kernels.loops_of_diodes`.
+    current : (m, s + c) float array
+        Those of current sources and of resistors outside the tree are there.
     """
-    (k, s), current = parting.slope.shape, waves.current
+    k, s = parting.slope.shape
+    through, i = current[net.links], current[net.twigs]
     for link in range(net.rest[C], net.rest[R]):
         e = net.links[link]
-        for i in range(s):
+        for c in range(s):
             for j in range(s):
-                current[e, j] += value[e] * own[e, k + i] * system[i, j]
-        for i in range(k):
-            weight = value[e] * own[e, i]
+                through[link, j] += value[e] * own[e, k + c] * system[c, j]
+        for c in range(k):
+            weight = value[e] * own[e, c]
             if weight != 0.0:
                 for j in range(s):
-                    current[e, j] += weight * parting.slope[i, j]
-                for p in range(current.shape[1] - s):
-                    current[e, s + p] -= weight * parting.shape[i, p] * parting.rate[p]
-    for t in range(net.tree[C], net.tree[R + 1]):
-        e = net.twigs[t]
-        for j in range(current.shape[1]):
-            current[e, j] = 0.0
-        into(net, t, net.rest[C], net.links.size, current, current[e])
-        for j in range(current.shape[1]):
-            current[e, j] = -current[e, j]
-    conducting(net, conducts, shared, waves)
+                    through[link, j] += weight * parting.slope[c, j]
+                for p in range(through.shape[1] - s):
+                    through[link, s + p] -= weight * parting.shape[c, p] * parting.rate[p]
+    into(net.cut, net.tree[C], net.tree[L], net.rest[C], net.links.size, through, -1.0, i[net.tree[C] : net.tree[L]])
+    loops_of_diodes(net, role, shared, i, through)
+    put_back(net, i, through, current)

@@ -16,7 +16,7 @@ from circuitsim.circuit.expansion import Expansion, expanded
 from circuitsim.circuit.waveforms import Constant, Waveform
 from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
-from circuitsim.time_domain.mode_equations import Given
+from circuitsim.time_domain.mode_kernels import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of, normal_tree
 from circuitsim.time_domain.proof import Elements
