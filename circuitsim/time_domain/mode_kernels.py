@@ -98,7 +98,7 @@ def equations(net, role, of, shared, waves, dependent, checks, complete):
             flow[net.rest[L] + j, many + c] = states[0, j, c]
         for c in range(s):
             flow[net.rest[L] + j, k + c] = of_sources[0, j, c]
-    rate = times(given, of.system)
+    rate = times(of.system.T, given.T).T
     waves.system[k:, k:] = of.system
     resistors(net, of.value, v, drop, i, flow)
     across(net.cut, 0, net.tree[R], net.rest[C], net.rest[R], v, 1.0, drop[net.rest[C] : net.rest[R]])
