@@ -193,9 +193,13 @@ class SourceCard(ElementReader):
         else:
             self.linear()
 
-    def put(self, kind: int, offset: int, source: ControlledSource, **stated: Any) -> None:
-        """Append the element, which is of ``kind`` where other sources fix what it reads."""
-        self.scope.state(kind, self.name.text, *self.nodes, ElementCard(self.card, offset, source=source, **stated))
+    def put(self, kind: int, fixable: bool, law: Code, offset: int, **stated: Any) -> None:
+        """Append an element of a kind and with a law, which may be that of an independent source."""
+        own = kind
+        if fixable:
+            own = VOLTAGE if kind in (AFFINE_VOLTAGE, BY_VOLTAGE_E) else CURRENT
+        source = ControlledSource(kind, law, fixable)
+        self.scope.state(own, self.name.text, *self.nodes, ElementCard(self.card, offset, source=source, **stated))
 
     def cut(self, end: int) -> Card:
         """The card up to ``end``."""
@@ -242,8 +246,7 @@ class SourceCard(ElementReader):
             self.scope.state(kind, self.name.text, *self.nodes, value)
             return
         law = AFFINE_CURRENT if current else AFFINE_VOLTAGE
-        source = ControlledSource(law, code, formula=code if letter in "beg" else None)
-        self.put(kind if letter in "beg" else law, code.start, source, multiplier=multiplier, numbers=details)
+        self.put(law, letter in "beg", code, code.start, multiplier=multiplier, numbers=details)
 
     def of_terms(self, at: int, terms: Iterable[tuple[Value, Sequence[Signal], int]]) -> Code:
         """The formula Σ coefficient · product of signals, each at an offset."""
@@ -305,8 +308,7 @@ class SourceCard(ElementReader):
         at, letter = self.name.offset, self.letter
         if letter == "e" and words.words and words.words[0].word == "opamp":
             words.take(1)
-            law = self.of_terms(at, [(1.0, self.controls(1), at)])
-            self.put(NULLOR, at, ControlledSource(NULLOR, law))
+            self.put(NULLOR, False, self.of_terms(at, [(1.0, self.controls(1), at)]), at)
             return
         multiplier = self.multiplier()
         signals = self.controls(1)
@@ -314,12 +316,9 @@ class SourceCard(ElementReader):
         if len(rest) != 1:
             at = rest[1].offset if rest else self.card.last
             raise CardError("syntax", f"{self.shown} needs one gain", at, "an expression goes in braces: {…}")
-        gain, at, kind = self.value(rest[0]), rest[0].offset, _PLAIN[letter]
-        may_be_fixed = letter in "eg" and multiplier == 1.0
-        formula = self.of_terms(at, [(gain, signals, at)]) if may_be_fixed else None
-        source = ControlledSource(kind, self.of_terms(at, [(1.0, signals, at)]), gain, formula)
-        own = kind if formula is None else VOLTAGE if letter == "e" else CURRENT
-        self.put(own, at, source, multiplier=multiplier)
+        at = rest[0].offset
+        law = self.of_terms(at, [(self.value(rest[0]), signals, at)])
+        self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, at, multiplier=multiplier)
 
     def multiplier(self) -> Value:
         """``m=``, and what is refused; leaves ``gain=``."""
@@ -364,5 +363,4 @@ class SourceCard(ElementReader):
         products = chain.from_iterable(combinations_with_replacement(signals, order) for order in count_from(0))
         law = self.of_terms(at, zip(numbers, products, places))
         kind = AFFINE_VOLTAGE if self.letter in "eh" else AFFINE_CURRENT
-        own = kind if plain else VOLTAGE if self.letter in "eh" else CURRENT
-        self.put(own, at, ControlledSource(kind, law, formula=None if plain else law), multiplier=multiplier)
+        self.put(kind, not plain, law, at, multiplier=multiplier)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist import limits
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
 from circuitsim.netlist.expansion import Expansion
-from circuitsim.netlist.expression import NEGATE, NOT, PUSH, SIGNAL, TRUTH, UNKNOWN, Code, ExpressionError, Signal
+from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
 from circuitsim.netlist.functional import FollowingSources, Formula, Moment
 from circuitsim.netlist.functions import (
     FUNCTIONS,
@@ -59,9 +59,7 @@ from circuitsim.netlist.functions import (
     OfTape,
     Ramps,
     joined,
-    scaled,
     tape_of,
-    total,
 )
 from circuitsim.netlist.physical import factor_of
 from circuitsim.netlist.scope import ElementCard, Frame
@@ -124,40 +122,33 @@ class Choices:
     def joined(self, test: Affine, yes: Affine, no: Affine) -> Affine:
         """``yes`` where ``test`` > 0, else ``no``."""
         if not _clear(yes):  # the constant one is exact where it holds
-            test, yes, no = scaled(test, -1.0), no, yes
-        difference = _cleared(total(yes, scaled(no, -1.0)), yes, no)
+            test, yes, no = test * -1.0, no, yes
+        difference = _cleared(yes - no, yes, no)
         jump = self.along(difference, test, 0.0)
-        slope = max(map(abs, difference.coefficients.values()), default=0.0) / max(map(abs, test.coefficients.values()))
-        size = abs(yes.constant) + abs(no.constant) + slope * abs(test.constant)
+        slope = max(map(abs, difference.terms.values()), default=0.0) / max(map(abs, test.terms.values()))
+        size = sum(map(abs, map(float, (yes, no)))) + slope * abs(float(test))
         if not isinstance(jump, float) or abs(jump) > MEET * size:
             raise ValueError(self.place(test, yes, no))
-        change = self.along(difference, test, self.ramps.ramp(test)) if difference.coefficients else 0.0
-        return total(total(no, change), -jump if difference.coefficients else 0.0)
+        change = self.along(difference, test, self.ramps.ramp(test)) if difference.terms else 0.0
+        return no + change - (jump if difference.terms else 0.0)
 
     def along(self, value: Affine, test: Affine, instead: Affine | float, before: int | None = None) -> Any:
         """``value`` with ``instead`` in place of ``test``; None where it is no function of ``test`` alone.
 
         Arguments of ramps may read the ramps ``before`` them.
         """
-        pivot = max(test.coefficients, key=lambda key: abs(test.coefficients[key]))
-        share = value.coefficients.get(pivot, 0.0) / test.coefficients[pivot]
-        rest = _cleared(total(value, scaled(test, -share)), value, scaled(test, share))
-        found: Any = (
-            total(rest.constant, scaled(instead, share))
-            if isinstance(instead, Affine)
-            else (rest.constant + share * instead)
-        )
-        for key, coefficient in rest.coefficients.items():
+        pivot = max(test.terms, key=lambda key: abs(test.terms[key]))
+        share = value.terms.get(pivot, 0.0) / test.terms[pivot]
+        rest = _cleared(value + test * -share, value, test * share)
+        found: Any = instead * share + float(rest)
+        for key, coefficient in rest.terms.items():
             ramp = -1 - key
             if ramp < 0 or (before is not None and ramp >= before):
                 return None
             inside = self.along(self.ramps.values[ramp], test, instead, ramp)
             if inside is None:
                 return None
-            if isinstance(inside, Affine):
-                found = total(found, scaled(self.ramps.ramp(inside), coefficient))
-            else:
-                found += coefficient * max(inside, 0.0)
+            found += (self.ramps.ramp(inside) if isinstance(inside, Affine) else max(inside, 0.0)) * coefficient
         return found
 
     def place(self, test: Affine, yes: Affine, no: Affine) -> str:
@@ -166,10 +157,10 @@ class Choices:
         if any(key < 0 for key, _ in terms):
             where = "where its condition changes"
         elif len(terms) == 1:
-            where = f"at {self.controls[terms[0][0]].text} = {0.0 - test.constant / terms[0][1]:.6g}"
+            where = f"at {self.controls[terms[0][0]].text} = {0.0 - float(test) / terms[0][1]:.6g}"
         else:
             both = " + ".join(f"{c:.6g}*{self.controls[key].text}" for key, c in terms)
-            where = f"where {both.replace('+ -', '- ')} = {0.0 - test.constant:.6g}"
+            where = f"where {both.replace('+ -', '- ')} = {0.0 - float(test):.6g}"
         ends = sorted((self.along(one, test, 0.0) for one in (yes, no)), key=lambda end: (end is None, end))
         if None in ends:
             return f"the value jumps {where}"
@@ -177,17 +168,15 @@ class Choices:
 
 
 def _clear(value: Affine) -> dict[int, float]:
-    return {key: c for key, c in value.coefficients.items() if c}
+    return {key: c for key, c in value.terms.items() if c}
 
 
 def _cleared(value: Affine, *parts: Affine) -> Affine:
     """Without the coefficients that only rounding left of those of its parts."""
     kept = {
-        key: c
-        for key, c in value.coefficients.items()
-        if abs(c) > MEET * max(abs(part.coefficients.get(key, 0.0)) for part in parts)
+        key: c for key, c in value.terms.items() if abs(c) > MEET * max(abs(part.terms.get(key, 0.0)) for part in parts)
     }
-    return Affine(value.constant, kept)
+    return Affine(value, kept)
 
 
 class PiecewiseLinear(NamedTuple):
@@ -198,7 +187,9 @@ class PiecewiseLinear(NamedTuple):
     controls: list[Signal]
 
 
-def affine_value(code: Code, environment: Environment, evaluator: Evaluator) -> PiecewiseLinear:
+def affine_value(
+    code: Code, environment: Environment, evaluator: Evaluator, fixed: Mapping[Signal, float]
+) -> PiecewiseLinear:
     """The value of an expression.
 
     Raises
@@ -207,27 +198,26 @@ def affine_value(code: Code, environment: Environment, evaluator: Evaluator) -> 
         It is not piecewise linear in voltages and currents and continuous, or has no value.
     """
     try:
-        return _value(code, environment, evaluator, apart=False)
+        return _value(code, environment, _PiecewiseLinear(evaluator, fixed, apart=False))
     except ExpressionError as error:
         if error.kind != "unsupported" or not any(signal.second for signal in code.signals):
             raise
-    return _value(code, environment, evaluator, apart=True)
+    return _value(code, environment, _PiecewiseLinear(evaluator, fixed, apart=True))
 
 
-def _value(code: Code, environment: Environment, evaluator: Evaluator, apart: bool) -> PiecewiseLinear:
-    """`affine_value`; with ``apart`` v(a,b) is v(a) − v(b), which a condition may compare with v(a)."""
-    domain = _PiecewiseLinear(evaluator, apart)
-    value = evaluator.symbolic(code, environment, domain)
+def _value(code: Code, environment: Environment, domain: _PiecewiseLinear) -> PiecewiseLinear:
+    value = domain.evaluator.symbolic(code, environment, domain)
     return PiecewiseLinear(value, domain.choices.ramps.values, domain.choices.controls)
 
 
 class _PiecewiseLinear(Domain):
-    """Affine values, and numbers that conditions on these choose."""
+    """Affine values, and numbers that conditions on these choose; with ``apart`` v(a,b) is v(a) − v(b), which a
+    condition may compare with v(a)."""
 
     symbols = (Affine, Steps)
 
-    def __init__(self, evaluator: Evaluator, apart: bool) -> None:
-        self.evaluator, self.apart = evaluator, apart
+    def __init__(self, evaluator: Evaluator, fixed: Mapping[Signal, float], apart: bool) -> None:
+        self.evaluator, self.fixed, self.apart = evaluator, fixed, apart
         self.choices = Choices(Ramps(), [])
         self.numbers: dict[Signal, int] = {}
 
@@ -249,7 +239,7 @@ class _PiecewiseLinear(Domain):
         """A voltage or current."""
         if self.apart and signal.second:
             ends = (self.signal(Signal("v", node)) for node in (signal.first, signal.second))
-            return total(next(ends), scaled(next(ends), -1.0))
+            return next(ends) - next(ends)
         second = (signal.second or "").lower()
         key = Signal(signal.kind, signal.first.lower(), "" if second in ("0", "gnd") else second)
         if key not in self.numbers:
@@ -274,7 +264,7 @@ class _PiecewiseLinear(Domain):
         if name in OPERATORS:
             return self.operation(name, first, *rest)
         if name == NEGATE and isinstance(first, Affine):
-            return scaled(first, -1.0)
+            return first * -1.0
         if name in (NEGATE, NOT, TRUTH):
             self.need_condition(first)
             return self.choices.chosen(first, lambda number: self.evaluator.sign(name, number))
@@ -303,17 +293,17 @@ class _PiecewiseLinear(Domain):
             if isinstance(right, Steps):
                 return self.choices.chosen(right, lambda number: self.operation(operator, left, number))
         if operator in ("+", "-"):
-            return total(left, scaled(right, -1.0 if operator == "-" else 1.0))
+            return left - right if operator == "-" else left + right
         if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
-            return scaled(left, right) if isinstance(left, Affine) else scaled(right, left)
+            return left * right
         if operator == "/" and not isinstance(right, Affine):
-            return scaled(left, self.operation("/", 1.0, right))
+            return left * self.operation("/", 1.0, right)
         if operator in ("<", "<=", ">", ">="):
             below, above = (left, right) if operator in ("<", "<=") else (right, left)
-            difference = total(above, scaled(below, -1.0))
-            if any(difference.coefficients.values()):
+            difference = above - below
+            if any(difference.terms.values()):
                 return Steps(difference, 1.0, 0.0, 1)
-            return float(FUNCTIONS[operator].value(total(left, scaled(right, -1.0)).constant, 0.0))
+            return float(FUNCTIONS[operator].value(float(left - right), 0.0))
         raise self.refused(_WORDS.get(operator, f"{operator!r}"))
 
 
@@ -348,8 +338,8 @@ class _OfFormulas(Domain):
 
     symbols = (OfTape,)
 
-    def __init__(self, signs: dict[Signal, float]) -> None:
-        self.signs = signs
+    def __init__(self, signs: dict[Signal, float], fixed: Mapping[Signal, float]) -> None:
+        self.signs, self.fixed = signs, fixed
 
     def whole(self, value: Entry) -> Tape:
         """The tape."""
@@ -395,6 +385,9 @@ def _bounded(formula: OfTape) -> OfTape:
         raise ExpressionError("limit", f"the formula has more than {f.LONGEST} operations", hint="simplify it")
     return formula
 
+
+PLAIN = frozenset((BY_VOLTAGE_E, BY_VOLTAGE_G, BY_CURRENT_F, BY_CURRENT_H))
+"""Kinds of elements that have a gain."""
 
 _QUANTITY = {
     BY_VOLTAGE_E: Quantity.VOLTAGE,
@@ -499,16 +492,16 @@ class _Sources:
         source = stated.source
         assert source is not None
         try:
-            return self.of(source.law, frame, stated, name, position)
+            return self.of(source.law, frame, stated, name, position, {})
         except ExpressionError as error:
             fixed = self.fixed_signals(source.law, frame) if error.kind == "unsupported" else {}
             if position in self.fixed or not fixed:
                 raise
-            made = self.of(_frozen(source.law, fixed), frame, stated, name, position)
+            made = self.of(source.law, frame, stated, name, position, fixed)
         for signal in list(fixed):  # what enters as any voltage or current does still varies
             rest = {own: value for own, value in fixed.items() if own != signal}
             with suppress(ExpressionError):
-                made, fixed = self.of(_frozen(source.law, rest), frame, stated, name, position), rest
+                made, fixed = self.of(source.law, frame, stated, name, position, rest), rest
         formula = Formula(source.law, frame, cells(self.elaborator, frame, stated), tuple(fixed))
         self.elaborator.frozen[position] = formula
         return made
@@ -524,26 +517,36 @@ class _Sources:
                     found[signal] = moment.signal(signal, formula)
         return found
 
-    def of(self, law: Code, frame: Frame, stated: ElementCard, name: str, position: int) -> _Values | Device:
-        """A law, or where an expression is no sum of ramps a device; raises as `one`."""
+    def of(
+        self,
+        law: Code,
+        frame: Frame,
+        stated: ElementCard,
+        name: str,
+        position: int,
+        fixed: Mapping[Signal, float],
+    ) -> _Values | Device:
+        """A law, or where an expression is no sum of ramps a device, with the values of ``fixed`` signals; raises as
+        `one`."""
         source, evaluator = stated.source, self.elaborator.evaluator
         assert source is not None
         count, environment = cells(self.elaborator, frame, stated), frame.environment
         try:
-            found = affine_value(law, environment, evaluator)
+            found = affine_value(law, environment, evaluator, fixed)
         except ExpressionError as error:
-            signs = self.signs(frame, source.kind, law, name, position) if error.kind == "unsupported" else None
+            signs = self.signs(frame, source.kind, law, name, position, fixed) if error.kind == "unsupported" else None
             if signs is None:
                 raise
         else:
             gain = math.nan
-            if source.gain is not None:
-                gain, count = self.elaborator.number(source.gain, frame) * count, 1.0
-            sums = [c for one in (found.value, *found.ramps) for c in (one.constant, *one.coefficients.values())]
+            if source.kind in PLAIN:  # the gain is the value of the element
+                control, share = next(iter(found.value.terms.items()))
+                gain, count, found = share * count, 1.0, found._replace(value=Affine(0.0, {control: 1.0}))
+            sums = [c for one in (found.value, *found.ramps) for c in (float(one), *one.terms.values())]
             if not all(math.isfinite(c * count) for c in sums) or math.isinf(gain):
                 raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", stated.offset)
             return _Values(found, count, gain)
-        tape = evaluator.symbolic(law, environment, _OfFormulas(signs))
+        tape = evaluator.symbolic(law, environment, _OfFormulas(signs, fixed))
         try:
             if source.kind == AFFINE_CURRENT:
                 return FormulaLaw(tape, count)
@@ -553,14 +556,16 @@ class _Sources:
         except ValueError as wrong:
             raise CardError("range", f"{short(name)}: {wrong}", stated.offset) from None
 
-    def signs(self, frame: Frame, kind: int, law: Code, name: str, position: int) -> dict[Signal, float] | None:
+    def signs(
+        self, frame: Frame, kind: int, law: Code, name: str, position: int, fixed: Collection[Signal]
+    ) -> dict[Signal, float] | None:
         """1 for each voltage that is the source's own, −1 for its negative; likewise for its own current, also as that
         of a source in series, where it is a source of a voltage. None: some voltage or current is something else."""
         found = {}
         _, first, second, _ = self.circuit.columns()
         own = first[position], second[position]
         for signal in law.signals:
-            if signal.kind not in UNKNOWN:
+            if signal.kind not in UNKNOWN or signal in fixed:
                 continue
             ends: tuple[int, ...] = ()
             if kind == AFFINE_VOLTAGE and signal.kind == "i":
@@ -634,17 +639,6 @@ class _Sources:
         return output
 
 
-def _frozen(law: Code, fixed: Mapping[Signal, float]) -> Code:
-    """The expression with numbers in place of some of its signals."""
-    found = Code(law.card, law.scope, law.start)
-    found.names, found.signals = law.names, [signal for signal in law.signals if signal not in fixed]
-    found.program = [
-        (PUSH, fixed[argument], at) if instruction == SIGNAL and argument in fixed else (instruction, argument, at)
-        for instruction, argument, at in law.program
-    ]
-    return found
-
-
 def nodes_of(signal: Signal, frame: Frame) -> tuple[int, int]:
     """The nodes of a voltage."""
     first, second = (frame.node(frame.scope.nodes[name.lower() or "0"]) for name in (signal.first, signal.second or ""))
@@ -660,10 +654,10 @@ def _law(
 ) -> Law:
     """``factor`` times a value, whose controls have these places and whose ramps these nodes, as a law."""
     voltages, currents = [], []
-    for n, coefficient in sorted(value.coefficients.items()):
+    for n, coefficient in sorted(value.terms.items()):
         control = place(n) if n >= 0 else (nodes[-1 - n], 0)
         if len(control) == 1:
             currents.append(CurrentControl(coefficient * factor, *control))
         else:
             voltages.append(VoltageControl(coefficient * factor / (1.0 if n >= 0 else VOLTS), *control))
-    return Law(quantity, value.constant * factor, tuple(voltages), tuple(currents))
+    return Law(quantity, float(value) * factor, tuple(voltages), tuple(currents))

@@ -268,10 +268,10 @@ class Elaborator(Expansion):
         report = partial(self.reporter.at, stated.card, [frame.name(k)], frame.callers)
         if stated.source is not None:
             self.out.sources.append((frame, k, position))
-            if stated.source.formula is not None:
+            if stated.source.fixable:
                 with report():
                     factor = controlled_laws.cells(self, frame, stated)
-                    self.formulas[position] = Formula(stated.source.formula, frame, factor)
+                    self.formulas[position] = Formula(stated.source.law, frame, factor)
             return
         if scope.kind[k] != DIODE:
             self.out.value[position] = self.element_value(frame, k, stated, position)

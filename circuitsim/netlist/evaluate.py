@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from circuitsim.netlist import limits
@@ -96,10 +97,13 @@ class Domain(ABC):
         Of these values.
     kinds : tuple of str
         Of the signals that have such values; others are read as parameters.
+    fixed : mapping of Signal to float
+        Those that are numbers.
     """
 
     symbols: ClassVar[tuple[type, ...]]
     kinds: ClassVar[tuple[str, ...]] = UNKNOWN
+    fixed: Mapping[Signal, float] = MappingProxyType({})
 
     @abstractmethod
     def signal(self, signal: Signal) -> Any:
@@ -323,7 +327,7 @@ class Evaluator:
                     if domain is None:
                         push(self.signal(argument))
                     elif argument.kind in domain.kinds:
-                        push(domain.signal(argument))
+                        push(domain.fixed[argument] if argument in domain.fixed else domain.signal(argument))
                     else:
                         push(self.noted(self.read(argument.kind, at, code, environment)))
                 elif instruction == JUMP:

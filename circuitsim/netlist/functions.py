@@ -165,11 +165,34 @@ def moves(value: Any) -> bool:
 
 
 # --------------------------------------------------------- piecewise-linear values
-class Affine(NamedTuple):
-    """constant + Σ coefficients[k] · control k; control −1 − n is ramp n."""
+class Affine(Linear):
+    """A number + Σ terms[k] · control k; control −1 − n is ramp n. It is added to numbers and such values, and
+    multiplied by numbers."""
 
-    constant: float
-    coefficients: dict[int, float]
+    __slots__ = ()
+
+    terms: dict[int, float]
+
+    def __add__(self, other: Any) -> Affine:
+        together = dict(self.terms)
+        for k, c in other.terms.items() if isinstance(other, Affine) else ():
+            together[k] = together.get(k, 0.0) + c
+        return Affine(float(self) + float(other), together)
+
+    def __mul__(self, factor: Any) -> Affine:
+        return Affine(float(self) * factor, {k: c * factor for k, c in self.terms.items()})
+
+    def __sub__(self, other: Any) -> Affine:
+        return self + other * -1.0
+
+    def __rsub__(self, other: Any) -> Affine:
+        return self * -1.0 + other
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Affine) and (float(self), self.terms) == (float(other), other.terms)
+
+    __hash__ = None  # type: ignore[assignment]
+    __radd__, __rmul__ = __add__, __mul__
 
 
 class Ramps:
@@ -193,7 +216,7 @@ class Ramps:
         ValueError
             Too many ramps in one expression.
         """
-        key = value.constant, frozenset(value.coefficients.items())
+        key = float(value), frozenset(value.terms.items())
         if key not in self._numbers:
             if len(self.values) == limits.RAMPS:
                 raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
@@ -204,11 +227,13 @@ class Ramps:
     # ------------------------------------------------------------------ functions
     def larger(self, a: Any, b: Any) -> Affine:
         """max(a, b)."""
-        return total(a, self.ramp(total(b, scaled(a, -1.0))))
+        found: Affine = a + self.ramp(b - a)
+        return found
 
     def smaller(self, a: Any, b: Any) -> Affine:
         """min(a, b)."""
-        return total(a, scaled(self.ramp(total(a, scaled(b, -1.0))), -1.0))
+        found: Affine = a - self.ramp(a - b)
+        return found
 
     def extreme(self, best: Callable[..., float], of_two: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
         """max or min of any number of values; that of the numbers comes first."""
@@ -218,17 +243,17 @@ class Ramps:
 
     def magnitude(self, x: Affine) -> Affine:
         """|x| = 2 max(0, x) − x."""
-        return total(scaled(self.ramp(x), 2.0), scaled(x, -1.0))
+        return self.ramp(x) * 2.0 - x
 
     def part(self, x: Affine, most: float) -> Affine:
         """``x`` held between 0 and ``most``, both exact."""
-        return total(most, scaled(self.ramp(total(most, scaled(self.ramp(x), -1.0))), -1.0))
+        return most - self.ramp(most - self.ramp(x))
 
     def clamp(self, x: Any, low: Any, high: Any) -> Affine:
         """``x`` held between two bounds, in either order."""
         if isinstance(x, Affine) and not isinstance(low, Affine) and not isinstance(high, Affine):
             low, high = min(low, high), max(low, high)
-            return total(low, self.part(total(x, -low), high - low))
+            return self.part(x - low, high - low) + low
         return self.larger(self.smaller(low, high), self.smaller(self.larger(low, high), x))
 
     def polygon(self, x: Any, *points: Any) -> Any:
@@ -239,17 +264,17 @@ class Ramps:
         slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
         if len(places) == 2 and slopes[0]:  # in units of the value, so that both values are exact
             rise = abs(values[1] - values[0])
-            part = self.part(scaled(total(x, -places[0]), abs(slopes[0])), rise)
-            return total(values[0], scaled(part, math.copysign(1.0, slopes[0])))
-        along = self.part(total(x, -places[0]), places[-1] - places[0])
+            part = self.part((x - places[0]) * abs(slopes[0]), rise)
+            return part * math.copysign(1.0, slopes[0]) + values[0]
+        along = self.part(x - places[0], places[-1] - places[0])
         along_places = [place - places[0] for place in places]
-        return self.bent(total(values[0], scaled(along, slopes[0])), along, along_places, slopes)
+        return self.bent(along * slopes[0] + values[0], along, along_places, slopes)
 
     def extended(self, x: Any, *points: Any) -> Any:
         """The polygon through pairs of abscissa and value, its outer segments extended."""
         places, values = self.pairs("pwl", "pwl", x, points)
         slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
-        return self.bent(total(values[0], scaled(total(x, -places[0]), slopes[0])), x, places, slopes)
+        return self.bent((x - places[0]) * slopes[0] + values[0], x, places, slopes)
 
     def pairs(self, name: str, what: str, x: Any, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
         """The points of a polygon, which are numbers."""
@@ -260,27 +285,10 @@ class Ramps:
     def bent(self, line: Affine, x: Affine, places: Sequence[float], slopes: Sequence[float]) -> Affine:
         """A line along the first segment of a polygon, bent at each of its inner points."""
         for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
-            bend = self.ramp(total(x, -place))
-            for key, share in bend.coefficients.items():  # in place: a table may be long
-                line.coefficients[key] = line.coefficients.get(key, 0.0) + share * (behind - before)
+            bend = self.ramp(x - place)
+            for key, share in bend.terms.items():  # in place: a table may be long
+                line.terms[key] = line.terms.get(key, 0.0) + share * (behind - before)
         return line
-
-
-def scaled(value: Any, factor: float) -> Any:
-    """``value`` times a number."""
-    if not isinstance(value, Affine):
-        return value * factor
-    return Affine(value.constant * factor, {k: c * factor for k, c in value.coefficients.items()})
-
-
-def total(left: Any, right: Any) -> Affine:
-    """The sum of two values of which one at least is affine (or will be added to one)."""
-    a = left if isinstance(left, Affine) else Affine(left, {})
-    b = right if isinstance(right, Affine) else Affine(right, {})
-    together = dict(a.coefficients)
-    for k, c in b.coefficients.items():
-        together[k] = together.get(k, 0.0) + c
-    return Affine(a.constant + b.constant, together)
 
 
 # --------------------------------------------------------- tapes

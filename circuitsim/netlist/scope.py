@@ -84,16 +84,14 @@ class ControlledSource(NamedTuple):
     kind : int
         Its code in the circuit: a plain gain, affine, or a nullor.
     law : Code
-        Its value, over ``gain`` where that is the value of the element.
-    gain : Value or None
-    formula : Code or None
-        Its whole value, for a source that is independent where other sources fix all that it reads.
+        Its value.
+    fixable : bool
+        Whether it is independent where other sources fix all that it reads.
     """
 
     kind: int
     law: Code
-    gain: Value | None = None
-    formula: Code | None = None
+    fixable: bool
 
 
 NOTHING: dict[str, Count] = {}
