@@ -20,19 +20,18 @@ from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
 from circuitsim.netlist import definitions, includes, refused
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
-from circuitsim.netlist.cards import Card, Files, Source, decode, plain_lines, read_bytes, uncommented
+from circuitsim.netlist.cards import Files, Source, decode, plain_lines, read_bytes, uncommented
 from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
-from circuitsim.netlist.parts import CODES, ElementReader, Reader
 from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, temperatures_of
 from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
 from circuitsim.netlist.scope import Scope
-from circuitsim.netlist.tokens import WORD, CardError, tokens
+from circuitsim.netlist.tokens import CardError
 from circuitsim.netlist.values import value_of
 from circuitsim.units import exact, rkm, short
 
@@ -65,9 +64,7 @@ _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
 _CARDS = frozenset((*definitions.CARDS, *includes.CARDS, *refused.OPTIONS, *_ANALYSES))
 """Dot cards that no title begins with."""
 
-_LETTERS = frozenset((*refused.ELEMENTS, *refused.FOREIGN, "k", *LETTERS))
-"""First letters of elements that are read elsewhere or refused."""
-
+_WORDS = re.compile(r"[^\s(),]+")
 _NODE = re.compile(r"[0-9]+")
 _VALUE = re.compile(r"[+-]?\.?[0-9]\S*|\{.*\}|'.*'")
 
@@ -82,7 +79,7 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
     words = line.split()
     if not words:
         return None
-    if words[0].lower() not in _CARDS and not is_element(Card(source, 1, line), top):
+    if words[0].lower() not in _CARDS and not is_element(line, top):
         return None
     place = source.place(1, len(line) - len(line.lstrip()) + 1)
     return Problem(
@@ -93,37 +90,28 @@ def forgotten(source: Source, top: Scope) -> Problem | None:
     )
 
 
-def is_element(card: Card, top: Scope) -> bool:
-    """Whether a line reads as an element between nodes of the deck."""
-    words = card.text.replace("(", " ").replace(")", " ").replace(",", " ").split()
-    letter = card.text[card.start].lower() if words else ""
-    if len(words) < 3 or not (letter == "x" or letter in CODES or letter in _LETTERS):
+def is_element(line: str, top: Scope) -> bool:
+    """Whether a line reads as an element between nodes of the deck, and the names in it are ones of the deck."""
+    letter, words = line.lstrip()[0].lower(), _WORDS.findall(line)
+    if len(words) < 3:
         return False
-    if letter == "x":
-        known = [word for word in words[1:] if word.lower() in top.subcircuits]
-        return bool(known) and all(is_node(word, top) for word in words[1 : words.index(known[0])])
-    if not all(is_node(word, top) for word in words[1:3]) or words[1] == words[2]:
+    reader = DeckReader(Files(None))
+    reader.read(Source("", "", line), 1)
+    found = reader.top
+    if not (found.kind or found.calls or found.couplings or reader.foreign or letter in refused.ELEMENTS):
         return False
-    if letter not in CODES:
-        return "=" in card.text or (len(words) > 5 and _VALUE.fullmatch(words[-1]) is not None)
-    return parses(card, top)
-
-
-def parses(card: Card, top: Scope) -> bool:
-    """Whether a line is an element card, and the names in it are ones of the deck."""
-    scratch = Reader()
-    try:
-        ElementReader(scratch, card).take()
-        words = [token for token in tokens(card)[3:] if token.kind == WORD]
-    except CardError:
+    ends = [found.node_names[node] for node in found.calls[0].nodes] if found.calls else words[1:3]
+    if not all(is_node(word, top) for word in ends):
         return False
-    names = [w.word for w in words if not _VALUE.fullmatch(w.text)]
-    if CODES[card.text.split()[0][0]] in (CODES["v"], CODES["i"]):
-        return len(scratch.top.kind) > 0
-    return all(
-        name in top.parameters or name in top.models or f"{name}=" in card.text.lower().replace(" ", "")
-        for name in names
-    )
+    if found.calls:
+        return found.calls[0].target.lower() in top.subcircuits
+    if words[1] == words[2]:
+        return False
+    if not found.kind or letter in LETTERS:
+        return "=" in line or (len(words) > 5 and _VALUE.fullmatch(words[-1]) is not None)
+    names = found.uses.keys() | {stated.model.model.lower() for stated in found.stated.values() if stated.model}
+    names |= found.read_names() if letter not in "vi" else set()
+    return names <= top.parameters.keys() | top.models.keys()
 
 
 def is_node(word: str, top: Scope) -> bool:
