@@ -117,7 +117,7 @@ class Course:
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
         self.fixed = problem.fixed()
-        self.library = library or Library(problem.supply(), problem.twigs(), stop, problem.decays, problem.whole)
+        self.library = library or Library(problem, stop)
         sets = np.zeros((3, d), dtype=bool)
         self.walk = Walk(
             np.zeros(10),
@@ -132,7 +132,7 @@ class Course:
             sets[2],
             np.zeros(d, dtype=np.int64),
             np.zeros(d),
-            nothing_carried(self.library.shape.parts, elements, q, problem.resistors),
+            nothing_carried(self.library.parts, elements, q, problem.resistors),
         )
         self.track = Pinned(_track(FEW, s + q, self.walk.parts.y.size))
         self._pinned = Pinned(self.fixed), Pinned(self.walk)

@@ -8,8 +8,6 @@ length share them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +18,9 @@ from circuitsim.time_domain.decays import Decays
 from circuitsim.time_domain.exponentials import PRODUCTS as EXPONENTIAL
 from circuitsim.time_domain.exponentials import STEPS, TERMS
 from circuitsim.time_domain.kernels import time_kernel
-from circuitsim.time_domain.mode_rows import DONE, Supply
-from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, normal_tree, shared_of
+from circuitsim.time_domain.mode_rows import DONE
+from circuitsim.time_domain.modes import UNCOUPLED, Mode, Role, normal_tree, shared_of
+from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.roots import POINTS, SHARES
 from circuitsim.time_domain.trees import FIRST_ROLE, Wiring
 from circuitsim.time_domain.windows import LENGTHS
@@ -125,15 +124,9 @@ class Library:
 
     Parameters
     ----------
-    supply : Supply
-    twigs : int
-        Number of branches in a normal tree.
+    problem : Problem
     longest : float
         Length of the run, s.
-    decaying : bool
-        Whether the waveforms are those of decaying parts.
-    whole : (2, m) bool array
-        See `circuitsim.time_domain.decays.Decays`.
 
     Attributes
     ----------
@@ -143,33 +136,22 @@ class Library:
         The modes, and the decays where waveforms are those, for kernels.
     """
 
-    def __init__(self, supply: Supply, twigs: int, longest: float, decaying: bool, whole: np.ndarray) -> None:
-        system, q = supply.of.system, supply.of.storing.size
-        s = len(system)
-        self.supply, self.system, self.decaying, self._supplied = supply, system, decaying, Pinned(supply)
+    def __init__(self, problem: Problem, longest: float) -> None:
+        self.problem, self.supply, self.decaying = problem, problem.supply(), problem.decays
+        s, q = len(problem.system), problem.storing.size
+        self._supplied = Pinned(self.supply)
         # A mode has a part for each state that a resistor moves, and one for each state of a source.
-        parts = min(q, supply.resistors.size) + s if decaying else 0
-        self.shape = _Shape(
-            supply.role.size,
-            s,
-            q,
-            supply.diodes.size + supply.on.size,
-            twigs,
-            parts,
-            not decaying,
-            len(supply.of.turns),
-        )
+        self.parts = min(q, problem.resistors.size) + s if self.decaying else 0
+        self.twigs = normal_tree(problem.parts, problem.parts.role).twigs.size
         self._complete: Modes | None = None
         self.exponent = int(np.frexp(longest)[1])
         self.count, self.windows = 0, 0
-        self.of_sources = _speeds(np.linalg.eigvals(system))
-        each = sum(own.nbytes for part in self.shape.room(1, 1) for own in part)
-        room = max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each)))
-        self._hold(*self.shape.room(room, 1))
-        self.decays.whole[:] = whole
+        self.of_sources = _speeds(np.linalg.eigvals(problem.system))
+        each = sum(own.nbytes for part in self._room(1, 1) for own in part)
+        self._hold(*self._room(max(LEAST_ROOM, min(ROOM, LARGEST // (2 * each))), 1))
         # Matrix exponentials at the nodes, (column, node, row); of decaying modes the sources' series (row, column,
         # coefficient), which the compiled loop fills in.
-        self.inside = np.zeros((FEW, s, s, POINTS) if decaying else (1, s + q, POINTS, s + q))
+        self.inside = np.zeros((FEW, s, s, POINTS) if self.decaying else (1, s + q, POINTS, s + q))
 
     def add(self, conducting: np.ndarray) -> None:
         """Make the mode of a set of conducting diodes and closed switches; its number is the count before.
@@ -192,7 +174,7 @@ class Library:
             modes.radius[at] = max(self.of_sources[0], self.decays.rate[at, 0])  # the largest rate
             modes.longest[at] = self.of_sources[1]
         else:
-            n = len(self.system) + int(modes.size[at])
+            n = len(self.problem.system) + int(modes.size[at])
             modes.radius[at], modes.longest[at] = _speeds(np.linalg.eigvals(modes.system[at, :n, :n]))
         modes.window[at] = -1
         self.count += 1
@@ -201,7 +183,7 @@ class Library:
         self, conducting: np.ndarray, shared: tuple[np.ndarray, np.ndarray], at: int, modes: Pinned
     ) -> tuple[int, int]:
         """Make a mode as number ``at``: the outcome, and how many checks it has."""
-        m, n = self.supply.role.size, len(self.system) + self.supply.of.storing.size
+        m, n = self.supply.role.size, len(self.problem.system) + self.supply.of.storing.size
         work = m * (m + WORK * n) + (ROTATIONS * n**3 if self.decaying else 0)
         enter = time_kernel("entered_decays" if self.decaying else "entered", work)
         net = self._tree(conducting)[0] if self.supply.of.turns.size else UNWIRED
@@ -212,10 +194,10 @@ class Library:
 
     def complete(self) -> Modes:
         """All modes with their currents and systems, which derivatives of a run need."""
-        if self.shape.complete:
+        if not self.decaying:
             return self.modes
         if self._complete is None or len(self._complete.size) < self.count:
-            modes, _ = self.shape._replace(complete=True).room(self.count, self.modes.source_checks.shape[2])
+            modes, _ = self._room(self.count, self.modes.source_checks.shape[2], True)
             pinned = Pinned(modes)
             for at, conducting in enumerate(self.modes.conducting[: self.count]):
                 if self._enter(conducting, NOTHING, at, pinned)[0] != DONE:
@@ -248,11 +230,9 @@ class Library:
 
     def _tree(self, conducting: np.ndarray) -> tuple[Wiring, np.ndarray]:
         """The normal tree of a mode, and its roles."""
-        supply, d = self.supply, self.supply.diodes.size
-        role, value = supply.role.copy(), supply.of.value.copy()
-        role[supply.diodes[conducting[:d]]] = Role.CONDUCTING
-        value[supply.switched] = np.where(conducting[d:], *supply.ohms)
-        parts = Parts(supply.nodes, supply.first, supply.second, role, value, None, supply.of.turns)
+        parts, diodes = self.problem.valued(conducting), self.problem.diodes
+        role = parts.role.copy()
+        role[diodes[conducting[: diodes.size]]] = Role.CONDUCTING
         return normal_tree(parts, role), role
 
     def _grow(self, checks: int) -> None:
@@ -266,7 +246,7 @@ class Library:
                 "the run earlier, or take --method implicit"
             )
         many = room if self.count < room else 2 * room
-        modes, decays = self.shape.room(many, most if checks <= most else 2 * checks)
+        modes, decays = self._room(many, most if checks <= most else 2 * checks)
         for old, new in zip((*self.modes, *self.decays), (*modes, *decays)):
             new[tuple(slice(size) for size in old.shape)] = old
         self._hold(modes, decays)
@@ -275,92 +255,31 @@ class Library:
         self.modes, self.decays = modes, decays
         self.pinned = (Pinned(modes), Pinned(decays)) if self.decaying else (Pinned(modes),)
 
+    def _room(self, many: int, checks: int, complete: bool = False) -> tuple[Modes, Decays]:
+        """Zeros for so many modes with so many checks; decays are empty where there are no parts."""
+        problem, c, t = self.problem, self.parts, self.twigs
+        m, s, q, d = problem.parts.role.size, len(problem.system), problem.storing.size, self.supply.on.size
+        d, n, links, own = d + problem.diodes.size, s + q, m - len(problem.parts.turns) - t, 0 if c else q
+        square, flows = ((n, n), (n, m)) if complete or not c else ((s, s), (0, 0))
 
-class _Shape(NamedTuple):
-    """Sizes of a mode: elements, states of sources, storing elements, diodes and switches, branches of a tree, most
-    decaying parts; whether it has currents and a whole system; ideally coupled windings."""
+        def zeros(kind: type, *shapes: tuple[int, ...]) -> list[np.ndarray]:
+            # One block: of several, freed after each run, the C library would give memory back to the system each time.
+            ends = np.cumsum([many * math.prod(shape) for shape in shapes])
+            blocks = np.split(np.zeros(ends[-1], kind), ends[:-1])
+            return [block.reshape(many, *shape) for block, shape in zip(blocks, shapes)]
 
-    elements: int
-    s: int
-    q: int
-    d: int
-    twigs: int
-    parts: int
-    complete: bool
-    windings: int
-
-    def room(self, many: int, checks: int) -> tuple[Modes, Decays]:
-        """Zeros, and what `entered` fills in as a whole; decays are empty where there are no parts.
-
-        One block: of several, freed after each run, the C library would give memory back to the system each time.
-        """
-        m, s, q, d, t, c, complete, windings = self
-        n, k = s + q, s + c
-        square, flows = ((n, n), (n, m)) if complete else ((s, s), (0, 0))
-        sizes = (q, m, s, d, k) if c else (0,) * 5
-        of_mode = 0 if c else q
-        zeros = [(of_mode, of_mode), (of_mode, s), (of_mode,), (), (), (s, d), (s, checks), *self._of_parts(*sizes)]
-        whole = [square, (n, m), flows, (n, d), (n, q), (t, m - windings - t)]
-        found = _block(np.empty, float, [(many, *shape) for shape in (*zeros, *whole)])
-        for own in found[: len(zeros)]:
-            own[...] = 0.0
-        whole_ones = np.zeros((2, m), bool), np.zeros((many, d if c else 0), bool)
-        decays = Decays._make([np.zeros(many, np.int64), *found[7 : len(zeros)], *whole_ones])
-        return self._modes(many, found[:7], found[len(zeros) :]), decays
-
-    def _of_parts(self, q: int, m: int, s: int, d: int, k: int) -> list[tuple[int, ...]]:
-        """Shapes of `Decays.rate` to `Decays.slack`."""
-        c = self.parts
-        return [(c,), (c, s + q), (c, m), (m,), (c, s), (k, q), (k, m), (k, m), (k, d)]
-
-    def _modes(self, many: int, zeros: list[np.ndarray], whole: list[np.ndarray]) -> Modes:
-        """`Modes` of the arrays of floats in the block: zeros, and what `entered` fills in as a whole."""
-        m, _, q, d, t = self[:5]
-        links = m - self.windings - t
-        onto, onto_sources, conductance, radius, longest, sources, source_checks = zeros
-        size, place, source_many, twigs, links_of, tree, rest, window = _block(
-            np.zeros,
-            np.int64,
-            [
-                (many, *shape)
-                for shape in ((), (q,), (), (t,), (links,), (FIRST_ROLE.size,), (FIRST_ROLE.size,), (LENGTHS,))
-            ],
+        of_modes = (own, own), (own, s), (own,), square, (), (), (n, m), flows, (n, d), (n, q), (s, d), (s, checks)
+        e, x, y, events, k = (m, q, n, d, s + c) if c else (0, 0, 0, 0, 0)
+        of_parts = (c,), (c, y), (c, e), (e,), (c, s), (k, x), (k, e), (k, e), (k, events)
+        floats = zeros(float, (t, links), *of_modes, *of_parts)
+        classes = FIRST_ROLE.shape
+        size, checked, place, twigs, outside, tree, rest, window = zeros(
+            np.int64, (), (), (q,), (t,), (links,), classes, classes, (LENGTHS,)
         )
-        window[:] = -1
-        system, voltage, current, slack, storing, cut = whole
-        return Modes(
-            np.zeros((many, d), bool),
-            size,
-            place,
-            onto,
-            onto_sources,
-            conductance,
-            system,
-            radius,
-            longest,
-            voltage,
-            current,
-            slack,
-            storing,
-            sources,
-            source_checks,
-            source_many,
-            twigs,
-            links_of,
-            cut,
-            tree,
-            rest,
-            window,
-        )
-
-
-def _block(make: Callable[..., np.ndarray], kind: type, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    """Arrays side by side in one block, made by `numpy.zeros` or `numpy.empty`: the system hands out a large one in
-    large pages."""
-    sizes = [math.prod(shape) for shape in shapes]
-    ends = [*accumulate(sizes)]
-    block = make(ends[-1], kind)
-    return [block[end - size : end].reshape(shape) for size, end, shape in zip(sizes, ends, shapes)]
+        sets = np.zeros((many, d), bool)
+        modes = Modes._make([sets, size, place, *floats[1:13], checked, twigs, outside, floats[0], tree, rest, window])
+        of_events = np.zeros((many, events), bool)
+        return modes, Decays._make([np.zeros(many, np.int64), *floats[13:], problem.whole, of_events])
 
 
 def products(n: int, steps: np.ndarray) -> int:

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 
-from circuitsim._graphs import unite
 from circuitsim.analysis.switching import Switch
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.couplings import ideal_windings, mutual_inductances
@@ -18,7 +17,7 @@ from circuitsim.errors import UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.mode_kernels import Given
 from circuitsim.time_domain.mode_rows import Supply
-from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of, normal_tree
+from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of
 from circuitsim.time_domain.proof import Elements
 from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
@@ -121,11 +120,11 @@ class Problem:
 
     def mode(self, conducting: np.ndarray) -> Mode:
         """The linear system of a set of conducting diodes and closed switches."""
-        parts, d = self._valued(conducting), self.diodes.size
+        parts, d = self.valued(conducting), self.diodes.size
         found = mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
         return found._replace(conducting=conducting.copy())
 
-    def _valued(self, conducting: np.ndarray) -> Parts:
+    def valued(self, conducting: np.ndarray) -> Parts:
         """The elements with the resistances of switches in these states."""
         if not self.switched.size:
             return self.parts
@@ -231,14 +230,6 @@ class Problem:
             off,
             self.system.shape[0] - 1,
         )
-
-    def twigs(self) -> int:
-        """Number of branches in a normal tree."""
-        parts = self.parts
-        if parts.turns.size:
-            return int(normal_tree(parts, parts.role).twigs.size)
-        leader = list(range(parts.n_nodes))
-        return sum(unite(leader, a, b) for a, b in zip(parts.first.tolist(), parts.second.tolist()))
 
     def fixed(self) -> Fixed:
         """What the compiled loop needs beside modes."""
