@@ -75,25 +75,6 @@ def test_negative_stiffness_solves_its_own_equations_up_to_the_limit(case) -> No
         solver.solve(x, stiffness=-1.01 * limit)
 
 
-def test_the_limit_is_the_least_eigenvalue_of_the_outputs_conductance() -> None:
-    circuit = make("grid", 40, 3)
-    names, _ = sources_of(circuit)
-    pairs = pairs_of(circuit)
-    letters = {"resistor": "R", "voltage source": "V", "current source": "I"}
-    compliance = np.empty((2, 2))
-    for k, (p, q) in enumerate(pairs):
-        probe = Circuit("all diodes block, sources at zero, one ampere into an output")
-        for e in circuit:
-            if e.kind in letters:
-                value = e.value if e.kind == "resistor" else 0.0
-                probe.add(letters[e.kind], f"{letters[e.kind]}_{e.name}", e.first, e.second, value)
-        probe.current_source("Iprobe", q, p, 1.0)
-        point = circuitsim.solve(probe)
-        compliance[:, k] = [point.voltage(a, b) for a, b in pairs]
-    expected = 1.0 / np.linalg.eigvalsh(compliance).max()
-    assert batched(circuit, names, pairs).stiffness_limit() == pytest.approx(expected, rel=1e-10)
-
-
 def test_the_adjoint_is_the_derivative(case) -> None:
     circuit, solver, names, x = case
     arrays = circuit.arrays()

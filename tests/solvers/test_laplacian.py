@@ -140,21 +140,6 @@ def test_shorts_merge_nodes_exactly(spread):
     np.testing.assert_allclose(x, full, rtol=1e-12, atol=1e-100)
 
 
-def test_partial_refactorisation_has_the_bits_of_a_full_one():
-    n, a, b = grid(18)
-    rng = np.random.default_rng(7)
-    symbolic = analyse(n, a, b)
-    w = weights_for(a, 8)
-    made = factor(symbolic, w)
-    for size in (0, 1, 3, 40, a.size):
-        w = w.copy()
-        w[rng.choice(a.size, size, replace=False)] = rng.choice([0.0, 1.0, SHORT], size)
-        fresh = factor(symbolic, w)
-        made = factor(symbolic, w, previous=made)
-        assert np.array_equal(made.values, fresh.values)
-        assert np.array_equal(made.pivots, fresh.pivots)
-
-
 def test_ordering_keeps_the_fill_low():
     n, a, b = grid(60)
     assert predict(n, a, b).fill < 0.35 * 60 * n  # of the order by rows
@@ -179,18 +164,3 @@ def test_wrong_input_is_refused():
         factor(symbolic, good, previous=factor(analyse(n, a, b), good))
     with pytest.raises(ValueError, match="right-hand side"):
         solve(factor(symbolic, good), np.ones(3))
-
-
-def test_recycled_memory_gives_the_same_bits_and_spends_the_old_factor():
-    n, a, b = grid(12)
-    symbolic = analyse(n, a, b)
-    w = weights_for(a, 9)
-    first = factor(symbolic, w)
-    changed = w.copy()
-    changed[[3, 77]] = [0.0, SHORT]
-    second = factor(symbolic, changed, previous=first, recycle=True)
-    assert np.array_equal(second.values, factor(symbolic, changed).values)
-    with pytest.raises(ValueError, match="recycled"):
-        solve(first, np.ones(n))
-    with pytest.raises(ValueError, match="recycled"):
-        factor(symbolic, w, previous=first)

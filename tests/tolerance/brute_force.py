@@ -6,6 +6,7 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
+from corpus import tolerances
 
 import circuitsim
 from circuitsim import Circuit
@@ -23,28 +24,14 @@ class Case(NamedTuple):
 
 
 def draw(seed: int, parts: int, diodes: bool) -> Case:
-    """3 to 8 nodes; ``parts`` toleranced resistors and sources of 1 to 50 %, one time in four with a common share."""
+    """A circuit of the contract's family, ``parts`` toleranced resistors and sources of 1 to 50 %, one time in four
+    with a common share."""
     rng = np.random.default_rng([seed, parts, diodes])
-    n = int(rng.integers(3, 9))
-    c = Circuit(f"random {seed}")
-    for k in range(1, n):
-        c.resistor(f"R{k}", str(k), str(rng.integers(0, k)), 10.0 ** rng.uniform(2, 4))
-    for k in range(n, n + int(rng.integers(0, n))):
-        a, b = rng.choice(n, 2, replace=False)
-        c.resistor(f"R{k}", str(a), str(b), 10.0 ** rng.uniform(2, 4))
-    c.voltage_source("V1", "s", "0", rng.uniform(1.0, 10.0))
-    c.resistor("RS", "s", str(rng.integers(1, n)), 10.0 ** rng.uniform(2, 4))
-    c.current_source("I1", "0", str(rng.integers(1, n)), rng.uniform(-0.01, 0.01))
-    for k in range(int(rng.integers(1, n)) if diodes else 0):
-        a, b = rng.choice(n, 2, replace=False)
-        c.diode(f"D{k}", str(a), str(b))
+    c = circuitsim.loads(tolerances(4 * seed + 2 * diodes)).circuit
     names = [e.name for e in c if e.kind != "ideal diode"]
-    chosen = rng.choice(len(names), min(parts, len(names)), replace=False)
-    amounts = rng.choice([1, 5, 20, 50], chosen.size)
-    tolerances = [f"{names[k]}={amount}%" for k, amount in zip(chosen, amounts)]
-    if rng.random() < 0.25:
-        tolerances.append("R*=10%,lot")
-    return Case(c, tolerances, "v(1) v(2,1) i(RS)")
+    chosen = rng.choice(names, min(parts, len(names)), replace=False)
+    found = [f"{name}={rng.choice([1, 5, 20, 50])}%" for name in chosen]
+    return Case(c, [*found, *(["R*=10%,lot"] if rng.random() < 0.25 else [])], "v(1) v(2,1) i(RS)")
 
 
 def extremes(case: Case, inside: int = 300) -> tuple[np.ndarray, np.ndarray]:

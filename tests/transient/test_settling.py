@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
-from circuitsim import Circuit, loads
+from circuitsim import Circuit
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
@@ -57,23 +56,6 @@ def test_capacitances_at_nodes_and_steps_from_the_sample_before() -> None:
     assert found.rows[1].delivered == pytest.approx(-3.0 * (0.99e-6 + 2e-6), rel=1e-9)
     assert found.rows[2].time == 0.0 and abs(found.rows[2].delivered) < 1e-15
     assert (found.slowest, found.hungriest) == (int(found.column("time").argmax()), 0)
-
-
-def test_an_oscillation_settles_with_its_last_crossing() -> None:
-    """R L C of quality 5: the last time beyond 1 % by an integrator, the energy by its quadrature."""
-    circuit = loads("ringing\nV1 in 0 0\nR1 in a 20\nL1 a out 0.001\nC1 out 0 1e-07\n").circuit
-    row = settling_energy(StepCircuit(circuit, ["V1"], ["v(out)"]), np.array([[2.0]])).rows[0]
-
-    def rates(_: float, y: np.ndarray) -> list[float]:
-        return [(2.0 - 20.0 * y[0] - y[1]) / 1e-3, y[0] / 1e-7, 2.0 * y[0], 20.0 * y[0] ** 2]
-
-    run = solve_ivp(rates, (0.0, 1e-3), [0.0] * 4, rtol=1e-11, atol=1e-15, dense_output=True)
-    times = np.linspace(0.0, 1e-3, 2_000_001)
-    outside = np.flatnonzero(np.abs(run.sol(times)[1] - 2.0) > 0.02)
-    assert row.time == pytest.approx(times[outside[-1]], abs=1e-9)
-    delivered, dissipated = run.sol(row.time)[2:]
-    assert row.delivered == pytest.approx(delivered, rel=1e-7)
-    assert row.dissipated == pytest.approx(dissipated, rel=1e-7)
 
 
 def test_decks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
