@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import circuitsim
-from circuitsim import Circuit, solve, sweep
+from circuitsim import Circuit, loads, solve, sweep
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.cli import main
-from circuitsim.errors import AmplifierError, CircuitError, InfeasibleError, NetlistError, TopologyError
+from circuitsim.errors import AmplifierError, InfeasibleError, NetlistError, TopologyError
 
 DECK = """two stages
 .param a=4
@@ -140,9 +140,7 @@ def test_signs_and_powers():
 
 
 def test_an_amplifier_to_ground_pins_its_other_side_to_zero():
-    c = Circuit()
-    c.voltage_source("V1", "in", "0", 1.0)
-    c.resistor("R1", "in", "l", 1.0)
+    c = loads("t\nV1 in 0 1\nR1 in l 1\n").circuit
     c.amplifier("X1", "l", "0", 5.0)
     point = solve(c)
     assert point["l"] == 0.0 and point.current("X1") == pytest.approx(1.0)
@@ -367,45 +365,3 @@ def test_gains_beyond_a_double_are_refused():
     far = "t\nV1 a 0 1\nX1 a b bidiramp gain=1e-300\nV2 c 0 1e300\nR1 c b 1\n"
     with pytest.raises(AmplifierError, match="V2: the gains of the amplifiers multiply"):
         solve(circuitsim.loads(far))
-
-
-def test_any_text_with_amplifiers_is_solved_or_refused():
-    """Definitions cut short, calls without nodes, absurd gains: an error of ours or an operating point, never else."""
-    cards = [
-        ".subckt bidiramp left right gain=1",
-        "Eforward inside 0 left 0 {gain}",
-        "Vright inside right 0",
-        "Fback left 0 Vright {1/gain}",
-        ".ends bidiramp",
-        ".ends",
-        "X1 a b bidiramp gain=2",
-        "X2 b c bidiramp",
-        "X3 a c bidiramp gain={g}",
-        "X4 a 0 bidiramp gain=1",
-        "X5 bidiramp",
-        "X6 a b c bidiramp",
-        ".param g=2",
-        "R1 a 0 1",
-        "R2 b 0 1",
-        "R3 a b 1",
-        "V1 a 0 1",
-        "D1 b c",
-        "+ gain=3",
-        ".subckt cell p q",
-        "XI p q bidiramp gain=2",
-        "X7 a c cell",
-        "X8 a b bidiramp gain=1e308",
-        "X9 c d bidiramp gain=1e-300",
-        "I1 d 0 1",
-    ]
-    rng, solved = np.random.default_rng(1), 0
-    for _ in range(600):
-        text = "\n".join(["t", *rng.choice(cards, rng.integers(1, 9))]) + "\n"
-        try:
-            circuit = circuitsim.loads(text)
-            assert circuitsim.loads(circuitsim.dumps(circuit)).count() == circuit.count()
-            solve(circuit)
-            solved += 1
-        except CircuitError:
-            continue
-    assert solved > 20

@@ -47,9 +47,7 @@ def test_a_node_that_a_source_reads_is_no_mistake() -> None:
 
 
 def test_many_floating_nodes_are_counted() -> None:
-    c = Circuit()
-    c.voltage_source("V1", "g", "0", 1.0)
-    c.resistor("Rg", "g", "0", 1.0)
+    c = loads("t\nV1 g 0 1\nRg g 0 1\n").circuit
     for k in range(12):
         c.resistor(f"R{k}", f"n{k}", f"n{(k + 1) % 12}", 1.0)
     (lint,) = inspect_circuit(c).lints

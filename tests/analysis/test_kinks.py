@@ -6,7 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from exact import Oracle, edges_of
+from circuits import draw, sketch_of
+from corpus import ties
+from exact import Oracle
 
 import circuitsim
 from circuitsim.cli import main
@@ -15,50 +17,22 @@ from circuitsim.formats.operating_point import as_csv, as_table
 BRIDGE = [("V", 1, 0, 6.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("R", 1, 3, 2.0), ("R", 3, 0, 6.0), ("D", 2, 3, 0.0)]
 
 
-def circuit_of(elements) -> circuitsim.Circuit:
-    circuit = circuitsim.Circuit("ties")
-    for k, (letter, a, b, value) in enumerate(elements):
-        circuit.add(letter, f"{letter}{k}", str(a), str(b), None if letter == "D" else value)
-    return circuit
-
-
-def renumbered(elements):
-    """Nodes in the order in which the elements name them, ground first."""
-    number = {0: 0}
-    for _, a, b, _ in elements:
-        for node in (a, b):
-            number.setdefault(node, len(number))
-    return [(letter, number[a], number[b], value) for letter, a, b, value in elements], len(number)
-
-
-def random_elements(rng: np.random.Generator, nodes: int, diodes: int):
-    """A tree of resistors, some more, diodes and small integer sources: every second circuit has exact ties."""
-    values = [1.0, 2.0, 4.0]
-    elements = [("R", k, int(rng.integers(k)), float(rng.choice(values))) for k in range(1, nodes)]
-    more = (("R", nodes // 2, values), ("I", nodes // 2, [-2.0, -1.0, 1.0, 2.0]), ("D", diodes, [0.0]))
-    for letter, count, drawn in more:
-        for _ in range(count):
-            a, b = rng.choice(nodes, 2, replace=False).tolist()
-            elements.append((letter, a, b, float(rng.choice(drawn))))
-    return elements
-
-
 def test_kinks_are_the_exact_ties_of_random_circuits() -> None:
-    rng = np.random.default_rng(4)
-    ties = others = 0
-    for _ in range(300):
-        elements, n = renumbered(random_elements(rng, int(rng.integers(3, 9)), int(rng.integers(1, 5))))
-        exact = Oracle(n, edges_of(elements)).solve()
-        assert exact is not None
-        point = circuitsim.solve(circuit_of(elements))
-        for k, (letter, a, b, _) in enumerate(elements):
+    kinks = others = 0
+    for seed in range(300):
+        sketch = draw(ties, seed, (3, 9))
+        exact = Oracle(sketch.n, sketch.edges()).solve()
+        if exact is None:
+            continue
+        point = circuitsim.solve(sketch.circuit())
+        for k, (letter, a, b, _) in enumerate(sketch.parts):
             if letter != "D":
                 assert np.isnan(point.margin[k]) and not point.kink[k]
             elif exact.unique[k]:
                 tie = exact.current[k] == 0 and exact.voltage[a] == exact.voltage[b]
-                assert point.kink[k] == tie, elements
-                ties, others = ties + tie, others + (not tie)
-    assert ties > 20 and others > 200
+                assert point.kink[k] == tie, seed
+                kinks, others = kinks + tie, others + (not tie)
+    assert kinks > 20 and others > 200
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
@@ -66,17 +40,17 @@ def test_the_scales_are_local(size: float) -> None:
     """A tie of small currents beside large ones is told by its own scale, and so is a small current that is none."""
     small = [(letter, a + 3 if a else 0, b + 3 if b else 0, value * size) for letter, a, b, value in BRIDGE]
     large = [("V", 1, 0, 1e3), ("R", 1, 2, 1e-3), ("D", 2, 0, 0.0)]
-    point = circuitsim.solve(circuit_of([*large, *small]))
+    point = circuitsim.solve(sketch_of([*large, *small]).circuit())
     assert point.kink.tolist() == [False] * 8 + [True] and point.margin[2] == 1.0
     one_sided = [*small[:2], ("R", 5, 0, small[2][3] * 2), *small[3:]]
-    point = circuitsim.solve(circuit_of([*large, *one_sided]))
+    point = circuitsim.solve(sketch_of([*large, *one_sided]).circuit())
     assert not point.kink.any() and point.margin[8] > 1e-3
 
 
 def test_blocking_diodes_have_their_loops_largest_drop_as_scale() -> None:
     elements = [("V", 1, 0, 8.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("D", 2, 1, 0.0), ("D", 3, 0, 0.0)]
     elements.append(("R", 3, 0, 1.0))
-    point = circuitsim.solve(circuit_of(elements))
+    point = circuitsim.solve(sketch_of(elements).circuit())
     assert point.margin[3] == pytest.approx(2.0 / 2.0) and not point.kink[3]  # the loop of R 1–2 alone: 2 V of 2 V
     assert point.margin[4] == 0.0 and point.kink[4]  # nothing flows in its part: either state is correct
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim import Circuit
+from circuitsim import Circuit, loads
 from circuitsim.errors import ConvergenceError, UnboundedError
 from circuitsim.models.junction_diode import CJO, JunctionDiode
 
@@ -102,9 +102,7 @@ def bisected(volts: float, ohms: float, case: dict[str, float]) -> tuple[float, 
 
 
 def behind(volts: float, ohms: float, case: dict[str, float]) -> Circuit:
-    c = Circuit("one diode")
-    c.voltage_source("V1", "in", "0", volts)
-    c.resistor("R1", "in", "a", ohms)
+    c = loads(f"one diode\nV1 in 0 {volts}\nR1 in a {ohms}\n").circuit
     c.device("D1", "a", "0", JunctionDiode(**case))
     return c
 
@@ -215,9 +213,7 @@ def test_beyond_the_range_of_doubles() -> None:
 
 
 def test_leakage_beside_kiloamperes() -> None:
-    c = Circuit("t")
-    c.current_source("I1", "0", "a", 3e3)
-    c.resistor("R1", "a", "0", 1e-3)
+    c = loads("t\nI1 0 a 3000\nR1 a 0 0.001\n").circuit
     c.device("D1", "b", "a", JunctionDiode(**{"is": 1e-18}))
     c.resistor("R2", "b", "0", 1e3)
     assert circuitsim.solve(c).current("D1") == pytest.approx(-1e-18, rel=1e-3)

@@ -67,9 +67,7 @@ def test_fragments_hold_the_numbers() -> None:
 
 
 def test_text_of_a_deck_is_escaped() -> None:
-    c = circuitsim.Circuit("<script>alert(1)</script> & co")
-    c.voltage_source("V<1>", "a&b", "0", 1.0)
-    c.resistor("R1", "a&b", "0", 1.0)
+    c = circuitsim.loads("<script>alert(1)</script> & co\nV<1> a&b 0 1\nR1 a&b 0 1\n").circuit
     for source in (c, circuitsim.solve(c)):
         text = source._repr_html_()
         assert "<script" not in text and "&lt;script" in text

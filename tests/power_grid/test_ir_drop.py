@@ -12,7 +12,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import splu
 
 import circuitsim
-from circuitsim import Circuit
+from circuitsim import Circuit, loads
 from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.cli import main
 from circuitsim.errors import TopologyError, UsageError
@@ -140,9 +140,7 @@ def test_the_map_shows_the_largest_drop_of_each_spot(grid: Path) -> None:
     figure = plot_drops(found)
     images = [axes.images[0].get_array() for axes in figure.axes if axes.images]
     assert [float(np.nanmax(image)) for image in images] == pytest.approx([1e3 * net.worst for net in found.nets])
-    c = Circuit("without places")
-    c.voltage_source("V1", "a", "0", 1.0)
-    c.resistor("R1", "a", "b", 1.0)
+    c = loads("without places\nV1 a 0 1\nR1 a b 1\n").circuit
     with pytest.raises(UsageError, match="n1_1200_350"):
         plot_drops(circuitsim.ir_drop(c))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from circuitsim import Circuit, loads
+from circuitsim import loads
 from circuitsim.time_domain import PiecewiseLinear, Pulse, Sine, transient
 
 OMEGA = 2.0 * math.pi * 50.0
@@ -52,9 +52,7 @@ def test_half_wave_rectifier_with_inductor() -> None:
 def test_tank_with_bridge() -> None:
     """A bridge with a resistor loads the tank as the resistor alone would: a damped oscillation in closed form."""
     c, coil, r = 1e-6, 1e-2, 1e3
-    circuit = Circuit()
-    circuit.add("L", "L1", "a", "b", coil)
-    circuit.add("C", "C1", "a", "b", c)
+    circuit = loads(f"t\nL1 a b {coil}\nC1 a b {c}\n").circuit
     for name, first, second in (("D1", "a", "p"), ("D2", "b", "p"), ("D3", "m", "a"), ("D4", "m", "b")):
         circuit.diode(name, first, second)
     circuit.resistor("R1", "p", "m", r)

@@ -149,9 +149,7 @@ def test_refused(waves: dict, period: float | None, said: str) -> None:
 
 
 def test_a_flux_that_grows_for_ever() -> None:
-    circuit = Circuit()
-    circuit.voltage_source("V1", "a", "0", 0.0)
-    circuit.add("L", "L1", "a", "0", 1.0)
+    circuit = loads("t\nV1 a 0 0\nL1 a 0 1\n").circuit
     with pytest.raises(ConvergenceError, match="charge or flux that grows"):
         steady_state(circuit, {"V1": Sine(1.0, 1.0, 50.0)}, initial={"L1": 0.0})
 

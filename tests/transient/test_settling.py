@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from circuitsim import Circuit
+from circuitsim import Circuit, loads
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
@@ -20,9 +20,7 @@ NETLISTS = Path(__file__).resolve().parents[2] / "netlists"
 
 
 def low_pass(capacitance: float | None = 1e-6) -> Circuit:
-    circuit = Circuit("low-pass")
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.resistor("R1", "in", "out", 1e3)
+    circuit = loads("low-pass\nV1 in 0 0\nR1 in out 1000\n").circuit
     if capacitance is not None:
         circuit.add("C", "C1", "out", "0", capacitance)
     return circuit

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oscillators import relaxation_oscillator
-from scipy.linalg import expm
 
 from circuitsim import Circuit, solve
 from circuitsim.errors import ConvergenceError, UsageError
@@ -22,9 +21,7 @@ NETLISTS = Path(__file__).parents[2] / "netlists"
 
 def test_a_switch_that_a_sine_controls() -> None:
     """A divider of 1 kΩ and the switch: on from asin(0.6) to π − asin(0.4) of each period."""
-    circuit = Circuit()
-    circuit.voltage_source("V1", "s", "0", 1.0)
-    circuit.resistor("R1", "s", "a", 1e3)
+    circuit = loads("t\nV1 s 0 1\nR1 s a 1000\n").circuit
     circuit.resistor("S1", "a", "0", 1e6)
     circuit.add("C", "C1", "s", "0", 1e-6)
     circuit.voltage_source("Vc", "c", "0", 0.0)
@@ -85,21 +82,6 @@ def test_a_switch_that_a_current_controls_and_a_diode() -> None:
     second = first + 1e-3 * math.log(2.0)
     assert [event.time for event in found.events[:2]] == pytest.approx([first, second], rel=1e-7)
     assert [set(event.changed) for event in found.events[:2]] == [{"-W1", "+D1"}, {"+W1", "-D1"}]
-
-
-@pytest.mark.parametrize("factor", [0.5, -0.9, 0.999])
-def test_coupled_inductors(factor: float) -> None:
-    """A transformer with a load: L di/dt = −R i + v, solved by a matrix exponential."""
-    circuit = loads("t\nV1 s 0 1\nR1 s a 2\nL1 a 0 0.001\nL2 b 0 0.004\nR2 b 0 3\n").circuit
-    found = transient(circuit, 2e-3, initial={}, couplings={("L1", "L2"): factor}, points=51)
-    mutual = factor * 2e-3
-    coils = np.array([[1e-3, mutual], [mutual, 4e-3]])
-    rate = -np.linalg.solve(coils, np.diag([2.0, 3.0]))
-    steady = np.array([0.5, 0.0])
-    for time, one, two in zip(found.times, found.current("L1"), found.current("L2")):
-        exact = steady - expm(time * rate) @ steady
-        assert [one, two] == pytest.approx(exact, abs=1e-12)
-    assert found.energies.imbalance < 1e-11
 
 
 def test_what_is_refused() -> None:

@@ -223,36 +223,3 @@ def test_windings_that_are_ideal_together() -> None:
         ours, theirs = found.current(coil)[1:], near.current(coil)[1:]
         assert np.abs(ours - theirs).max() < 2e-4 * np.abs(theirs).max()
         assert np.abs(exact.current(coil)[1:] - theirs).max() < 5e-5 * np.abs(theirs).max()
-
-
-def mains(factor: float, coils: str, model: str) -> str:
-    """A mains transformer with a bridge, whose secondary floats while all diodes block."""
-    return f"""bridge rectifier
-V1 in 0 SIN(0 325 50)
-Rp in a 5
-{coils.format(k=factor)}
-Rs s b 0.1
-D1 b out DM
-D2 t out DM
-D3 0 b DM
-D4 0 t DM
-C1 out 0 2200u
-R1 out 0 20
-.model DM D({model})
-.tran 0.5m 13m uic
-.end
-"""
-
-
-COILS = "L1 a 0 10\nL2 s t 0.04\nK1 L1 L2 {k}"
-LEAKY = "Lm a 0 10\nE1 x t a 0 {k_ratio}\nF1 a 0 E1 -{k_ratio}\nLs s x {leakage}"
-
-
-@pytest.mark.parametrize(("factor", "model"), [(0.99, "IS=1e-9 N=1.5 RS=0.02"), (0.999, "IS=1e-12 N=1")])
-def test_a_floating_winding_behind_junctions(factor: float, model: str) -> None:
-    """As with an ideal transformer of the turns k √(L₂ / L₁) and the leakage (1 − k²) L₂ by hand."""
-    ratio, leakage = factor * math.sqrt(0.04 / 10.0), (1.0 - factor**2) * 0.04
-    by_hand = LEAKY.replace("{k_ratio}", repr(ratio)).replace("{leakage}", repr(leakage))
-    found, equal = (run(mains(factor, coils, model), method="implicit", accuracy=1e-4) for coils in (COILS, by_hand))
-    assert apart(found, equal) < 1e-3
-    assert found.energies.imbalance < 1e-3
