@@ -1,7 +1,6 @@
 """Random circuits with controlled sources against enumeration in exact arithmetic.
 
-    python benchmarks/controlled/run.py --count 5000 --nodes 12 --diodes 6
-    python benchmarks/controlled/run.py --count 200 --nodes 40 --diodes 10 --start 10000
+    python benchmarks/controlled/run.py --count 5000
     python benchmarks/controlled/run.py --count 3500 --hard --nodes 8 --diodes 5
 
 The lines count answers by kind; a wrong answer (a missed operating point with a proof that there is none, a false
@@ -16,11 +15,13 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "controlled")]
+sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / folder) for folder in ("", "contract", "controlled"))]
 
+from corpus import controlled  # noqa: E402
 from hard_circuits import hard_circuit  # noqa: E402
 from judge import judged  # noqa: E402
-from random_controlled import random_circuit  # noqa: E402
+
+import circuitsim  # noqa: E402
 
 
 def main() -> int:
@@ -28,15 +29,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=0, help="number of random circuits")
     parser.add_argument("--start", type=int, default=0, help="first seed")
-    parser.add_argument("--nodes", type=int, default=12, help="most nodes")
-    parser.add_argument("--diodes", type=int, default=6, help="most diodes")
+    parser.add_argument("--nodes", type=int, default=8, help="most nodes of --hard")
+    parser.add_argument("--diodes", type=int, default=5, help="most diodes of --hard")
     parser.add_argument("--hard", action="store_true", help="circuits that nothing makes well posed")
     options = parser.parse_args()
     found: Counter[str] = Counter()
-    make, wrong = hard_circuit if options.hard else random_circuit, 0
+    wrong = 0
     for seed in range(options.start, options.start + options.count):
+        if options.hard:
+            circuit = hard_circuit(seed, options.nodes, options.diodes)
+        else:
+            circuit = circuitsim.loads(controlled(seed)).circuit
         try:
-            found[judged(make(seed, options.nodes, options.diodes)).value] += 1
+            found[judged(circuit).value] += 1
         except AssertionError as error:
             wrong += 1
             print(f"seed {seed}: {error}")

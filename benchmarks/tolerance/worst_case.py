@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "tolerance")]
+sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / folder) for folder in ("contract", "tolerance"))]
 
 from brute_force import compare, draw  # noqa: E402
 
