@@ -79,94 +79,6 @@ class Steps(NamedTuple):
     size: int
 
 
-class Choices:
-    """The choices of one expression.
-
-    Parameters
-    ----------
-    ramps : Ramps
-        Of the expression; choices add to them.
-    controls : list of Signal
-        Voltages and currents by number.
-    """
-
-    def __init__(self, ramps: Ramps, controls: list[Signal]) -> None:
-        self.ramps, self.controls = ramps, controls
-
-    def chosen(self, steps: Any, value: Callable[[float], Any]) -> Any:
-        """``value(number)`` for the number that holds.
-
-        Raises
-        ------
-        ValueError
-            It jumps, or there are too many conditions.
-        """
-        if not isinstance(steps, Steps):
-            return value(steps)
-        yes, no = self.chosen(steps.yes, value), self.chosen(steps.no, value)
-        if isinstance(yes, Affine) or isinstance(no, Affine):
-            return self.joined(steps.test, self.affine(yes), self.affine(no))
-        if yes == no:
-            return yes
-        size = 1 + sum(one.size for one in (yes, no) if isinstance(one, Steps))
-        if size > limits.CONDITIONS:
-            raise ValueError(f"more than {limits.CONDITIONS} conditions in one expression")
-        return Steps(steps.test, yes, no, size)
-
-    def affine(self, value: Any) -> Affine:
-        """A value as an affine one; steps jump, so that they are none."""
-        if isinstance(value, Steps):
-            return self.joined(value.test, self.affine(value.yes), self.affine(value.no))
-        return value if isinstance(value, Affine) else Affine(value, {})
-
-    def joined(self, test: Affine, yes: Affine, no: Affine) -> Affine:
-        """``yes`` where ``test`` > 0, else ``no``."""
-        if not _clear(yes):  # the constant one is exact where it holds
-            test, yes, no = test * -1.0, no, yes
-        difference = _cleared(yes - no, yes, no)
-        jump = self.along(difference, test, 0.0)
-        slope = max(map(abs, difference.terms.values()), default=0.0) / max(map(abs, test.terms.values()))
-        size = sum(map(abs, map(float, (yes, no)))) + slope * abs(float(test))
-        if not isinstance(jump, float) or abs(jump) > MEET * size:
-            raise ValueError(self.place(test, yes, no))
-        change = self.along(difference, test, self.ramps.ramp(test)) if difference.terms else 0.0
-        return no + change - (jump if difference.terms else 0.0)
-
-    def along(self, value: Affine, test: Affine, instead: Affine | float, before: int | None = None) -> Any:
-        """``value`` with ``instead`` in place of ``test``; None where it is no function of ``test`` alone.
-
-        Arguments of ramps may read the ramps ``before`` them.
-        """
-        pivot = max(test.terms, key=lambda key: abs(test.terms[key]))
-        share = value.terms.get(pivot, 0.0) / test.terms[pivot]
-        rest = _cleared(value + test * -share, value, test * share)
-        found: Any = instead * share + float(rest)
-        for key, coefficient in rest.terms.items():
-            ramp = -1 - key
-            if ramp < 0 or (before is not None and ramp >= before):
-                return None
-            inside = self.along(self.ramps.values[ramp], test, instead, ramp)
-            if inside is None:
-                return None
-            found += (self.ramps.ramp(inside) if isinstance(inside, Affine) else max(inside, 0.0)) * coefficient
-        return found
-
-    def place(self, test: Affine, yes: Affine, no: Affine) -> str:
-        """Where a choice jumps, and from what to what."""
-        terms = sorted(_clear(test).items())
-        if any(key < 0 for key, _ in terms):
-            where = "where its condition changes"
-        elif len(terms) == 1:
-            where = f"at {self.controls[terms[0][0]].text} = {0.0 - float(test) / terms[0][1]:.6g}"
-        else:
-            both = " + ".join(f"{c:.6g}*{self.controls[key].text}" for key, c in terms)
-            where = f"where {both.replace('+ -', '- ')} = {0.0 - float(test):.6g}"
-        ends = sorted((self.along(one, test, 0.0) for one in (yes, no)), key=lambda end: (end is None, end))
-        if None in ends:
-            return f"the value jumps {where}"
-        return f"the value jumps by {ends[1] - ends[0]:.6g} {where} (between {ends[0]:.6g} and {ends[1]:.6g})"
-
-
 def _clear(value: Affine) -> dict[int, float]:
     return {key: c for key, c in value.terms.items() if c}
 
@@ -207,24 +119,25 @@ def affine_value(
 
 def _value(code: Code, environment: Environment, domain: _PiecewiseLinear) -> PiecewiseLinear:
     value = domain.evaluator.symbolic(code, environment, domain)
-    return PiecewiseLinear(value, domain.choices.ramps.values, domain.choices.controls)
+    return PiecewiseLinear(value, domain.values, domain.controls)
 
 
-class _PiecewiseLinear(Domain):
+class _PiecewiseLinear(Ramps, Domain):
     """Affine values, and numbers that conditions on these choose; with ``apart`` v(a,b) is v(a) − v(b), which a
     condition may compare with v(a)."""
 
     symbols = (Affine, Steps)
 
     def __init__(self, evaluator: Evaluator, fixed: Mapping[Signal, float], apart: bool) -> None:
+        super().__init__()
         self.evaluator, self.fixed, self.apart = evaluator, fixed, apart
-        self.choices = Choices(Ramps(), [])
+        self.controls: list[Signal] = []
         self.numbers: dict[Signal, int] = {}
 
     def whole(self, value: Any) -> Affine:
         """The value of the expression as an affine one."""
         with _continuous():
-            return self.choices.affine(value)
+            return self.affine(value)
 
     def refused(self, what: str) -> ExpressionError:
         """The error for what is not piecewise linear."""
@@ -243,8 +156,8 @@ class _PiecewiseLinear(Domain):
         second = (signal.second or "").lower()
         key = Signal(signal.kind, signal.first.lower(), "" if second in ("0", "gnd") else second)
         if key not in self.numbers:
-            self.numbers[key] = len(self.choices.controls)
-            self.choices.controls.append(signal._replace(second=key.second and signal.second))
+            self.numbers[key] = len(self.controls)
+            self.controls.append(signal._replace(second=key.second and signal.second))
         return Affine(0.0, {self.numbers[key]: 1.0})
 
     def need_condition(self, value: Any) -> None:
@@ -256,7 +169,7 @@ class _PiecewiseLinear(Domain):
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
         with _continuous():
-            return self.choices.chosen(condition, lambda number: yes if number else no)
+            return self.chosen(condition, lambda number: yes if number else no)
 
     def apply(self, name: Any, values: Sequence[Any]) -> Any:
         """An operator, a sign, a choice, a step, or a piecewise-linear function."""
@@ -267,7 +180,7 @@ class _PiecewiseLinear(Domain):
             return first * -1.0
         if name in (NEGATE, NOT, TRUTH):
             self.need_condition(first)
-            return self.choices.chosen(first, lambda number: self.evaluator.sign(name, number))
+            return self.chosen(first, lambda number: self.evaluator.sign(name, number))
         if name in ("if", "ternary_fcn") and len(rest) == 2:
             self.need_condition(first)
             return self.either(first, *rest)
@@ -277,9 +190,9 @@ class _PiecewiseLinear(Domain):
         if row is None or row.ramps is None or not row.takes(values):
             raise self.refused(f"{name}()")
         with _continuous():
-            plain = [self.choices.affine(value) if isinstance(value, Steps) else value for value in values]
+            plain = [self.affine(value) if isinstance(value, Steps) else value for value in values]
         try:
-            return row.ramps(self.choices.ramps, *plain)
+            return row.ramps(self, *plain)
         except ValueError as error:
             raise ExpressionError("unsupported", f"{name}(): {error}") from None
 
@@ -289,9 +202,9 @@ class _PiecewiseLinear(Domain):
             return self.evaluator.apply(operator, (left, right))
         with _continuous():
             if isinstance(left, Steps):
-                return self.choices.chosen(left, lambda number: self.operation(operator, number, right))
+                return self.chosen(left, lambda number: self.operation(operator, number, right))
             if isinstance(right, Steps):
-                return self.choices.chosen(right, lambda number: self.operation(operator, left, number))
+                return self.chosen(right, lambda number: self.operation(operator, left, number))
         if operator in ("+", "-"):
             return left - right if operator == "-" else left + right
         if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
@@ -305,6 +218,79 @@ class _PiecewiseLinear(Domain):
                 return Steps(difference, 1.0, 0.0, 1)
             return float(FUNCTIONS[operator].value(float(left - right), 0.0))
         raise self.refused(_WORDS.get(operator, f"{operator!r}"))
+
+    def chosen(self, steps: Any, value: Callable[[float], Any]) -> Any:
+        """``value(number)`` for the number that holds.
+
+        Raises
+        ------
+        ValueError
+            It jumps, or there are too many conditions.
+        """
+        if not isinstance(steps, Steps):
+            return value(steps)
+        yes, no = self.chosen(steps.yes, value), self.chosen(steps.no, value)
+        if isinstance(yes, Affine) or isinstance(no, Affine):
+            return self.joined(steps.test, self.affine(yes), self.affine(no))
+        if yes == no:
+            return yes
+        size = 1 + sum(one.size for one in (yes, no) if isinstance(one, Steps))
+        if size > limits.CONDITIONS:
+            raise ValueError(f"more than {limits.CONDITIONS} conditions in one expression")
+        return Steps(steps.test, yes, no, size)
+
+    def affine(self, value: Any) -> Affine:
+        """A value as an affine one; steps jump, so that they are none."""
+        if isinstance(value, Steps):
+            return self.joined(value.test, self.affine(value.yes), self.affine(value.no))
+        return value if isinstance(value, Affine) else Affine(value, {})
+
+    def joined(self, test: Affine, yes: Affine, no: Affine) -> Affine:
+        """``yes`` where ``test`` > 0, else ``no``."""
+        if not _clear(yes):  # the constant one is exact where it holds
+            test, yes, no = test * -1.0, no, yes
+        difference = _cleared(yes - no, yes, no)
+        jump = self.along(difference, test, 0.0)
+        slope = max(map(abs, difference.terms.values()), default=0.0) / max(map(abs, test.terms.values()))
+        size = sum(map(abs, map(float, (yes, no)))) + slope * abs(float(test))
+        if not isinstance(jump, float) or abs(jump) > MEET * size:
+            raise ValueError(self.place(test, yes, no))
+        change = self.along(difference, test, self.ramp(test)) if difference.terms else 0.0
+        return no + change - (jump if difference.terms else 0.0)
+
+    def along(self, value: Affine, test: Affine, instead: Affine | float, before: int | None = None) -> Any:
+        """``value`` with ``instead`` in place of ``test``; None where it is no function of ``test`` alone.
+
+        Arguments of ramps may read the ramps ``before`` them.
+        """
+        pivot = max(test.terms, key=lambda key: abs(test.terms[key]))
+        share = value.terms.get(pivot, 0.0) / test.terms[pivot]
+        rest = _cleared(value + test * -share, value, test * share)
+        found: Any = instead * share + float(rest)
+        for key, coefficient in rest.terms.items():
+            ramp = -1 - key
+            if ramp < 0 or (before is not None and ramp >= before):
+                return None
+            inside = self.along(self.values[ramp], test, instead, ramp)
+            if inside is None:
+                return None
+            found += (self.ramp(inside) if isinstance(inside, Affine) else max(inside, 0.0)) * coefficient
+        return found
+
+    def place(self, test: Affine, yes: Affine, no: Affine) -> str:
+        """Where a choice jumps, and from what to what."""
+        terms = sorted(_clear(test).items())
+        if any(key < 0 for key, _ in terms):
+            where = "where its condition changes"
+        elif len(terms) == 1:
+            where = f"at {self.controls[terms[0][0]].text} = {0.0 - float(test) / terms[0][1]:.6g}"
+        else:
+            both = " + ".join(f"{c:.6g}*{self.controls[key].text}" for key, c in terms)
+            where = f"where {both.replace('+ -', '- ')} = {0.0 - float(test):.6g}"
+        ends = sorted((self.along(one, test, 0.0) for one in (yes, no)), key=lambda end: (end is None, end))
+        if None in ends:
+            return f"the value jumps {where}"
+        return f"the value jumps by {ends[1] - ends[0]:.6g} {where} (between {ends[0]:.6g} and {ends[1]:.6g})"
 
 
 @contextmanager
