@@ -22,9 +22,6 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.kernels import newton_kernel
 from circuitsim.newton.steps import CURRENT, DISTANCE, INNER, KEPT, NEAR, NO_DEVICE, TOUCH, VOLTAGE
 
-LOOSE = 4.0
-"""Ratio of the resistance that a device sees to its estimate, above which estimates are not used."""
-
 
 class SmallNewton:
     """The kernel for one circuit of elementary elements.
@@ -60,36 +57,27 @@ class SmallNewton:
         """
         if start is not None:
             guess = NO_GUESS if start.point is None else start.point.currents
-            found = self._run(smooth, column, start.state(smooth), guess, 0)
+            found = self._run(smooth, column, start.state(smooth), guess)
         else:
-            found = self._run(smooth, column, self._zero(smooth), NO_GUESS, 1 if self._loose else 0)
+            found = self._run(smooth, column, self._zero(smooth), NO_GUESS)
         if isinstance(found, Solved) and self._nodes <= FEW and not few:
             return Start(found.point, found.own[VOLTAGE], found.own[CURRENT], found.steps)
         return found
 
-    def _run(
-        self, smooth: Smooth, column: np.ndarray, state: State, guess: np.ndarray, exact: int
-    ) -> Solved | Start | None:
-        own, out = np.empty((KEPT, smooth.rest.size)), np.empty(self.small.size)
-        put_state(own, state)
+    def _run(self, smooth: Smooth, column: np.ndarray, state: State, guess: np.ndarray) -> Solved | Start | None:
+        own, out, memory = np.empty((KEPT, smooth.rest.size)), np.empty(self.small.size), self.small.take()
+        own[TOUCH], own[TOUCH + 1 : TOUCH + 5] = state.junctions, state.points
         out[: column.size] = column
-        steps, worst = self._kernel(smooth, guess, own, exact, out)
+        steps, worst = newton_kernel("newton_once", self._nodes + 20 * smooth.rest.size)(
+            *memory, guess, self._places, self._role, smooth.rows, own, self.small.tolerance, out
+        )
+        self.small.give(memory)
         if steps == 0:
             return None
         if not worst <= self.small.tolerance:
             return Start(None, own[VOLTAGE], own[CURRENT], int(steps))
         out.setflags(write=False)
         return Solved(LazyOperatingPoint(self.small, out, None), own, int(steps))
-
-    def _kernel(
-        self, smooth: Smooth, guess: np.ndarray, own: np.ndarray, exact: int, out: np.ndarray
-    ) -> tuple[int, float]:
-        memory = self.small.take()
-        found: tuple[int, float] = newton_kernel("newton_once", self._nodes + 20 * smooth.rest.size)(
-            *memory, guess, self._places, self._role, smooth.rows, own, exact, self.small.tolerance, out
-        )
-        self.small.give(memory)
-        return found
 
     def _zero(self, smooth: Smooth) -> State:
         """The points of the curves at zero volts."""
@@ -98,14 +86,6 @@ class SmallNewton:
     @cached_property
     def _at_zero(self) -> State:
         return at_zero(self._smooth)
-
-    @cached_property
-    def _loose(self) -> bool:
-        """Whether some device sees much more resistance than its estimate at zero volts."""
-        own, out = np.empty((KEPT, self._smooth.rest.size)), np.empty(self.small.size)
-        put_state(own, self._at_zero)
-        out[: self.small.value.size] = self.small.value
-        return bool(self._kernel(self._smooth, NO_GUESS, own, -1, out)[1] > LOOSE)
 
 
 def tangent_places(smooth: Smooth, elements: int) -> tuple[np.ndarray, np.ndarray]:
@@ -121,11 +101,6 @@ def at_zero(smooth: Smooth) -> State:
     """The points of the curves at zero volts."""
     zero = np.zeros(smooth.rest.size)
     return project(smooth, zero, zero, zero, zero)
-
-
-def put_state(own: np.ndarray, state: State) -> None:
-    """Put points of the curves where the first tangents touch."""
-    own[TOUCH], own[TOUCH + 1 : TOUCH + 5] = state.junctions, state.points
 
 
 class Solved:

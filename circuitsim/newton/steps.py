@@ -30,10 +30,10 @@ STEPS = 60
 """Most steps."""
 
 VOLTAGE, CURRENT, DISTANCE, NEAR, TOUCH = 0, 1, 2, 3, 8
-CONDUCTANCE, RESISTANCE, SHARE, AHEAD, KEPT = 13, 14, 15, 16, 17
+CONDUCTANCE, RESISTANCE, KEPT = 13, 14, 15
 """Rows of what is kept of each device: its voltage, V, and current, A; its distance from its curve; the nearest point
 of the curve and the point that its tangent touches (`circuitsim.models.curve.point`, five rows each); the tangent's
-conductance, S; the load line's resistance, Ω; how far it goes along its step, and the step before, V + A."""
+conductance, S; the load line's resistance, Ω."""
 
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
 """Least conductance of a tangent, of current / voltage; and in S."""
@@ -56,12 +56,12 @@ SHORT = 1e-15
 NO_DEVICE, INNER = -1, -2
 """Roles of elements that belong to no device, or that are inside a tangent and carry nothing in the end."""
 
-PATIENT, LONG, CIRCLING = 6, 12, 18
-"""Steps after which load lines are turned towards the tangents, and after which devices that turn back go part of the
-way, and all half of it, while devices are far off."""
+PATIENT, FAR_OFF = 6, 0.5
+"""Steps after which load lines are turned towards the tangents, while devices are farther than this from their
+curves."""
 
 
-def newton_once(packed, numbers, guess, places, role, rows, own, exact, tolerance, out):
+def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out):
     """The operating point of a packed circuit with smooth devices, as `solve_once` finds it without.
 
     Parameters
@@ -76,9 +76,6 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
         Parameters of the devices (`circuitsim.newton.laws.numbered_rows`).
     own : (KEPT, s) float array
         Filled. ``TOUCH`` holds the points where the tangents touch at first.
-    exact : int
-        1: load lines with the resistances that the devices see; 0: with their estimates, at first; −1: only find out
-        how far apart these are.
     tolerance : float
 
     Returns
@@ -86,8 +83,7 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
     steps : int
         0: not found.
     worst : float
-        Largest relative violation, devices and their currents included; for ``exact`` < 0 the largest ratio of a
-        resistance to its estimate.
+        Largest relative violation, devices and their currents included.
     """
     packed, numbers, out, own, rows = kept(packed), kept(numbers), kept(out), kept(own), kept(rows)
     places, role = kept(places), kept(role)
@@ -117,7 +113,6 @@ def newton_once(packed, numbers, guess, places, role, rows, own, exact, toleranc
         role,
         rows,
         own,
-        exact,
         tolerance,
         closed,
         v,
@@ -143,7 +138,6 @@ def newton_sample(
     role,
     rows,
     own,
-    exact,
     tolerance,
     closed,
     v,
@@ -168,7 +162,6 @@ def newton_sample(
         As of `newton_once`.
     """
     best, still = np.inf, 0
-    own[SHARE], own[AHEAD] = 1.0, 0.0
     for step in range(1, STEPS + 1):
         put_tangents(places, own, value)
         take_conductances(plan, value, space)
@@ -185,7 +178,6 @@ def newton_sample(
         if off <= FAR:
             # The correction below takes up what the tangents leave over at points of the curves nearby.
             estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-            own[SHARE] = 1.0
             if not move(rows, own):
                 break
             move_tangents(places, first, second, own, value, v)
@@ -218,12 +210,10 @@ def newton_sample(
             return step, np.inf
         best = min(best, off)
         estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        if exact > 0 or step > PATIENT:
-            seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        elif exact < 0:
-            return 0, seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        if step > PATIENT:
-            restrain(own, step, off)
+        seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+        if step > PATIENT and off >= FAR_OFF:
+            for d in range(rows.shape[0]):
+                own[RESISTANCE, d] = between(own[RESISTANCE, d], own[CONDUCTANCE, d])
         if not move(rows, own):
             break
     return 0, np.inf
@@ -289,21 +279,6 @@ def parts_bound(kind, first, second, current, at_node, role):
             lost = total[find(leader, max(first[e], second[e]))]
             bound = max(bound, lost / current_scale(abs(current[e]), local))
     return bound
-
-
-def restrain(own, step, off):
-    """Fill in how far along its step each device goes, all the way but where long steps led in circles; while devices
-    are far off, turn the load lines towards the tangents."""
-    for d in range(own.shape[1]):
-        ahead = own[VOLTAGE, d] - own[TOUCH + 1, d] + own[CURRENT, d] - own[TOUCH + 2, d]
-        turned = own[DISTANCE, d] >= 0.5 and ahead * own[AHEAD, d] < 0.0
-        own[SHARE, d], own[AHEAD, d] = 1.0, ahead
-        if off >= 0.5:
-            own[RESISTANCE, d] = between(own[RESISTANCE, d], own[CONDUCTANCE, d])
-            if step > CIRCLING:
-                own[SHARE, d] = 0.5
-            elif turned and step > LONG:
-                own[SHARE, d] = 0.7 - 0.3 * (step % 2)
 
 
 def put_tangents(places, own, value):
@@ -379,10 +354,7 @@ def move(rows, own):
     curves; whether all are within the range of doubles."""
     far = False
     for d in range(rows.shape[0]):
-        share = own[SHARE, d]
-        volts = own[TOUCH + 1, d] + share * (own[VOLTAGE, d] - own[TOUCH + 1, d])
-        amperes = own[TOUCH + 2, d] + share * (own[CURRENT, d] - own[TOUCH + 2, d])
-        there = point(law, rows[d], volts, amperes, own[RESISTANCE, d], own[TOUCH, d])
+        there = point(law, rows[d], own[VOLTAGE, d], own[CURRENT, d], own[RESISTANCE, d], own[TOUCH, d])
         if not (abs(there[2]) < BEYOND and there[3] < BEYOND):
             there = point(law, rows[d], own[VOLTAGE, d], own[CURRENT, d], SHORT, own[TOUCH, d])
         for k in range(5):
