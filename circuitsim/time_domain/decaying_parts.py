@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from circuitsim.time_domain.mode_kernels import scaled, times
+
 RANK = 1e-15
 """Singular values below this share of the largest, times their number, are zero."""
 UNDRIVEN = 1e-13
@@ -16,17 +18,6 @@ SWEEPS = 40
 """Most sweeps of rotations; about six suffice."""
 ORTHOGONAL = 1e-15
 """Cosine of the angle between two rows that counts as zero, times the root of their length."""
-
-
-def stored_energy(own, value, k):
-    """Twice the stored energy as a matrix of the states (k, k); ``own`` (m, n) are voltages of capacitors over them."""
-    found = np.zeros((k, k))
-    for e in range(own.shape[0]):
-        for i in range(k):
-            if own[e, i] != 0.0:
-                for j in range(k):
-                    found[i, j] += own[e, i] * value[e] * own[e, j]
-    return found
 
 
 def rooted(matrix):
@@ -110,68 +101,68 @@ def rotated(rows, count, k):
             return
 
 
-def decompose(own, flow, value, push, system, parting):
-    """Fill in the decaying parts of a mode; returns their number. See `circuitsim.time_domain.decays.Parting`.
+def decompose(over, flow, farads, push, system):
+    """The decaying parts of a mode: see `circuitsim.time_domain.mode_parts.Parting`.
 
     Parameters
     ----------
-    own : (m, n) float array
+    over : (q, n) float array
         Voltages of capacitors over the k states, then over those of the sources.
     flow : (r, n) float array
         What resistors dissipate is the sum of the squares of these rows.
-    value : (m,) float array
-        F.
+    farads : (q,) float array
     push : (k, s) float array
-        What sources add to the slopes of charges, but through resistors.
+        What sources add to the slopes of charges, but through resistors and capacitors that they move.
     system : (s, s) float array
         Generator of the sources' states.
-    parting : Parting
-        Filled in; ``lift`` and ``current`` refer to the rows of ``flow``.
+
+    Returns
+    -------
+    rate, start, lift, drive, shape, along, slope, current : arrays
+        ``lift`` and ``current`` refer to the rows of ``flow``.
     """
-    k, s = push.shape
-    root = stored_energy(own, value, k)
+    (k, s), weighed = push.shape, np.zeros(over.shape)
+    scaled(over, farads, weighed)
+    root = times(over[:, :k].T, weighed[:, :k])
     rooted(root)
+    slope = push - times(weighed[:, :k].T, times(over[:, k:], system))
     flowing = not_zero(flow)
-    rows = np.zeros((flowing.size, k + flowing.size))
-    for e in range(flowing.size):
-        rows[e, k + e] = 1.0
-        for i in range(k):
-            found = flow[flowing[e], i]
-            for c in range(i):
-                if root[i, c] != 0.0:
-                    found -= root[i, c] * rows[e, c]
-            rows[e, i] = found / root[i, i]
-    count = rows.shape[0]
-    if count > k:
-        count = triangular(rows, k)
+    resistive, sources = flow[flowing][:, :k].T.copy(), flow[flowing][:, k:].copy()
+    forward(root, resistive)
+    rows, rate = np.eye(flowing.size, k + flowing.size, k), np.zeros(k + s)
+    rows[:, :k] = resistive.T
+    count = triangular(rows, k) if flowing.size > k else flowing.size
     rotated(rows, count, k)
-    many = kept(rows, count, k, parting.rate)
-    given = push.copy()
-    forward(root, given)
-    force = np.zeros((many, s))
+    many = kept(rows, count, k, rate)
+    forward(root, slope)
+    force, shape = np.zeros((k + s, s)), np.zeros((k, k + s))
+    force[:many] = times(rows[:many, :k], slope)
+    directions = rows[:many, :k].T.copy()
+    backward(root, directions)
+    shape[:, :many] = directions
+    backward(root, slope)
+    c = unmoved(slope, many, force, shape)
+    start, lift, current = np.zeros((c, k + s)), np.zeros((c, flow.shape[0])), np.zeros((flow.shape[0], s + c))
+    start[:many, :k] = times(rows[:many, :k], root.T)
+    # The parts contain the sources' share of the resistors' voltages, so their slopes have the sources' slopes, and a
+    # fast part is small.
     for p in range(many):
-        for j in range(k):
-            for i in range(j + 1):
-                if root[j, i] != 0.0:
-                    parting.start[p, j] += rows[p, i] * root[j, i]
-            for c in range(s):
-                force[p, c] += rows[p, j] * given[j, c]
-        for i in range(k - 1, -1, -1):
-            found = rows[p, i]
-            for c in range(i + 1, k):
-                if root[c, i] != 0.0:
-                    found -= root[c, i] * parting.shape[c, p]
-            parting.shape[i, p] = found / root[i, i]
-    backward(root, given)
-    for p in range(many):
+        size = math.sqrt(rate[p])
+        for e in range(flowing.size):
+            lift[p, flowing[e]] = rows[p, k + e] / size
+            current[flowing[e], s + p] = rows[p, k + e] * size
+            for j in range(s):
+                start[p, k + j] += rows[p, k + e] / size * sources[e, j]
+    drive = force[:c] + times(start[:, k:], system)
+    along = -times(shape[:, :c], start[:, k:])
+    for e in flowing:
         for j in range(s):
-            parting.drive[p, j] = force[p, j]
-    found = unmoved(given, many, parting.drive, parting.shape)
-    through(flow, flowing, rows[:, k:], many, system, parting)
-    for i in range(k):
-        for j in range(s):
-            parting.slope[i, j] = given[i, j]
-    return found
+            rest, most = flow[e, k + j], abs(flow[e, k + j])
+            for p in range(many):
+                share = current[e, s + p] * start[p, k + j]
+                rest, most = rest - share, most + abs(share)
+            current[e, j] = rest if abs(rest) > UNDRIVEN * most else 0.0
+    return rate[:c], start, lift, drive, shape[:, :c].copy(), along, slope, current
 
 
 def not_zero(rows):
@@ -181,32 +172,6 @@ def not_zero(rows):
         for j in range(rows.shape[1]):
             found[i] |= rows[i, j] != 0.0
     return np.flatnonzero(found)
-
-
-def through(flow, flowing, left, many, system, parting):
-    """What sources do through resistors: the parts contain the sources' share of the resistors' voltages, so their
-    slopes have the sources' slopes, and a fast part is small."""
-    k, s = parting.along.shape
-    for p in range(many):
-        size = math.sqrt(parting.rate[p])
-        for e in range(flowing.size):
-            parting.lift[p, flowing[e]] = left[p, e] / size
-            parting.current[flowing[e], s + p] = left[p, e] * size
-            for j in range(s):
-                parting.start[p, k + j] += left[p, e] / size * flow[flowing[e], k + j]
-        for i in range(s):
-            for j in range(s):
-                parting.drive[p, j] += parting.start[p, k + i] * system[i, j]
-        for i in range(k):
-            for j in range(s):
-                parting.along[i, j] -= parting.shape[i, p] * parting.start[p, k + j]
-    for e in flowing:
-        for j in range(s):
-            rest, size = flow[e, k + j], abs(flow[e, k + j])
-            for p in range(many):
-                share = parting.current[e, s + p] * parting.start[p, k + j]
-                rest, size = rest - share, size + abs(share)
-            parting.current[e, j] = rest if abs(rest) > UNDRIVEN * size else 0.0
 
 
 def forward(root, columns):

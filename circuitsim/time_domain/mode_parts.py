@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.time_domain.decaying_parts import backward, decompose
+from circuitsim.time_domain.mode_kernels import times
 from circuitsim.time_domain.part_currents import link_flows, part_currents
 from circuitsim.time_domain.trees import CURRENT, FREE, C, L, R
 
@@ -79,86 +80,18 @@ def of_capacitors(net, role, of, shared, waves, dependent):
             if net.cut[t, link] != 0.0:
                 for c in range(s):
                     push[t - first, c] -= net.cut[t, link] * waves.current[net.links[link], k + c]
-    found = decomposed(of, dependent, flow, push)
-    many = found.rate.size
-    backward(root, found.current)
-    current, lift, weight = np.zeros((m, s + many)), np.zeros((many, own.size)), np.empty(own.size)
+    over, farads = dependent[of.storing], of.value[of.storing]
+    rate, start, by_flow, drive, shape, along, slope, flows = decompose(over, flow, farads, push, of.system)
+    many, current, weight = rate.size, np.zeros((m, s + rate.size)), np.empty(own.size)
+    backward(root, flows)
     for r in range(own.size):
-        for c in range(s + many):
-            current[own[r], c] = found.current[r, c]
         weight[r] = root[r, r]
-        for j in range(r + 1):
-            for p in range(many):
-                lift[p, r] += found.lift[p, j] * root[r, j]
+        for c in range(s + many):
+            current[own[r], c] = flows[r, c]
     for e in of.sources:
         if role[e] == CURRENT:
             for c in range(s):
                 current[e, c] = waves.current[e, k + c]
-    parts = Parting(
-        found.rate,
-        found.start,
-        lift,
-        weight,
-        found.drive,
-        found.shape,
-        found.along,
-        found.slope,
-        current,
-        of.value,
-        own,
-    )
+    parts = Parting(rate, start, times(by_flow, root.T), weight, drive, shape, along, slope, current, of.value, own)
     part_currents(net, role, of.value, dependent, of.system, parts, shared, current)
     return parts
-
-
-def decomposed(of, dependent, flow, push):
-    """The parts of a mode from what its resistors dissipate and what else changes charges; see `decompose`.
-
-    ``lift`` and ``current`` refer to the rows of ``flow``; ``push`` is overwritten.
-    """
-    (k, s), r = push.shape, flow.shape[0]
-    n = k + s
-    # Capacitors that the sources move with them take charge for it.
-    rate = np.zeros((of.storing.size, s))
-    for j in range(of.storing.size):
-        e = of.storing[j]
-        for i in range(s):
-            if dependent[e, k + i] != 0.0:
-                for c in range(s):
-                    rate[j, c] += dependent[e, k + i] * of.system[i, c]
-    force = np.zeros(s)
-    for j in range(of.storing.size):
-        e = of.storing[j]
-        for c in range(s):
-            force[c] = of.value[e] * rate[j, c]
-        for i in range(k):
-            if dependent[e, i] != 0.0:
-                for c in range(s):
-                    push[i, c] -= dependent[e, i] * force[c]
-    room = Parting(
-        np.zeros(n),
-        np.zeros((n, n)),
-        np.zeros((n, r)),
-        np.zeros(0),
-        np.zeros((n, s)),
-        np.zeros((k, n)),
-        np.zeros((k, s)),
-        np.zeros((k, s)),
-        np.zeros((r, s + n)),
-        of.value,
-        np.zeros(0, np.int64),
-    )
-    c = decompose(dependent, flow, of.value, push, of.system, room)
-    return Parting(
-        room.rate[:c],
-        room.start[:c],
-        room.lift[:c],
-        room.weight,
-        room.drive[:c],
-        room.shape[:, :c].copy(),
-        room.along,
-        room.slope,
-        room.current[:, : s + c].copy(),
-        of.value,
-        room.resistors,
-    )
