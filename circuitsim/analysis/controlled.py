@@ -27,7 +27,7 @@ from circuitsim.circuit import Circuit, CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.circuit.table import checked_value
 from circuitsim.controlled.blocks import Block, port_values
-from circuitsim.controlled.equations import Equations, right_side
+from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
 from circuitsim.controlled.linear import Pair
 from circuitsim.controlled.ports import Ports
@@ -203,7 +203,7 @@ def loaded_ports(circuit: Circuit, most: int) -> tuple[Ports, np.ndarray, np.nda
         factor = system.factor(None)
     except ArithmeticError:
         return None
-    v0, i0 = port_values(eq, chosen, factor.rough(right_side(arrays, system.laws, eq)))
+    v0, i0 = port_values(eq, chosen, factor.rough(system.sources.of(arrays.value)))
     p, q = port_values(eq, chosen, factor.rough(unit))
     zero = np.zeros(v0.size)
     return Ports(v0, i0, p, q, zero, zero, np.zeros_like(p), np.zeros_like(q)), eq.load, eq.diode

@@ -259,11 +259,6 @@ class RightSide:
         return right
 
 
-def right_side(arrays: CircuitArrays, laws: LawArrays, eq: Equations) -> np.ndarray:
-    """The right-hand side (size,) for the values of ``arrays``; see `RightSide`."""
-    return RightSide(arrays, laws, eq).of(arrays.value)
-
-
 def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Resistors that stand as conductances, and elements whose current is an unknown; see `equations`."""
     kind, first, second, value, n = arrays
@@ -328,5 +323,4 @@ __all__ = [
     "of_resistances",
     "parts",
     "references",
-    "right_side",
 ]

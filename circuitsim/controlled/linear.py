@@ -119,13 +119,6 @@ class Terms(NamedTuple):
         size = self.ends.size - 1
         return csr_matrix((self.value, (self.row, self.column)), shape=(size, size))
 
-    def sizes(self) -> csr_matrix:
-        """The sums of the sizes of the terms."""
-        from scipy.sparse import csr_matrix
-
-        size = self.ends.size - 1
-        return csr_matrix((np.abs(self.value), (self.row, self.column)), shape=(size, size))
-
     def dense(self) -> np.ndarray:
         """The matrix as an array (size, size)."""
         size = self.ends.size - 1
