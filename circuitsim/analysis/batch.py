@@ -410,6 +410,8 @@ def _plain(
         guess = np.zeros(column.size)
         guess[diodes] = near
     point = ready.solve_from(column, guess, free)
+    if isinstance(point, LazyOperatingPoint):
+        return point, point.worst, point.iterations, None
     return point, point.certificate.worst, int(point.solver["iterations"]), None  # type: ignore[call-overload]
 
 

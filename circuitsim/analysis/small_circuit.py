@@ -118,7 +118,7 @@ class SmallCircuitSolver:
         self.give(memory)
         if certified:
             out.setflags(write=False)
-            return LazyOperatingPoint(self, out, drops)
+            return LazyOperatingPoint(self, out, drops, float(worst))
         return self._uncertified(out, status)
 
     def _share(self, memory: tuple[np.ndarray, np.ndarray], out: np.ndarray, drops: np.ndarray | None) -> float:
@@ -215,8 +215,9 @@ class LazyOperatingPoint(OperatingPoint):
 
     status = Status.SOLVED
 
-    def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None) -> None:
+    def __init__(self, solver: SmallCircuitSolver, out: np.ndarray, drops: np.ndarray | None, worst: float) -> None:
         self._solver, self._out = solver, out
+        self.worst, self.iterations = worst, int(out[solver.iterations])
         if drops is not None:
             self.drops = drops + 0.0
 

@@ -77,7 +77,7 @@ class SmallNewton:
         if not worst <= self.small.tolerance:
             return Start(None, own[VOLTAGE], own[CURRENT], int(steps))
         out.setflags(write=False)
-        return Solved(LazyOperatingPoint(self.small, out, None), own, int(steps))
+        return Solved(LazyOperatingPoint(self.small, out, None, float(worst)), own, int(steps))
 
     def _zero(self, smooth: Smooth) -> State:
         """The points of the curves at zero volts."""
