@@ -52,7 +52,7 @@ _PROCESSOR = " ".join(
 ).encode()
 """The processor that machine code is made for."""
 
-_SHARED = Path(__file__).parent / "_graphs.py"
+_SHARED = tuple(Path(__file__).parent / name for name in ("_graphs.py", "_jit.py", "_pointers.py", "_vectors.py"))
 
 _RUNTIME = "NRT_"
 _OURS = "10circuitsim"
@@ -294,8 +294,8 @@ class _Cache(FunctionCache):
 
 @cache
 def _sources(folder: Path) -> tuple[Path, ...]:
-    """The sources in a folder, whose kernels call each other, and the graph primitives."""
-    return (*sorted(folder.glob("*.py")), _SHARED)
+    """The sources in a folder, whose kernels call each other, and those that all folders share."""
+    return (*sorted(folder.glob("*.py")), *_SHARED)
 
 
 class Kernel(CPUDispatcher):
