@@ -36,8 +36,9 @@ from circuitsim.time_domain.result import Event
 INSTANT, LONGEST = 1e-12, 1e-6
 """Length of each of the first steps after a discontinuity, of the run, and the most, of the time to the next corner:
 shorter ones span more resistances than pairs of doubles hold, longer ones more of the waveform than the accuracy."""
-ULPS = 4.0
-"""Least length of any step, in distances of doubles at its time: below that the length is rounding."""
+ULPS, UNRESOLVED = 4.0, 256.0
+"""Least length of any step, in distances of doubles at its time: below that the length is rounding; and length below
+which the times of stages are rounded by more than a thousandth of it, so that the error asks for no shorter step."""
 SAFETY, LEAST, MOST, KEEP = 0.85, 0.25, 8.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
@@ -458,8 +459,10 @@ class Implicit:
                 off, after, beyond = self._off(at, step), *self._changes(now, at, step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
             # step over a transient. An event at the beginning, to what its time is known, leaves one in any step.
-            inside = off <= 1.0 and late < length and beyond
-            if off <= 1.0 and not inside:
+            # Below `UNRESOLVED` the error is that of the times of stages, which are rounded: no shorter step has less.
+            good = off <= 1.0 or (after is None and length <= UNRESOLVED * math.ulp(at.time))
+            inside = good and late < length and beyond
+            if good and not inside:
                 break
             if inside and after is not None:
                 self._approach(at.time + length, length)
@@ -474,7 +477,7 @@ class Implicit:
         if grown >= KEEP:
             want = max(want, length * min(grown, MOST))
         elif after is None:
-            want = length * min(grown, 1.0)
+            want = max(length * min(grown, 1.0), UNRESOLVED * math.ulp(step.end.time))
         if step.end.time < self._refused:  # a bend of a curve, whose error says nothing of where it is
             want = min(want, max(0.5 * (self._refused - step.end.time), length))
         return step, after, late, want
