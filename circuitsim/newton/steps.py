@@ -210,10 +210,11 @@ def newton_sample(
             return step, np.inf
         best = min(best, off)
         estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
-        if step > PATIENT and off >= FAR_OFF:
-            for d in range(rows.shape[0]):
-                own[RESISTANCE, d] = between(own[RESISTANCE, d], own[CONDUCTANCE, d])
+        if step > PATIENT:
+            seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+            if off >= FAR_OFF:
+                for d in range(rows.shape[0]):
+                    own[RESISTANCE, d] = between(own[RESISTANCE, d], own[CONDUCTANCE, d])
         if not move(rows, own):
             break
     return 0, np.inf
