@@ -89,7 +89,8 @@ class Carried(NamedTuple):
 
 def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     """The currents in loops of fixed voltages and the diodes ``tight``, whose ends are equal."""
-    edges = np.concatenate([net.fixed, tight])
+    alone = net.fixed is net.structure.voltage_edges and not net.structure.forest.closing.size
+    edges = tight if alone and not tight.size else np.concatenate([net.fixed, tight])
     edges = np.sort(edges[net.first[edges] != net.second[edges]])
     label = block_labels(net.n_nodes, net.first[edges], net.second[edges]) if edges.size else edges
     elements = edges[np.bincount(label)[label] > 1] if edges.size else edges
@@ -315,18 +316,19 @@ def linear_states(nets: list[Network], factored: Factored) -> list[SteadyState |
     plan, made = one.resistances.wiring.topology, one.resistances
     if not (_whole(one) and one.grounded and one.structure.resistors.size):
         return [None] * len(nets)
-    state, need = steps.new_state(plan, made.siemens, made.strength), np.empty((plan.n, len(nets)))
+    state, need = steps.new_state(plan, made.siemens, made.strength), np.empty((len(nets), plan.n))
     offset, v = np.zeros((2, one.n_nodes))
     for k, net in enumerate(nets):
         kernel(steps.offsets, plan.tree_node.size)(plan, net.structure.arrays.kind, net.first, net.emf, offset)
         kernel(steps.start, v.size)(plan, nodal.source_currents(net), offset, state, on, v)
-        need[:, k] = state.change[:-1]
+        need[k] = state.change[:-1]
     found = []
-    for net, x in zip(nets, factored.solve(need).T):
+    for net, x in zip(nets, np.ascontiguousarray(factored.solve(need.T).T)):
         state.x[:] = x
         found.append(_Doubled(net, state, on))
-        need[:, len(found) - 1] = found[-1].left
-    return [pairs.corrected(change, 2) for pairs, change in zip(found, factored.solve(need).T)]
+        need[len(found) - 1] = found[-1].left
+    changes = np.ascontiguousarray(factored.solve(need.T).T)
+    return [pairs.corrected(change, 2) for pairs, change in zip(found, changes)]
 
 
 def _whole(net: Network) -> bool:
