@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import importlib.util
 import inspect
@@ -74,3 +75,14 @@ def test_every_public_callable_states_its_parameters() -> None:
         if len(names) > 1 and [part for part in own if part in names] != names:
             wrong.append(f"{name}: has {', '.join(names)}; states {', '.join(own) or 'none'}")
     assert wrong == [], "\n" + "\n".join(wrong)
+
+
+PACKAGE = Path(__file__).parents[1]
+WITH_EXAMPLES = [path for path in PACKAGE.glob("circuitsim/**/*.py") if ">>> " in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
+def test_examples_of_docstrings(path: Path) -> None:
+    name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted and not found.failed

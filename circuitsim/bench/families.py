@@ -340,7 +340,7 @@ def make(name: str, unknowns: int, seed: int) -> Circuit:
     --------
     >>> from circuitsim.families import make
     >>> make("grid", 100, 0)
-    Circuit('grid, 101 unknowns, seed 0': 102 nodes, 261 elements: 200 R, 55 D, 1 V, 5 I)
+    Circuit('grid, 101 unknowns, seed 0': 102 nodes, 260 elements: 200 R, 54 D, 1 V, 5 I)
 
     Raises
     ------

@@ -82,7 +82,7 @@ class CrossbarLayer:
     >>> from circuitsim import CrossbarLayer
     >>> layer = CrossbarLayer(np.full((3, 2), 1e-3), word_wire=10.0, bit_wire=10.0)
     >>> layer(np.array([1.0, 0.5, 0.2])).round(7)
-    array([0.0015989, 0.001571 ])
+    array([0.0015835, 0.0015686])
     >>> layer.ideal(np.array([1.0, 0.5, 0.2]))
     array([0.0017, 0.0017])
     """

@@ -1,231 +1,251 @@
-"""What all commands share: help, usage errors, exit codes, streams, and how little is imported."""
+"""What a session of text does not show: helps, options of all commands, exceptions, terminals, imports, pages."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
+import math
+import re
 import subprocess
 import sys
+from argparse import SUPPRESS, Action, _SubParsersAction
+from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
-import circuitsim.cli as cli
-from circuitsim.cli import COMMANDS, main
-from circuitsim.cli.streams import escaped
+from circuitsim._moved import MOVED
+from circuitsim.cli import COMMANDS, EPILOG, _below, build_parser, main
+from circuitsim.cli.deck import READING
+from circuitsim.cli.output import FORMATS
+from circuitsim.errors import UsageError
+from circuitsim.formats.columns import csv
+from circuitsim.training import TrainingPlan
 
 from .conftest import DIVIDER, Command
 
-HEAVY = ("scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "concurrent", "multiprocessing")
-DECK_COMMANDS = ("solve", "check", "graph", "convert", "sweep")
+PARSERS = [
+    parser
+    for command in COMMANDS
+    for own in [next(a for a in build_parser(command)._actions if isinstance(a, _SubParsersAction)).choices[command]]
+    for parser in (own, *_below(own))
+]
+OPTIONS = defaultdict[str, list[Action]](list)
+for parser in PARSERS:
+    for action in parser._actions:
+        if action.option_strings and action.help != SUPPRESS:
+            OPTIONS[action.option_strings[0]].append(action)
 
 
-def python(code: str, *words: str, **more) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a fresh interpreter."""
-    environment = {**os.environ, "PYTHONWARNINGS": "error", **more.pop("env", {})}
-    return subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, env=environment, **more
-    )
+def test_options_say_what_they_are_and_mean_the_same_everywhere() -> None:
+    for name, uses in OPTIONS.items():
+        for action in uses:
+            text = (action.help or "").replace("(default)", "").replace("%(default)", "")
+            assert text and "default" not in text, name  # defaults stand in brackets
+            assert action.nargs == 0 or action.metavar or action.choices, f"{name}: no word for its value"
+    for name in ("--dask", "--checkpoint", "--lib", "-I"):
+        assert len({action.help for action in OPTIONS[name]}) == 1, name
+    for name in ("--seed", "--seeds", "--workers", "--top", "--samples", "--epochs", "--threads"):
+        assert {action.metavar for action in OPTIONS[name]} == {"N"}, name
+    assert all({"json"} <= set(action.choices or ()) <= set(FORMATS) for action in OPTIONS["--format"])
+    for parser in PARSERS:  # those that read a deck read it alike
+        deck = any(action.dest == "deck" and not action.option_strings for action in parser._actions)
+        assert not deck or READING.keys() <= parser._option_string_actions.keys(), parser.prog
 
 
-@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)])
-def test_help(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([*words, "--help"])
-    assert ended.value.code == 0
-    text = capsys.readouterr().out
-    assert text.startswith(" ".join(["usage: circuitsim", *words]))
-
-
-@pytest.mark.parametrize("name", DECK_COMMANDS)
-def test_help_teaches_by_examples(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    with pytest.raises(SystemExit):
-        main([name, "--help"])
-    assert f"  circuitsim {name} " in capsys.readouterr().out.partition("\nexamples:\n")[2]
+def test_the_first_steps_of_the_help(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = EPILOG.partition("first steps:\n")[2].splitlines()
+    steps = [line.strip().split("  ")[0].split()[1:] for line in lines if "COMMAND" not in line]
+    assert len(steps) >= 3 and [command(*words).code for words in steps] == [0] * len(steps)
 
 
 @pytest.mark.parametrize(
-    ("words", "beginning", "end"),
+    ("error", "code", "said"),
     [
-        ((), "error: the following arguments are required: COMMAND\n", "circuitsim --help shows what is possible\n"),
-        (("slove",), "error: argument COMMAND: invalid choice: 'slove'", "circuitsim --help shows what is possible\n"),
-        (("solve",), "error: the following arguments are required: DECK\n", "solve --help shows what is possible\n"),
-        (("solve", "x", "--format", "xml"), "error: argument --format: invalid choice: 'xml'", "possible\n"),
-        (("check", "x", "--format", "csv"), "error: argument --format: invalid choice: 'csv'", "possible\n"),
-        (("solve", "x", "--bogus"), "error: unrecognized arguments: --bogus\n", "possible\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (RuntimeError("oops"), 1, "error: internal: RuntimeError: oops (--debug shows where)\n"),
+        (PermissionError(13, "Permission denied", "my.cir"), 2, "error: -: Permission denied\n"),
+        (MemoryError("8 TiB"), 2, "error: not enough memory: 8 TiB; ask for less at a time\n"),
     ],
 )
-def test_bad_usage(command: Command, words: tuple[str, ...], beginning: str, end: str) -> None:
-    code, out, err = command(*words)
-    assert (code, out) == (2, "")
-    assert err.startswith(beginning)
-    assert err.endswith(end)
-    assert "usage:" not in err
+def test_exceptions_have_their_exit_codes(
+    command: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=SimpleNamespace(read=fail)))
+    assert command("solve", "-") == (code, "", said)
+    if code == 1:
+        with pytest.raises(RuntimeError, match="oops"):
+            command("solve", "-", "--debug")
 
 
-@pytest.mark.parametrize("name", DECK_COMMANDS)
-def test_every_deck_command_names_a_missing_deck(command: Command, name: str, tmp_path: Path) -> None:
-    result = command(name, tmp_path / "none.cir")
-    assert result.code == 2
-    assert result.err == f"error: no deck {str(tmp_path / 'none.cir')!r}: there is no such file\n"
+HEAVY = {"scipy", "numba", "networkx", "matplotlib", "pandas", "cvxpy", "concurrent", "multiprocessing"}
 
 
-@pytest.mark.parametrize("name", DECK_COMMANDS)
+@pytest.mark.parametrize(
+    "words", ["--help", "solve my.cir", "solve my.cir --format csv", "check my.cir", "convert my.cir"]
+)
+def test_small_decks_need_no_heavy_modules(deck: Any, words: str) -> None:
+    deck(DIVIDER + "".join(f"D{k} out n{k}\nRn{k} n{k} 0 1k\n" for k in range(7)))
+    code = (
+        "import sys, json\nfrom circuitsim.cli import main\ntry: main(sys.argv[1:])\n"
+        "finally: print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+    assert not loaded & (HEAVY | ({"numpy"} if words in ("--help", "convert my.cir") else set()))
+
+
+@pytest.mark.parametrize("name", ["solve", "check", "graph", "convert", "sweep"])
 @pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xfe", b"\xff\n\xfe\n", b"t\nR1 a a\n", b"t\n.op\n", b"t\n}{\n+\n"])
 def test_no_bytes_give_a_traceback(command: Command, tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / "x.cir").write_bytes(data)
     result = command(name, tmp_path / "x.cir")
-    assert result.code == 2
-    assert result.err.startswith("error: ")
-    assert "Traceback" not in result.err
+    assert result.code == 2 and result.err.startswith("error: ") and "Traceback" not in result.err
 
 
-def test_interruption(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("circuitsim.netlist.load", interrupt)
-    monkeypatch.setattr("circuitsim.cli.deck.check_folders", interrupt)
-    assert command("solve", deck()) == (130, "", "interrupted\n")
+@pytest.mark.parametrize("data", [bytes(range(256)), b"x = " + b"[" * 50_000, b"epochs = " + b"9" * 5000])
+def test_no_options_give_a_traceback(command: Command, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "my.toml").write_bytes(data)
+    result = command("train", "rbm", "--config", tmp_path / "my.toml")
+    assert (result.code, result.out) == (2, "") and str(tmp_path) in result.err
 
 
-def test_internal_error(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("oops")
-
-    monkeypatch.setattr("circuitsim.cli.deck.check_folders", fail)
-    path = deck()
-    assert command("solve", path) == (1, "", "error: internal: RuntimeError: oops (--debug shows where)\n")
-    for words in (("--debug", "solve", path), ("solve", path, "--debug")):
-        with pytest.raises(RuntimeError, match="oops"):
-            main(list(words))
-
-
-def test_unreadable_deck(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied", "my.cir")
-
-    monkeypatch.setattr("circuitsim.cli.deck.check_folders", refuse)
-    assert command("solve", deck()) == (2, "", "error: Permission denied (my.cir)\n")
-
-
-def test_commands_start_without_heavy_modules() -> None:
-    code = "import sys\nfrom circuitsim.cli import main\ntry: main(['--help'])\nfinally: print(sorted(sys.modules))"
-    loaded = python(code).stdout.splitlines()[-1]
-    assert not [name for name in (*HEAVY, "numpy") if f"'{name}'" in loaded]
-
-
-@pytest.mark.parametrize("words", [["solve"], ["solve", "--format", "csv"], ["check"], ["convert"]])
-def test_small_decks_need_no_heavy_modules(tmp_path: Path, words: list[str]) -> None:
-    (tmp_path / "my.cir").write_text(DIVIDER + "".join(f"D{k} out n{k}\nRn{k} n{k} 0 1k\n" for k in range(7)))
-    code = (
-        "import sys, json\nfrom circuitsim.cli import main\ncode = main(sys.argv[1:])\n"
-        "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)"
-    )
-    result = python(code, words[0], str(tmp_path / "my.cir"), *words[1:])
-    status, loaded = json.loads(result.stderr.splitlines()[-1])
-    assert status == 0
-    assert "numpy" in loaded or words == ["convert"]
-    assert not [name for name in loaded if name.split(".")[0] in HEAVY]
-
-
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    lines = "".join(f"R{k} a 0 1k\n" for k in range(5000))
-    (tmp_path / "my.cir").write_text(f"many\nV1 a 0 1\n{lines}")
-    reader, writer = os.pipe()
-    os.close(reader)
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-m", "circuitsim", "solve", str(tmp_path / "my.cir")],
-            stdout=writer,
-            stderr=subprocess.PIPE,
-            timeout=120,
-        )
-    finally:
-        os.close(writer)
-    assert (ended.returncode, ended.stderr) == (0, b"")
-
-
-def test_a_stream_that_cannot_show_a_sign_gets_its_number(tmp_path: Path) -> None:
-    (tmp_path / "my.cir").write_text("µ\nV1 ä 0 1u\nR1 ä 0 1\n", encoding="utf-8")
-    code = "import sys\nfrom circuitsim.cli import main\nsys.exit(main(sys.argv[1:]))"
-    result = python(code, "solve", str(tmp_path / "my.cir"), env={"PYTHONIOENCODING": "ascii"})
-    assert result.returncode == 0
-    assert "\\xe4" in result.stdout
-
-
-def test_hash_seed_does_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "my.cir").write_text("b\nV1 a b 10\nD1 a p\nD2 b p\nD3 0 a\nD4 0 b\nRL p 0 1k\nR2 p q 1\nD5 q 0\n")
-    code = "import sys\nfrom circuitsim.cli import main\nsys.exit(main(sys.argv[1:]))"
-    texts = {
-        python(code, "solve", str(tmp_path / "my.cir"), "--format", "json", env={"PYTHONHASHSEED": seed}).stdout
-        for seed in ("1", "2", "3")
-    }
-    assert len(texts) == 1 and next(iter(texts)).startswith("{")
-
-
-def test_streams_of_other_kinds_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", io.StringIO())
-    assert cli.main(["solve"]) == 2
-    assert sys.stderr.getvalue().startswith("error: ")
+def test_csv_quotes_what_needs_it_and_keeps_doubles() -> None:
+    rows = [['say "x"', 1 / 3], [" x", None], ["two\nlines", math.nan], ["", True], ["a,b", 5e-324]]
+    text = 'a,"b,c"\n"say ""x""",0.3333333333333333\n" x",\n"two\nlines",\n,true\n"a,b",5e-324\n'
+    assert csv(["a", "b,c"], rows) == text
 
 
 STEERING = "\x1b[31m\x07\x9b\u202e\r"
-SHOWN = r"\x1b[31m\x07\x9b\u202e\r"
+LINES = """
+solve no@.cir
+solve my.cir --no@
+no@
+solve my.cir --output no@/x
+solve my.cir --solver no@
+train no@
+train rbm --config no@
+train circuit my.cir --data no@.csv
+sweep my.cir --vary no@=1
+data fetch no@
+solve my.cir
+check my.cir
+graph @.cir --output @.svg
+check @.cir
+"""
+
+
+@pytest.mark.parametrize("line", LINES.split("\n")[1:-1])
+def test_nothing_printed_steers_the_terminal(command: Command, deck: Any, line: str) -> None:
+    deck(f"title {STEERING[:-1]}\nV1 in 0 6\nR1 in 0 1k\nR2 in x 1k\n*! input V1\n*! output v(x)\n*! trainable R1\n")
+    Path(f"{STEERING}.cir").write_text(f"title\nR1 {STEERING} 0 1k\n")
+    result = command(*(word.replace("@", STEERING) for word in line.split(" ")))
+    shown = result.out + result.err
+    assert result.code == (0 if line in ("solve my.cir", "check my.cir") else 2)
+    assert r"\x1b[31m\x07\x9b\u202e" in shown and not set(shown) & set(STEERING) - set("[31m")
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("words", "variables", "coloured"),
     [
-        (("solve", f"no{STEERING}.cir"), 2),
-        (("solve", "my.cir", f"--no{STEERING}"), 2),
-        ((f"no{STEERING}",), 2),
-        (("solve", "my.cir", "--output", f"no{STEERING}/x"), 2),
-        (("solve", "my.cir", "--solver", f"no{STEERING}"), 2),
-        (("train", f"no{STEERING}"), 2),
-        (("train", "rbm", "--config", f"no{STEERING}"), 2),
-        (("train", "circuit", "my.cir", "--data", f"no{STEERING}.csv"), 2),
-        (("sweep", "my.cir", "--vary", f"no{STEERING}=1"), 2),
-        (("data", "fetch", f"no{STEERING}"), 2),
-        (("solve", "my.cir"), 0),
-        (("check", "my.cir"), 0),
-        (("graph", f"{STEERING}.cir", "--output", f"{STEERING}.svg"), 2),
-        (("check", f"{STEERING}.cir"), 2),
+        ([], {}, True),
+        ([], {"NO_COLOR": "1"}, False),
+        ([], {"TERM": "dumb"}, False),
+        (["--color", "never"], {}, False),
+        (["--color=always"], {"NO_COLOR": "1"}, True),
     ],
 )
-def test_nothing_printed_steers_the_terminal(command: Command, deck, words: tuple[str, ...], code: int) -> None:
-    deck(f"title {STEERING[:-1]}\nV1 in 0 6\nR1 in 0 1k\nR2 in x 1k\n")
-    Path(f"{STEERING}.cir").write_text(f"title\nR1 {STEERING} 0 1k\n")
-    result = command(*words)
-    assert result.code == code
-    assert result.out + result.err
-    assert not set(result.out + result.err) & set(STEERING) - set("[31m")
+def test_messages_have_colours_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], variables: dict[str, str], coloured: bool
+) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(["solve", "nothing\x1b[31m.cir", *words]) == 2
+    assert terminal.getvalue().startswith("\x1b[1;31merror\x1b[0m: " if coloured else "error: ")
+    assert "\\x1b[31m" in terminal.getvalue() and "\x1b[31m" not in terminal.getvalue()  # of a name: escaped
 
 
-def test_control_characters_are_shown_as_python_writes_them() -> None:
-    assert escaped(f"a{STEERING}b\n\tµΩ…") == f"a{SHOWN}b\n\tµΩ…"
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_of_a_long_sweep_on_a_terminal(deck: Any, monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    clock = iter(range(0, 10**9, 2))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("sys.stderr", stream := Terminal() if terminal else io.StringIO())
+    assert main(["sweep", deck(), "--vary", "V1=0:9:1", "--output", "my.csv"]) == 0
+    assert ("sweep" in stream.getvalue() and "100.0 %" in stream.getvalue()) is terminal
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no device that is always full")
-@pytest.mark.parametrize("resistors", [1, 3000])
-def test_a_full_standard_output_is_named(tmp_path: Path, resistors: int) -> None:
-    lines = "".join(f"R{k} a 0 1k\n" for k in range(resistors))
-    (tmp_path / "my.cir").write_text(f"many\nV1 a 0 1\n{lines}")
-    with open("/dev/full", "wb") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "circuitsim", "solve", str(tmp_path / "my.cir")],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            timeout=120,
-        )
-    assert (ended.returncode, ended.stderr) == (2, b"error: No space left on device (standard output)\n")
+@pytest.mark.parametrize("name", ["epochs", "batch", "seed", "evaluate_every"])
+@pytest.mark.parametrize("value", [True, 1.5, "3", None])
+def test_a_plan_takes_whole_numbers_only(name: str, value: object) -> None:
+    with pytest.raises(UsageError, match=f"^{name} must be a whole number, not "):
+        TrainingPlan(**{"epochs": 1, "batch": 1, name: value})  # type: ignore[arg-type]
 
 
-def test_too_little_memory_is_said(command: Command, deck, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise MemoryError("Unable to allocate 8 TiB")
+@pytest.mark.parametrize("old", MOVED)
+def test_what_went_says_what_to_write_now(command: Command, deck: Any, old: str) -> None:
+    """Commands and options exit with 2 and the hint, Python names raise it."""
+    first, *more = old.split()
+    module, _, name = first.rpartition(".")
+    if first == "circuitsim":
+        code, out, err = command(*(word.replace("COMMAND", "solve") for word in more), deck())
+        assert (code, out) == (2, "") and MOVED[old] in err
+    elif MOVED[old].startswith("kept"):
+        assert getattr(import_module(module), name) is not None
+    else:
+        with pytest.raises(AttributeError, match=re.escape(MOVED[old])):
+            getattr(import_module(module), name)
 
-    monkeypatch.setattr("circuitsim.cli.deck.check_folders", fail)
-    message = "error: not enough memory: Unable to allocate 8 TiB; ask for less at a time\n"
-    assert command("solve", deck()) == (2, "", message)
+
+def test_the_page_has_what_went() -> None:
+    page = (Path(__file__).parents[2] / "docs/analyses.md").read_text(encoding="utf-8")
+    rows = [f"| `{old}` | {now} |" for old, now in MOVED.items()]
+    assert len(rows) <= 60 and "\n".join(rows) in page
+
+
+LEARNING = """V1 in 0 6
+X1 in out 0 pair
+.include low.inc
+*! input V1
+*! output v(out)
+*! trainable x1.rtop min=100 max=10k
+"""
+
+
+def test_decks_that_learn_take_libraries_folders_and_cards_without_a_title(command: Command, deck: Any) -> None:
+    Path("parts").mkdir()
+    Path("parts/low.inc").write_text(".param low=1k\n")
+    Path("my.lib").write_text(".subckt pair a b c\nRtop a b 2k\nRlow b c {low}\n.ends\n")
+    Path("my.csv").write_text("V1,v(out)\n6,3\n3,1.5\n")
+    more = "--lib my.lib -I parts --allow-include parts --no-title --compare"
+    result = command("train", "circuit", deck(LEARNING), "--data", "my.csv", *more.split())
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("analysis", ["sweep", "ac"])
+def test_a_binary_rawfile_holds_the_numbers_of_the_ascii_one(command: Command, deck: Any, analysis: str) -> None:
+    path = deck("own\nV1 in 0 1 AC 1\nR1 in out 1k\nC1 out 0 1u\n.dc V1 0 3 1\n.ac dec 3 1 1k\n")
+    assert not any(command(analysis, path, "--output", *more).code for more in (["a.raw"], ["b.raw", "--binary"]))
+    head, _, body = Path("b.raw").read_bytes().partition(b"Binary:\n")
+    own, _, text = Path("a.raw").read_text().partition("Values:\n")
+    cells = [float(cell) for line in text.splitlines() for cell in line.split("\t")[-1].split(",")]
+    assert head.decode() == own and np.frombuffer(body, "<f8").tolist() == cells
+    spicelib = pytest.importorskip("spicelib", reason="the reader of rawfiles is not installed")
+    assert "v(out)" in spicelib.RawRead("b.raw").get_trace_names()
