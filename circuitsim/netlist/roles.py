@@ -27,7 +27,7 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.dynamics import SwitchLaw
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import same_shape
-from circuitsim.circuit.parameters import Parameter, Sort, parameter
+from circuitsim.circuit.parameters import Sort, parameter
 from circuitsim.errors import Location, NetlistError, Problem, TopologyError, UsageError
 from circuitsim.models import Device
 from circuitsim.units import NumberError, parse, short
@@ -39,9 +39,35 @@ SPAN = 1e3
 """Factor beyond the values as written that is allowed where a line states no bounds."""
 
 Place = tuple[int, str]
-"""A device's place in the circuit and the name of its parameter; of an element without one the name is empty."""
+"""The place of an element in the circuit, and the name of its parameter: empty for its own value."""
 
-Bounds = Mapping[Place, tuple[float, float]]
+
+class _Number(NamedTuple):
+    """A number that may change; on one line numbers of one ``group`` have the same bounds.
+
+    Attributes
+    ----------
+    place : Place
+    name : str
+    value : float
+    unit : str
+    group : str or int
+    least : float
+        No bound that is left out is below it.
+    free : bool
+        Whether bounds that are left out are infinite.
+    positive : bool
+        Whether both bounds have to be.
+    """
+
+    place: Place
+    name: str
+    value: float
+    unit: str
+    group: str | int
+    least: float = -math.inf
+    free: bool = False
+    positive: bool = False
 
 
 def full_name(element: str, parameter: str) -> str:
@@ -57,71 +83,34 @@ def matching_parameters(circuit: Circuit, word: str) -> list[Place]:
     head, dot, tail = word.rpartition(".")
     if not dot or word in circuit:
         return []
-    pattern = re.compile(re.escape(head).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE)
-    found = []
+    named, found = _pattern(head), []
     for k, device in circuit.devices.items():
         row = device.model.parameter_called(tail)
-        if row is not None and getattr(device, row.name) is not None and pattern.fullmatch(circuit.names[k]):
+        if row is not None and getattr(device, row.name) is not None and named(circuit.names[k]):
             found.append((k, row.name))
     return found
 
 
-def law_bounds(
-    circuit: Circuit, places: Sequence[Place], options: Mapping[str, float], others: Bounds
-) -> dict[Place, tuple[float, float]]:
-    """Bounds of parameters, from ``min`` and ``max`` or `SPAN` beyond the least and the largest of the values.
-
-    Parameters
-    ----------
-    circuit : Circuit
-    places : sequence of (int, str)
-        The parameters, all of one line.
-    options : mapping of str to float
-        ``min``, ``max``, where they are stated.
-    others : mapping
-        Bounds of other parameters of the same devices.
-
-    Raises
-    ------
-    ValueError
-        A parameter without a rule of learning, or bounds that are none, leave out the value, or make another device.
-    """
-    found = dict(others)
-    for name in dict.fromkeys(name for _, name in places):
-        own = [k for k, parameter in places if parameter == name]
-        values = [float(getattr(circuit.devices[k], name)) for k in own]
-        for k, value in zip(own, values):
-            row = circuit.devices[k].model.parameter_called(name)
-            called = full_name(circuit.names[k], name)
-            if row is None or not row.trainable:
-                kind = circuit.devices[k].model.name
-                raise ValueError(f"{called} cannot be trained: there is no rule for the {name} of a {kind}")
-            if value <= 0.0 and not {"min", "max"} <= set(options):
-                raise ValueError(f"{called} is {value:g}: state its bounds, min= and max=")
-            low = options.get("min", max(min(values) / SPAN, row.minimum))
-            high = options.get("max", max(values) * SPAN)
-            if not low <= value <= high or not low < high or not math.isfinite(high):
-                raise ValueError(f"{called} is {value:g} {row.unit}, and its bounds {low:g} … {high:g} are to hold it")
-            found[k, name] = low, high
-    for k in dict.fromkeys(k for k, _ in places):
-        _check_corners(circuit, k, {name: ends for (place, name), ends in found.items() if place == k and name})
-    return {place: found[place] for place in places}
+def _pattern(word: str) -> Callable[[str], object]:
+    """Whether a name matches a word with ``*`` and ``?``."""
+    return re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE).fullmatch
 
 
-def _check_corners(circuit: Circuit, k: int, bounds: Mapping[str, tuple[float, float]]) -> None:
+def _check_corners(circuit: Circuit, k: int, bounds: Mapping[str, tuple[float, float]], word: str) -> None:
     """Refuse bounds at which the device is none, or consists of other elements."""
     device = circuit.devices[k]
     for corner in itertools.product(*bounds.values()):
-        stated = ", ".join(f"{name} = {value:g}" for name, value in zip(bounds, corner))
+        there = ", ".join(f"{name} = {value:g}" for name, value in zip(bounds, corner))
+        stated = f"{circuit.names[k]} with {there}"
         try:
-            there = type(device)(label=device.label, **(device.values() | dict(zip(bounds, corner))))
+            other = type(device)(label=device.label, **(device.values() | dict(zip(bounds, corner))))
         except ValueError as error:
-            wrong = f"{circuit.names[k]} with {stated}: {error}; state narrower bounds, min= and max="
-            raise ValueError(wrong) from None
-        if not same_shape(device, there) or _shorts(device) != _shorts(there):
-            raise ValueError(
-                f"{circuit.names[k]} with {stated} consists of other elements: state bounds, min= and max=, that leave "
-                "each resistance above zero, or leave it out"
+            raise _Wrong(f"{stated}: {error}; state narrower bounds, min= and max=", word) from None
+        if not same_shape(device, other) or _shorts(device) != _shorts(other):
+            raise _Wrong(
+                f"{stated} consists of other elements: state bounds, min= and max=, that leave each resistance above "
+                "zero, or leave it out",
+                word,
             )
 
 
@@ -132,6 +121,11 @@ def _shorts(device: Device) -> list[bool]:
 
 TRAINABLE = (RESISTOR, CURRENT, CAPACITOR, INDUCTOR)
 """Kinds of elements that may change; the last two on waveforms alone."""
+
+_TRAINED = (
+    "resistors, current sources and parameters of devices (D1.vfwd) can be trained, on waveforms also capacitors, "
+    "inductors and numbers of switches (S1.vt)"
+)
 
 _OUTPUT = re.compile(r"v\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)|[^\s,]+", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,=]+(?:\s*=\s*[^\s,]+)?")
@@ -353,81 +347,74 @@ class _Collected:
             if name.lower() not in ("min", "max"):
                 raise _Wrong(f"{short(name)!r} is no option of trainable", word, "min= and max= are known")
             options[name.lower()] = _number(value, word)
+        first = body.split()[0]
         if not words:
-            raise _Wrong("trainable names no element", body.split()[0], "name at least one, as in 'trainable R*'")
-        found: dict[int, None] = {}
-        laws: dict[tuple[int, str], None] = {}
+            raise _Wrong("trainable names no element", first, "name at least one, as in 'trainable R*'")
+        groups: dict[str | int, dict[Place, _Number]] = {}
         for word in words:
-            parameters = matching_parameters(self.circuit, word)
-            if parameters:
-                laws.update(dict.fromkeys(parameters))
-                continue
-            what = (
-                "resistors, current sources and parameters of devices (D1.vfwd) can be trained, on waveforms also "
-                "capacitors, inductors and numbers of switches (S1.vt)"
-            )
-            number = parameter(self.circuit, word, self.switches)
-            if number is not None and number.sort is Sort.SWITCH and number.elements[0] in self.switches:
-                self._number(number, options)
-                continue
-            # A pattern takes what acts at the operating point, if there is any such element.
-            pattern = set("*?") & set(word) and word not in self.circuit
-            at_rest = self._matches(word, (RESISTOR, CURRENT)) if pattern else []
-            found.update(dict.fromkeys(at_rest or self._elements(word, TRAINABLE, what)))
-        self._bound(found, options, body)
-        try:
-            self.bounds.update(law_bounds(self.circuit, list(laws), options, self.bounds))
-        except ValueError as error:
-            raise _Wrong(str(error), words[-1]) from None
+            for number in self._numbers(word):
+                groups.setdefault(number.group, {})[number.place] = number
+        for group in groups.values():
+            self._bound(list(group.values()), options, first)
+        inside: dict[int, dict[str, tuple[float, float]]] = {}
+        for (k, key), ends in self.bounds.items():
+            if k in self.circuit.devices:
+                inside.setdefault(k, {})[key] = ends
+        for k in dict.fromkeys(k for group in groups.values() for k, _ in group if k in inside):
+            _check_corners(self.circuit, k, inside[k], first)
 
-    def _number(self, own: Parameter, options: dict[str, float]) -> None:
-        """The bounds of one number of a switch."""
-        word, value = own.name, own.value
-        low, high = _defaults([value], RESISTOR if value > 0.0 else CURRENT)
+    def _numbers(self, word: str) -> list[_Number]:
+        """The numbers that a word of a trainable line names."""
+        circuit = self.circuit
+        found = [self._of_device(k, key) for k, key in matching_parameters(circuit, word)]
+        if found:
+            return found
+        own = parameter(circuit, word, self.switches)
+        if own is not None and own.sort is Sort.SWITCH and own.elements[0] in self.switches:
+            place = own.elements[0], own.key
+            return [_Number(place, own.name, own.value, own.unit, own.name, free=own.value <= 0.0)]
+        # A pattern takes what acts at the operating point, if there is any such element.
+        pattern = set("*?") & set(word) and word not in circuit
+        at_rest = self._matches(word, (RESISTOR, CURRENT)) if pattern else []
+        kind, _, _, value = circuit.columns()
+        numbers = []
+        for k in at_rest or self._elements(word, TRAINABLE, _TRAINED):
+            code, name = kind[k], circuit.names[k]
+            if k in self.inputs:
+                raise _Wrong(f"{name} cannot be an input and trainable", word)
+            if code == RESISTOR and value[k] == 0.0:
+                raise _Wrong(f"{name} has 0 Ω: a short has no conductance to train", word, "give it a resistance")
+            free = code == CURRENT
+            numbers.append(_Number((k, ""), name, value[k], ELEMENTS[code].unit, code, free=free, positive=not free))
+        return numbers
+
+    def _of_device(self, k: int, key: str) -> _Number:
+        """A parameter of a device."""
+        device, name = self.circuit.devices[k], full_name(self.circuit.names[k], key)
+        row = device.model.parameter_called(key)
+        if row is None or not row.trainable:
+            raise _Wrong(f"{name} cannot be trained: there is no rule for the {key} of a {device.model.name}", name)
+        return _Number((k, key), name, float(getattr(device, key)), row.unit, key, row.minimum)
+
+    def _bound(self, numbers: Sequence[_Number], options: Mapping[str, float], word: str) -> None:
+        """Bounds of the numbers of one group: as stated, or `SPAN` beyond the least and the largest value."""
+        values, one = [number.value for number in numbers], numbers[0]
+        low, high = (-math.inf, math.inf) if one.free else (max(min(values) / SPAN, one.least), max(values) * SPAN)
+        if min(values) <= 0.0 and not one.free and not {"min", "max"} <= set(options):
+            raise _Wrong(f"{one.name} is {one.value:g}: state its bounds, min= and max=", word)
         low, high = options.get("min", low), options.get("max", high)
-        if not low < high or not low <= value <= high:
-            raise _Wrong(f"{word} is {value:g}, its bounds are {low:g} and {high:g}", word, "min=… max=… around it")
-        self.bounds[own.elements[0], own.key] = low, high
-
-    def _bound(self, found: Iterable[int], options: dict[str, float], body: str) -> None:
-        kind, _, _, value = self.circuit.columns()
-        word = body.split()[0]
-        by_kind: dict[int, list[int]] = {code: [] for code in TRAINABLE}
-        for k in found:
-            by_kind[kind[k]].append(k)
-        for code, chosen in by_kind.items():
-            if not chosen:
-                continue
-            values = [value[k] for k in chosen]
-            self._check_chosen(chosen, values, code == RESISTOR, word)
-            low, high = _defaults(values, code)
-            low, high = options.get("min", low), options.get("max", high)
-            unit = ELEMENTS[code].unit
-            if not low < high or (code != CURRENT and low <= 0.0):
+        if not low < high or (one.positive and low <= 0.0):
+            hint = "min must be below max" + ", and above 0" * one.positive
+            raise _Wrong(f"the bounds {low:g} and {high:g} {one.unit} are none", word, hint)
+        for number in numbers:
+            if not low <= number.value <= high:
                 raise _Wrong(
-                    f"the bounds {low:g} and {high:g} {unit} are none",
-                    word,
-                    "min must be below max" + ", and above 0" * (code != CURRENT),
-                )
-            outside = next((k for k, own in zip(chosen, values) if not low <= own <= high), None)
-            if outside is not None:
-                name = self.circuit.names[outside]
-                raise _Wrong(
-                    f"{name} has {value[outside]:g} {unit}, outside its bounds {low:g} … {high:g} {unit}",
+                    f"{number.name} has {number.value:g} {one.unit}, outside its bounds {low:g} … {high:g} {one.unit}",
                     word,
                     "widen the bounds or change its value",
-                    [name],
+                    [number.name],
                 )
-            self.bounds.update(dict.fromkeys(((k, "") for k in chosen), (low, high)))
-
-    def _check_chosen(self, chosen: Sequence[int], values: Sequence[float], resistors: bool, word: str) -> None:
-        """Refuse to train inputs and shorts."""
-        both = next((k for k in chosen if k in self.inputs), None)
-        if both is not None:
-            raise _Wrong(f"{self.circuit.names[both]} cannot be an input and trainable", word)
-        if resistors and 0.0 in values:
-            name = self.circuit.names[chosen[values.index(0.0)]]
-            raise _Wrong(f"{name} has 0 Ω: a short has no conductance to train", word, "give it a resistance")
+        self.bounds.update(dict.fromkeys((number.place for number in numbers), (low, high)))
 
     def _elements(self, word: str, kinds: tuple[int, ...], what: str) -> list[int]:
         """Elements called ``word``, or those of ``kinds`` that match it."""
@@ -451,9 +438,7 @@ class _Collected:
 
     def _matches(self, word: str, kinds: tuple[int, ...]) -> list[int]:
         """Elements of ``kinds`` that a pattern matches."""
-        kind = self.circuit.columns()[0]
-        pattern = re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE)
-        matches = pattern.fullmatch
+        kind, matches = self.circuit.columns()[0], _pattern(word)
         return [k for k, (code, name) in enumerate(zip(kind, self.circuit.names)) if code in kinds and matches(name)]
 
 
@@ -466,10 +451,6 @@ def _number(text: str, word: str) -> float:
         return parse(text)
     except NumberError as error:
         raise _Wrong(str(error), word, error.hint) from None
-
-
-def _defaults(values: list[float], code: int) -> tuple[float, float]:
-    return (min(values) / SPAN, max(values) * SPAN) if code != CURRENT else (-math.inf, math.inf)
 
 
 def _at(place: Location, word: str) -> Location:

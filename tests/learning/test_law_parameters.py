@@ -210,7 +210,7 @@ def test_training_a_deck_changes_its_devices(tmp_path, monkeypatch, capsys) -> N
     [
         ("D1.rs", "D1.rs is 0: state its bounds, min= and max="),
         ("D1.tnom", "D1.tnom cannot be trained: there is no rule for the tnom of a junction diode"),
-        ("D1.is min=1 max=2", "D1.is is 1e-09 A, and its bounds 1 … 2 are to hold it"),
+        ("D1.is min=1 max=2", "D1.is has 1e-09 A, outside its bounds 1 … 2 A"),
         ("D2.ron min=0 max=5", "state bounds, min= and max=, that leave each resistance above zero"),
         ("D2.ron min=1 max=1k", "must not be above Roff .*; state narrower bounds"),
         ("D1.bv", "no element matches|D1.bv"),
