@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from circuitsim._vectors import aligned
-from circuitsim.blocks.propagation import strengths
+from circuitsim.blocks.propagation import METHODS, check_named, strengths
 from circuitsim.blocks.resistive import Crossbar, conductance_rows, diodes
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.baselines import Gradient
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.tiles import Images, columns_of, pack, tiles_of, unpack
+from circuitsim.layered.tiles import Images, columns_of, pack, unpack
 
 
 class Rule(NamedTuple):
@@ -34,6 +33,10 @@ class Rule(NamedTuple):
         Strength of the nudge.
     lower, upper : bool
         Whether the states at −β and at +β are used; an unused one is replaced by the free state.
+    method : int
+        Place in `METHODS`.
+    rounding : float
+        Largest change of a converged response, relative to the largest one.
     gain : float
         A, the factor of the pixels.
     """
@@ -45,17 +48,21 @@ class Rule(NamedTuple):
     beta: float
     lower: bool
     upper: bool
+    method: int
+    rounding: float
     gain: float
 
 
 class Memory(NamedTuple):
-    """All arrays of a step; (samples, units) arrays are flat. See `allocate`."""
+    """All arrays of a step; (samples, units) arrays are flat. See `allocate`, and `steps` for ``diff`` and ``mean``."""
 
     tiles: np.ndarray
     inner: np.ndarray
     bias: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    no_low: np.ndarray
+    no_high: np.ndarray
     mask: np.ndarray
     levels: np.ndarray
     slot: np.ndarray
@@ -68,6 +75,7 @@ class Memory(NamedTuple):
     tile_sums: np.ndarray
     product: np.ndarray
     inverse: np.ndarray
+    gains: np.ndarray
     base: np.ndarray
     sums: np.ndarray
     nudged: np.ndarray
@@ -77,25 +85,11 @@ class Memory(NamedTuple):
     diff: np.ndarray
     mean: np.ndarray
     phase: np.ndarray
+    at_rest: np.ndarray
 
 
-class Drive(NamedTuple):
-    """What the inputs of a batch do to the first layer.
-
-    Attributes
-    ----------
-    current : (batch, n_1) ndarray
-        A x (P − M), A.
-    load : (n_1,) ndarray
-        Column sums of P and M, S.
-    """
-
-    current: np.ndarray
-    load: np.ndarray
-
-
-def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
-    """All arrays of a network at rest, zero conductances."""
+def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memory:
+    """All arrays of a network at rest, zero conductances; ``groups`` times the samples are the rows of a gradient."""
     pixels, last, n = int(layout.units[0]), layout.units.size - 1, layout.total
     low, high, mask = aligned(n, dtype), aligned(n, dtype), aligned(n, dtype)
     for layer in range(1, last + 1):
@@ -103,7 +97,7 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
         low[here], high[here] = diodes(int(layout.units[layer])) if layer < last else (-np.inf, np.inf)
         mask[here] = 1
     width = int(layout.width[1])
-    slot, phase = np.full((2, pixels), -1, np.int32), np.zeros((2, samples // 2), np.int64)
+    slot = np.full((2, pixels), -1, np.int32)
     nonzero, where = aligned(2 * pixels * samples, dtype).reshape(2, -1), np.zeros(pixels, np.int32)
     # The nudged phases have twice as many samples.
     twice, hidden = 2 * samples * n, PARTS * 2 * samples * n
@@ -118,17 +112,20 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
         "tile_sums": width,
         "product": samples * width,
         "inverse": 3 * n,
+        "gains": samples * n,
+        "no_low": n,
+        "no_high": n,
         "base": twice,
         "sums": twice,
         "nudged": twice,
         "partial": hidden,
         "moved": PARTS,
         "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES,
-        "diff": samples * n,
-        "mean": samples * n,
+        "diff": groups * samples * n,
+        "mean": groups * samples * n,
     }
     levels = (np.arange(256) / 255).astype(dtype)
-    return Memory(
+    made = Memory(
         low=low,
         high=high,
         mask=mask,
@@ -136,22 +133,27 @@ def allocate(layout: Layout, samples: int, dtype: np.dtype) -> Memory:
         slot=slot,
         where=where,
         pixels=nonzero,
-        phase=phase,
+        phase=np.zeros(2 * samples, np.int64),
+        at_rest=np.zeros(2 * samples, np.int64),
         **{name: aligned(size, dtype) for name, size in sizes.items()},
     )
+    made.no_low[:], made.no_high[:] = -np.inf, np.inf
+    return made
 
 
 class Engine:
-    """Compiled training of a network by equilibrium propagation.
+    """Compiled training of a network.
 
     Parameters
     ----------
     architecture : Architecture
         Without amplifiers (all gains 1).
     learning : ResistiveLearning
-        Nudges and sweeps.
+        Nudges and sweeps; ``nudged_sweeps`` is how many sweeps are backpropagated through.
     batch : int
         Samples in a step.
+    method : {"ep", "bp", "implicit"}
+        Equilibrium propagation, truncated backpropagation, implicit differentiation.
     dtype : dtype
         float32 or float64, of everything.
     threads : int
@@ -170,7 +172,9 @@ class Engine:
         batch: int,
         dtype: Any = np.float32,
         threads: int = 1,
+        method: str = "ep",
     ) -> None:
+        check_named(method=(method, METHODS))
         if set(architecture.gains) != {1.0}:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"
@@ -179,13 +183,14 @@ class Engine:
         self.dtype, self.threads = np.dtype(dtype), threads
         self.samples = -(-batch // 4) * 4
         self.layout = lay_out(architecture.units)
-        self.memory = allocate(self.layout, self.samples, self.dtype)
+        groups = 2 * learning.nudged_sweeps if method == "bp" else 1
+        self.memory = allocate(self.layout, self.samples, groups, self.dtype)
         # Small matrices are never shared: nothing more to compile for them.
         large = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.update_parts.size > 2
         self.shared = threads > 1 and large
         self.pending, self.changed = False, True
         nudges = strengths(learning.variant, learning.beta)
-        lower, upper = min(nudges) < 0, max(nudges) > 0
+        lower, upper = method == "ep" and min(nudges) < 0, max(nudges) > 0
         # Whole numbers are of another type: the kernels would be compiled again.
         self.rule = Rule(
             self.samples,
@@ -195,6 +200,8 @@ class Engine:
             float(learning.beta),
             lower,
             upper,
+            METHODS.index(method),
+            float(16 * np.finfo(self.dtype).eps),
             float(architecture.input_gain),
         )
 
@@ -257,12 +264,13 @@ class Engine:
         -------
         (steps, 4) ndarray
             Cost, share of wrong answers and relative residual, at the free state of each mini-batch; share of the
-            hidden units whose diode changes between the phases.
+            hidden units whose diode changes between the phases of equilibrium propagation.
 
         Raises
         ------
         ConvergenceError
-            A unit is left without conductance, or the nudge −β leaves an output without.
+            A unit is left without conductance, the nudge −β leaves an output without, or the network has no response
+            to the loss's slope.
         """
         gain = self.architecture.input_gain
         metrics = np.full((-(-len(rows) // self.batch), 4), np.nan)
@@ -291,69 +299,17 @@ class Engine:
                 f"unit {unit + 1} of layer {layer} has no conductance left after {done} more steps; "
                 "try a lower learning rate"
             )
+        if status == steps.NO_RESPONSE:
+            raise ConvergenceError(
+                f"the implicit gradient did not converge in {steps.ADJOINT_SWEEPS} sweeps after {done} more steps; "
+                "try a lower learning rate"
+            )
         if status == steps.NEGATIVE_CONDUCTANCE:
             raise ConvergenceError(
                 f"output {unit + 1} has less conductance than the nudge of -{self.learning.beta} S takes away; "
                 "lower beta, or nudge with the positive variant"
             )
         return metrics
-
-    def drive(self, x: np.ndarray) -> Drive:
-        """Currents and conductances of inputs (batch, D) at the first layer, without a second copy of its matrix."""
-        self.flush()
-        n = self.architecture.units[1]
-        current, load = np.empty((len(x), n), self.dtype), np.empty(n, self.dtype)
-        for columns, tile in tiles_of(self.memory.tiles, self.architecture.units[0]):
-            given = slice(0, min(columns.stop, n) - columns.start)
-            current[:, columns] = (x @ (tile[:, 0] - tile[:, 1]))[:, given]
-            load[columns] = tile.sum(axis=(0, 1))[given]
-        current *= self.dtype.type(self.architecture.input_gain)
-        return Drive(current, load)
-
-    def upper(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Matrices of layers 2..L and biases of layers 1..L, as plain copies."""
-        depth = self.architecture.depth
-        inner = [self._plain(layer) for layer in range(2, depth + 1)]
-        return inner, [self.biases(layer).copy() for layer in range(1, depth + 1)]
-
-    def begin(self, images: np.ndarray, rows: np.ndarray) -> Drive:
-        """Make the pending step of the first layer, and pass the next mini-batch's pixels through it."""
-        self._threaded(steps.begin, self.memory, self.layout, self.rule, *self._given(images, rows), len(rows))
-        n = self.architecture.units[1]
-        current = self.memory.product.reshape(self.samples, -1)[: len(rows), :n]
-        self.pending = False
-        return Drive(current * self.dtype.type(self.architecture.input_gain), self.memory.tile_sums[:n].copy())
-
-    def apply(self, gradient: Gradient, rates: Sequence[float], bias_rates: Sequence[float]) -> None:
-        """A step of stochastic gradient descent: the first layer's is deferred, the others' are made at once."""
-        m, n = self.memory, self.architecture.units[1]
-        rate = self.dtype.type(rates[0])
-        m.shift[:], m.drop[:] = 0, 0
-        shift = m.shift.reshape(self.samples, -1)
-        shift[: len(gradient.shift), :n] = gradient.shift * rate * self.dtype.type(self.architecture.input_gain)
-        m.drop[:n] = gradient.drop * rate
-        for layer, by in enumerate(gradient.inner, 2):
-            weights = self._plain(layer)
-            weights -= self.dtype.type(rates[layer - 1]) * by
-            np.maximum(weights, 0, out=weights)
-            self._set_inner(layer, weights)
-        for layer, by in enumerate(gradient.biases, 1):
-            self.biases(layer)[...] -= self.dtype.type(bias_rates[layer - 1]) * by
-        self.pending = True
-
-    def states(self, count: int) -> list[np.ndarray]:
-        """Initial states of the next mini-batch of ``count`` samples."""
-        free = self.memory.free.reshape(self.samples, -1)
-        layers = range(1, self.architecture.depth + 1)
-        return [free[:count, (at := int(self.layout.at[i])) : at + int(self.layout.units[i])].copy() for i in layers]
-
-    def set_states(self, u: Sequence[np.ndarray]) -> None:
-        """Set the initial states of the next mini-batch; missing samples start from zero."""
-        free = self.memory.free.reshape(self.samples, -1)
-        free[...] = 0
-        for layer, x in enumerate(u, 1):
-            at = int(self.layout.at[layer])
-            free[: len(x), at : at + x.shape[1]] = x
 
     def flush(self) -> None:
         """Make the pending step of the first layer."""

@@ -6,30 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from circuitsim.blocks.alternating import LayeredEnergy, Relaxed
 from circuitsim.blocks.layered import Sweeps
-from circuitsim.blocks.propagation import METHODS, check_named
-from circuitsim.blocks.resistive import resistive_energy, total_conductances
-from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import baselines
+from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.engine import Drive, Engine
+from circuitsim.layered.engine import Engine
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
-from circuitsim.learning.losses import SquaredError, error
 from circuitsim.learning.nudges import ResistorNudge
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
 #: States of so many units at most are held at once when the network is tested.
 TEST_STATES = 600_000
-
-
-def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Bytes as fractions of 255; numbers as they are."""
-    return images * dtype.type(1 / 255) if images.dtype == np.uint8 else images.astype(dtype)
 
 
 def resistive_chain(
@@ -70,8 +60,7 @@ class LayeredLearner:
         backpropagated through.
     batch : int
     method : {"ep", "bp", "implicit"}
-        Equilibrium propagation, truncated backpropagation, implicit differentiation. The last two run the small
-        matrices in numpy; the first layer's pass is the compiled one.
+        See `Engine`.
     rng : numpy.random.Generator
         Source of the initial conductances.
     dtype : dtype
@@ -93,9 +82,8 @@ class LayeredLearner:
         threads: int = 1,
         parameters: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        check_named(method=(method, METHODS))
         self.method, self.learning = method, learning
-        self.engine = Engine(architecture, learning, batch, dtype, threads)
+        self.engine = Engine(architecture, learning, batch, dtype, threads, method)
         if parameters is None:
             self.engine.initialise(rng)
         else:
@@ -150,12 +138,9 @@ class LayeredLearner:
         depth = self.engine.architecture.depth
         weights = [rates[f"conductances{i}"] for i in range(depth)]
         biases = [rates[f"bias{i}"] for i in range(1, depth + 1)]
-        if self.method == "ep":
-            metrics = self.engine.train(images, labels, rows, weights, biases, weight)
-        else:
-            some = [rows[start : start + batch] for start in range(0, len(rows), batch)]
-            metrics = np.array([self._step(images, labels, weight, part, weights, biases) for part in some])
-        return dict(zip(("loss", "error", "residual", "kink_share"), metrics.T))
+        metrics = self.engine.train(images, labels, rows, weights, biases, weight)
+        names = ("loss", "error", "residual", "kink_share")
+        return dict(zip(names if self.method == "ep" else names[:3], metrics.T))
 
     def _checked_in_turn(self, rows: int, samples: int) -> None:
         """Once an epoch: hold β against the least conductance that the outputs have with all hidden units free."""
@@ -165,13 +150,10 @@ class LayeredLearner:
         if self._unchecked < samples and self._checked:
             return
         self._unchecked, self._checked = 0, True
-        engine = self.engine
-        inner, _ = engine.upper()
-        sums = total_conductances(engine.drive(np.zeros((1, engine.architecture.units[0]))).load, inner)
-        if not all((part > 0).all() for part in sums):
+        try:
+            least = self.network().least_output_conductance()
+        except TopologyError:
             return  # the engine names the unit
-        free = [np.ones(units, bool) for units in engine.architecture.units[1:-1]]
-        least = float(np.linalg.eigvalsh(baselines.output_conductance(inner, sums, free))[0])
         if least <= self.learning.beta:
             raise ConvergenceError(
                 f"a nudge of -{self.learning.beta} S leaves no convex energy: the outputs have {least:.3g} S at least, "
@@ -215,14 +197,11 @@ class LayeredLearner:
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """(N, outputs) volts after the free sweeps, from zero."""
-        size = max(1, TEST_STATES // sum(self.engine.architecture.units[1:]))
-        found = []
-        for start in range(0, len(images), size):
-            given = self.engine.drive(as_inputs(images[start : start + size], self.engine.dtype))
-            energy, _, constants = self._upper(given)
-            begin = energy.start(given.current, len(given.current))
-            found.append(energy.relax(constants, begin, self.learning.sweeps).layers[-1])
-        return np.concatenate(found)
+        network, size = self.network(), max(1, TEST_STATES // sum(self.engine.architecture.units[1:]))
+        dtype = self.engine.dtype
+        scale = dtype.type(1 / 255 if images.dtype == np.uint8 else 1)
+        parts = [images[start : start + size].astype(dtype) * scale for start in range(0, len(images), size)]
+        return np.concatenate([network.relax(part).output for part in parts])
 
     def network(self) -> DeepResistiveNetwork:
         """A copy of the network as it is now, which makes as many sweeps as its training did."""
@@ -236,45 +215,3 @@ class LayeredLearner:
             dtype=engine.dtype,
             copy=None,
         )
-
-    def _step(
-        self,
-        images: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray | None,
-        rows: np.ndarray,
-        rates: list[float],
-        bias_rates: list[float],
-    ) -> tuple[float, float, float]:
-        """One step without nudges."""
-        engine, loss, count, labels = self.engine, SquaredError(), len(rows), labels[rows]
-        energy, inner, constants = self._upper(engine.begin(images, rows))
-        start = Relaxed(tuple(engine.states(count)), (None,) * len(inner), 0)
-        free = energy.relax(constants, start, self.learning.sweeps)
-        output = free.layers[-1]
-        share = np.full(count, 1.0 / count) if weight is None else weight[rows] / count
-        value, wrong = float(share @ loss.value(output.astype(float), labels)), float(error(output, labels).mean())
-        residual = float(energy.residual(constants, free).max())
-
-        def slope(output: np.ndarray) -> np.ndarray:
-            return loss.gradient(output, labels) * share[:, None].astype(engine.dtype)
-
-        if self.method == "bp":
-            gradient = baselines.backpropagation(energy, inner, constants, free, self.learning.nudged_sweeps, slope)
-        else:
-            gradient = baselines.implicit(energy, free, slope(output))
-        engine.apply(gradient, rates, bias_rates)
-        engine.set_states(free.layers)
-        return value, wrong, residual
-
-    def _upper(self, given: Drive) -> tuple[LayeredEnergy, list[np.ndarray], list[np.ndarray]]:
-        """The energy of all layers with these inputs, matrices of layers 2..L, linear terms of the layers."""
-        inner, constants = self.engine.upper()
-        sums = total_conductances(given.load, inner)
-        for layer, here in enumerate(sums, 1):
-            if not (here > 0).all():
-                unit = int(np.flatnonzero(~(here > 0))[0]) + 1
-                raise ConvergenceError(
-                    f"unit {unit} of layer {layer} has no conductance left; try a lower learning rate"
-                )
-        return resistive_energy(sums, inner), inner, [given.current + constants[0], *constants[1:]]

@@ -70,6 +70,22 @@ class DeepResistiveNetwork(ResistiveBlock):
             copy,
         )
 
+    def least_output_conductance(self) -> float:
+        """Least conductance, S, that the outputs have together, with inputs at 0 V and all hidden units free to move.
+
+        Raises
+        ------
+        TopologyError
+            A node has no conductance at all.
+        """
+        sums, known = self._conductance_sums(), np.empty(0)
+        for layer in range(1, self.architecture.depth):
+            between = self.parameters[f"conductances{layer}"].astype(float)
+            # Nothing joins units of the first layer: its matrix is diagonal.
+            solved = between / sums[0][:, None] if layer == 1 else np.linalg.solve(known, between)
+            known = np.diag(sums[layer].astype(float)) - between.T @ solved
+        return float(np.linalg.eigvalsh(known)[0])
+
     @classmethod
     def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:
         units, rule = (options["inputs"], *options["layers"]), options["sweeps"]

@@ -141,11 +141,12 @@ def clip(sums, v, inverse, low, high, place, first, o, moves, measured, lanes):
 
 
 @kernel()
-def clip_layer(layer, layout, v, sums, inverse, low, high, samples, phase, measured):
+def clip_layer(layer, layout, sums, v, problem, samples, measured):
     """New states of a layer's units; returns the largest relative move."""
     n, first, moves = layout.total, layout.at[layer], splat(v.dtype.type(0), LANES)
+    inverse, low, high, phase = problem
     for b in range(samples):
-        place = phase[b // 4] * n + first
+        place = phase[b] * n + first
         for k in range(0, layout.width[layer], LANES):
             o = b * n + first + k
             moves = clip(sums, v, inverse, low, high, place + k, first + k, o, moves, measured, LANES)
@@ -153,13 +154,14 @@ def clip_layer(layer, layout, v, sums, inverse, low, high, samples, phase, measu
 
 
 @kernel()
-def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
+def sweep_part(part, memory, layout, v, problem, samples, measured):
     """One share of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`.
 
-    ``phase[b // 4] · total`` is where the inverse conductances of sample b begin (they differ in the outputs only).
     A few blocks at a time go through panels of `PANEL` columns: the panel's states and sums stay in the nearest cache,
     the blocks in the next one until they are read a second time.
     """
+    inner, sums, partial, lanes = memory.inner, memory.sums, memory.partial, memory.lanes
+    inverse, low, high, phase = problem
     n, last, zero = layout.total, layout.units.size - 1, splat(v.dtype.type(0), LANES)
     mine, cell = part * samples * n, samples // 4 * 16 * LANES
     for layer in range(2, layout.units.size, 2):
@@ -188,8 +190,8 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
             for b in range(0, samples, 4):
                 collect(lanes, place + b * 4 * LANES, n, sums, b * n + unit)
             for b in range(samples):
-                at = phase[b // 4] * n + unit
                 counted = measured == ALL or (measured == HIDDEN and layer < last)
+                at = phase[b] * n + unit
                 moves = clip(sums, v, inverse, low, high, at, unit, b * n + unit, moves, counted, BLOCK)
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
@@ -203,75 +205,36 @@ def sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes,
                             unit = b * n + layout.at[layer] + row
                             scatter(inner, g, length, v, unit, n, partial, mine + b * n + columns + start)
         first = stop
-    moved[part] = largest(moves)
-
-
-@kernel()
-def all_parts(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
-    """`sweep_part` on every share, one after the other."""
-    for part in range(PARTS):
-        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
+    memory.moved[part] = largest(moves)
 
 
 @kernel(parallel=True)
-def all_parts_in_parallel(layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured):
+def all_parts_in_parallel(memory, layout, v, problem, samples, measured):
     """`sweep_part` on every share, among threads."""
     for part in prange(PARTS):
-        sweep_part(part, layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
+        sweep_part(part, memory, layout, v, problem, samples, measured)
 
 
 @kernel()
-def reset(layout, base, sums, samples, parity):
-    """Numerators of all layers of one parity as they are without the other layers."""
+def copy(source, out, to):
+    """All values into ``out``, from ``to`` on."""
+    for i in range(source.size):
+        out[to + i] = source[i]
+
+
+@kernel()
+def copy_layers(layout, parity, samples, source, start, out, to):
+    """The values of the odd (1) or the even layers (0) of all samples, from ``start`` on, into ``out`` from ``to``."""
     n = layout.total
     for layer in range(2 - parity, layout.units.size, 2):
         for b in range(samples):
-            at = b * n + layout.at[layer]
-            for k in range(at, at + layout.width[layer], LANES):
-                store(sums, k, load(base, k, LANES))
+            first = b * n + layout.at[layer]
+            for k in range(first, first + layout.width[layer], LANES):
+                store(out, to + k, load(source, start + k, LANES))
 
 
 @kernel()
-def outputs_to_hidden(layout, inner, v, sums, samples):
-    """The outputs' share in the numerators of the layer before them."""
-    n, last = layout.total, layout.units.size - 1
-    stride = layout.stride[last]
-    for row in range(0, layout.units[last], BLOCK):
-        for b in range(0, samples, 4):
-            scatter(
-                inner,
-                layout.matrix[last] + row * stride,
-                stride,
-                v,
-                b * n + layout.at[last] + row,
-                n,
-                sums,
-                b * n + layout.at[last - 1],
-            )
-
-
-@kernel()
-def hidden_to_outputs(layout, inner, v, sums, lanes, samples):
-    """The last hidden layer's share in the numerators of the outputs."""
-    n, last = layout.total, layout.units.size - 1
-    stride = layout.stride[last]
-    for row in range(0, layout.units[last], BLOCK):
-        for b in range(0, samples, 4):
-            gather(
-                inner,
-                layout.matrix[last] + row * stride,
-                stride,
-                v,
-                b * n + layout.at[last - 1],
-                n,
-                lanes,
-                0,
-            )
-            collect(lanes, 0, n, sums, b * n + layout.at[last] + row)
-
-
-@kernel()
-def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, threads, measured):
+def sweep(memory, layout, base, v, problem, samples, threads, measured):
     """One sweep; returns the largest move of an odd unit, relative to |p| + |v|.
 
     A move |v_new − v| of a free unit is its net current over its conductance, and conductance · (|p| + |v|) is at most
@@ -281,54 +244,63 @@ def sweep(layout, inner, base, v, sums, inverse, low, high, partial, lanes, move
     ----------
     base : (samples · total,) ndarray
         What each numerator is without the neighbours: biases, input currents, nudges.
-    v, sums : (samples · total,) ndarray
-        States, in place; working memory.
-    inverse : (3 · total,) ndarray
-        One over the conductance of each unit, 0 for padding; once for each phase.
-    phase : (samples / 4,) ndarray of int
-        Index of the phase of each group of samples.
-    partial : (PARTS · samples · total,) ndarray, lanes : (PARTS · GROUP · samples · 4 · LANES,) ndarray
-        Working memory of the shares; ``lanes`` is zero before and after.
-    moved : (PARTS,) ndarray
-        The same, of their largest moves.
+    v : (samples · total,) ndarray
+        States, in place.
+    problem : (inverse, low, high, phase)
+        One over the conductance of each unit, 0 for padding, once for each phase; bounds; the phase of each sample.
     measured : {NONE, HIDDEN, ALL}
         Units of the returned number, which costs divisions. A nudge moves the outputs at once, independently of the
         error of the state before it.
     """
-    n, last = layout.total, layout.units.size - 1
-    reset(layout, base, sums, samples, 1)
+    m, n, last = memory, layout.total, layout.units.size - 1
+    stride, outputs = layout.stride[last], layout.at[last]
+    copy_layers(layout, 1, samples, base, 0, m.sums, 0)
     if last % 2 == 0:
-        outputs_to_hidden(layout, inner, v, sums, samples)
-    given = (layout, inner, v, sums, inverse, low, high, partial, lanes, moved, samples, phase, measured)
+        for row in range(0, layout.units[last], BLOCK):
+            for b in range(0, samples * n, 4 * n):
+                g = layout.matrix[last] + row * stride
+                scatter(m.inner, g, stride, v, b + outputs + row, n, m.sums, b + layout.at[last - 1])
     if last == 2:
         # The only hidden layer has no rows of a matrix.
-        most = clip_layer(1, layout, v, sums, inverse, low, high, samples, phase, measured != NONE)
+        most = clip_layer(1, layout, m.sums, v, problem, samples, measured != NONE)
     else:
         if threads is not None and layout.update_parts.size > 2:
-            all_parts_in_parallel(*given)
+            all_parts_in_parallel(m, layout, v, problem, samples, measured)
         else:
-            all_parts(*given)
-        most = inner.dtype.type(0)
+            for part in range(PARTS):
+                sweep_part(part, m, layout, v, problem, samples, measured)
+        most = v.dtype.type(0)
         for part in range(PARTS):
-            most = max(most, moved[part])
-    reset(layout, base, sums, samples, 0)
+            most = max(most, m.moved[part])
+    copy_layers(layout, 0, samples, base, 0, m.sums, 0)
     if last % 2 == 0:
-        hidden_to_outputs(layout, inner, v, sums, lanes, samples)
+        for row in range(0, layout.units[last], BLOCK):
+            for b in range(0, samples * n, 4 * n):
+                g = layout.matrix[last] + row * stride
+                gather(m.inner, g, stride, v, b + layout.at[last - 1], n, m.lanes, 0)
+                collect(m.lanes, 0, n, m.sums, b + outputs + row)
     for layer in range(2, last + 1, 2):
         if layer < last:
             for b in range(samples):
                 o = b * n + layout.at[layer]
                 for k in range(0, layout.width[layer], LANES):
-                    s = load(sums, o + k, LANES)
+                    s = load(m.sums, o + k, LANES)
                     for part in range(PARTS):
-                        s = add(s, load(partial, part * samples * n + o + k, LANES))
-                    store(sums, o + k, s)
-        clip_layer(layer, layout, v, sums, inverse, low, high, samples, phase, False)
+                        s = add(s, load(m.partial, part * samples * n + o + k, LANES))
+                    store(m.sums, o + k, s)
+        clip_layer(layer, layout, m.sums, v, problem, samples, False)
     return most
 
 
-OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE = 0, 1, 2
-"""Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β."""
+OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE, NO_RESPONSE = 0, 1, 2, 3
+"""Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β; `implicit`
+without a result."""
+
+EQUILIBRIUM, BACKPROPAGATION, IMPLICIT = 0, 1, 2
+"""Methods of a `Rule`."""
+
+ADJOINT_SWEEPS = 10_000
+"""Most sweeps of the linearised network."""
 
 WORTH_THREADS = 300_000
 """Least number of conductances of the first layer that is shared among threads: for fewer, the start of the threads and
@@ -351,11 +323,12 @@ def advance(memory, layout, samples, nonzero, threads):
 
 
 @kernel()
-def update_part(part, memory, layout, rates, samples):
+def update_part(part, memory, layout, rates):
     """One share of the inner matrices: g ← max(0, g − rate Σ_b (d_j − d_k)(m_j − m_k)), and their sums for each unit.
 
-    d is the difference of the two nudged states over 2β and the number of samples, m their mean: the product of the two
-    differences is that of the squares (Scellier 2024, Eq. 29) without its cancellation.
+    The sum is over the rows of ``diff`` and ``mean``. With equilibrium propagation d is the difference of the two
+    nudged states over 2β and the number of samples, m their mean: the product of the two differences is that of the
+    squares (Scellier 2024, Eq. 29) without its cancellation.
     """
     n, inner, diff, mean, partial = layout.total, memory.inner, memory.diff, memory.mean, memory.partial
     zero = splat(inner.dtype.type(0), LANES)
@@ -372,7 +345,7 @@ def update_part(part, memory, layout, rates, samples):
         s0, s1, s2, s3 = zero, zero, zero, zero
         for k in range(0, layout.stride[matrix], LANES):
             a0, a1, a2, a3 = zero, zero, zero, zero
-            for o in range(0, samples * n, n):
+            for o in range(0, diff.size, n):
                 d, m = load(diff, o + columns + k, LANES), load(mean, o + columns + k, LANES)
                 r = o + unit
                 a0 = fma(sub(splat(diff[r], LANES), d), sub(splat(mean[r], LANES), m), a0)
@@ -398,29 +371,23 @@ def update_part(part, memory, layout, rates, samples):
         partial[mine + unit + 3] += total(s3)
 
 
-@kernel()
-def all_updates(memory, layout, rates, samples):
-    """`update_part` on every share, one after the other."""
-    for part in range(layout.update_parts.size - 1):
-        update_part(part, memory, layout, rates, samples)
-
-
 @kernel(parallel=True)
-def all_updates_in_parallel(memory, layout, rates, samples):
+def all_updates_in_parallel(memory, layout, rates):
     """`update_part` on every share, among threads."""
     for part in prange(layout.update_parts.size - 1):
-        update_part(part, memory, layout, rates, samples)
+        update_part(part, memory, layout, rates)
 
 
 @kernel()
-def update_inner(memory, layout, rates, samples, threads):
+def update_inner(memory, layout, rates, threads):
     """The step of the inner matrices from `diff` and `mean`, and their sums for each unit."""
     m, n = memory, layout.total
     parts = layout.update_parts.size - 1
     if threads is not None and parts > 1:
-        all_updates_in_parallel(m, layout, rates, samples)
+        all_updates_in_parallel(m, layout, rates)
     else:
-        all_updates(m, layout, rates, samples)
+        for part in range(parts):
+            update_part(part, m, layout, rates)
     for k in range(0, n, LANES):
         s = splat(m.load.dtype.type(0), LANES)
         for part in range(parts):
@@ -432,21 +399,24 @@ def update_inner(memory, layout, rates, samples, threads):
 def update(memory, layout, rates, bias_rates, samples, threads):
     """The step from `diff` and `mean`: inner matrices and biases now, the first layer's deferred (`shift`, `drop`)."""
     m, n, width = memory, layout.total, layout.width[1]
-    update_inner(m, layout, rates, samples, threads)
+    update_inner(m, layout, rates, threads)
     for layer in range(1, layout.units.size):
         rate = splat(bias_rates[layer], LANES)
         for k in range(layout.at[layer], layout.at[layer] + layout.width[layer], LANES):
             bias = load(m.bias, k, LANES)
-            for b in range(samples):
-                bias = fma(rate, load(m.diff, b * n + k, LANES), bias)
+            for o in range(k, m.diff.size, n):
+                bias = fma(rate, load(m.diff, o, LANES), bias)
             store(m.bias, k, bias)
     rate, input_rate = splat(rates[1], LANES), splat(rates[1] * rates[0], LANES)
     for k in range(0, width, LANES):
         drop = splat(m.drop.dtype.type(0), LANES)
         for b in range(samples):
-            d, o = load(m.diff, b * n + layout.at[1] + k, LANES), b * n + layout.at[1] + k
-            store(m.shift, b * width + k, mul(input_rate, d))
-            drop = fma(mul(rate, d), load(m.mean, o, LANES), drop)
+            shift = splat(m.drop.dtype.type(0), LANES)
+            for o in range(b * n + layout.at[1] + k, m.diff.size, samples * n):
+                d = load(m.diff, o, LANES)
+                shift = fma(input_rate, d, shift)
+                drop = fma(mul(rate, d), load(m.mean, o, LANES), drop)
+            store(m.shift, b * width + k, shift)
         store(m.drop, k, drop)
 
 
@@ -492,7 +462,7 @@ def first_failing_unit(memory, layout, beta, lower):
 
 
 @kernel()
-def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads, first_measured):
+def relax(memory, layout, v, base, problem, samples, sweeps, tolerance, threads, first_measured):
     """So many sweeps, or until a tolerance is met; returns the hidden units' largest relative move in the first one.
 
     The moves of a sweep's odd layers measure the convergence of the state before it, provided that its even layers
@@ -501,23 +471,7 @@ def relax(memory, layout, v, base, samples, phase, sweeps, tolerance, threads, f
     first = memory.inner.dtype.type(0)
     for s in range(sweeps):
         measured = first_measured if s == 0 else ALL if tolerance > 0 else NONE
-        moved = sweep(
-            layout,
-            memory.inner,
-            base,
-            v,
-            memory.sums,
-            memory.inverse,
-            memory.low,
-            memory.high,
-            memory.partial,
-            memory.lanes,
-            memory.moved,
-            samples,
-            phase,
-            threads,
-            measured,
-        )
+        moved = sweep(memory, layout, base, v, problem, samples, threads, measured)
         if s == 0:
             first = moved
         elif measured == ALL and moved <= tolerance:
@@ -569,32 +523,21 @@ def nudge(memory, layout, rule, labels, rows, count, threads):
     m, n, samples = memory, layout.total, rule.samples
     size, last = samples * n, layout.units.size - 1
     beta = m.bias.dtype.type(rule.beta)
-    for i in range(size):
-        m.nudged[i] = m.free[i]
-        m.nudged[size + i] = m.free[i]
-        m.base[size + i] = m.base[i]
+    copy(m.free, m.nudged, 0)
+    copy(m.free, m.nudged, size)
+    copy(m.base[:size], m.base, size)
     for b in range(count):
         o = b * n + layout.at[last] + labels[rows[b]]
         m.base[o] -= beta
         m.base[size + o] += beta
     first = 0 if rule.lower else size
     stop = 2 * size if rule.upper else size
-    groups = (stop - first) // n // 4
-    phase = m.phase[1]
-    for group in range(groups):
-        phase[group] = 1 if rule.lower and group < samples // 4 else 2
-    return relax(
-        m,
-        layout,
-        m.nudged[first:stop],
-        m.base[first:stop],
-        4 * groups,
-        phase,
-        rule.nudged_sweeps,
-        rule.tolerance,
-        threads,
-        HIDDEN,
-    )
+    both = (stop - first) // n
+    for b in range(both):
+        m.phase[b] = 1 if rule.lower and b < samples else 2
+    problem = m.inverse, m.low, m.high, m.phase
+    v, base, sweeps = m.nudged[first:stop], m.base[first:stop], rule.nudged_sweeps
+    return relax(m, layout, v, base, problem, both, sweeps, rule.tolerance, threads, HIDDEN)
 
 
 @kernel()
@@ -623,7 +566,104 @@ def contrast(memory, layout, rule, rows, count, weight):
             m.free[i] = plus if rule.upper else minus
     m.diff[count * layout.total : size] = 0
     m.mean[count * layout.total : size] = 0
-    m.free[count * layout.total : size] = 0
+
+
+@kernel()
+def minus_slope(layout, states, labels, rows, count, weight, out):
+    """Minus the derivative of the loss by the outputs of states, zeros for all other units."""
+    n, last = layout.total, layout.units.size - 1
+    out[:] = 0
+    for b in range(count):
+        o, factor = b * n + layout.at[last], factor_of(weight, rows[b]) / count
+        for k in range(layout.units[last]):
+            out[o + k] = ((1.0 if k == labels[rows[b]] else 0.0) - states[o + k]) * factor
+
+
+@kernel()
+def linearise(memory, layout, states, samples):
+    """Fill ``gains`` with one over the conductance of units that are free at states, 0 for those at a bound."""
+    m, n = memory, layout.total
+    for b in range(samples):
+        m.phase[b] = b
+        for k in range(n):
+            at = b * n + k
+            m.gains[at] = m.inverse[k] if m.low[k] < states[at] < m.high[k] else 0
+
+
+@kernel()
+def implicit(memory, layout, rule, labels, rows, count, weight, threads):
+    """``diff`` and ``mean`` of the implicit function theorem: the free units' response to minus the loss's slope.
+
+    The linearised network is relaxed by the same sweeps until none changes the response by more than rounding.
+
+    Returns
+    -------
+    float
+        Relative residual of the free state; NaN if there is no response after `ADJOINT_SWEEPS`.
+    """
+    m, size, samples = memory, rule.samples * layout.total, rule.samples
+    v, base, response = m.nudged[:size], m.base[size:], m.nudged[size:]
+    copy(m.free, v, 0)
+    residual = sweep(m, layout, m.base[:size], v, (m.inverse, m.low, m.high, m.at_rest), samples, threads, ALL)
+    minus_slope(layout, m.free, labels, rows, count, weight, base)
+    linearise(m, layout, m.free, samples)
+    response[:] = 0
+    for _ in range(ADJOINT_SWEEPS):
+        copy(response, v, 0)
+        sweep(m, layout, base, response, (m.gains, m.no_low, m.no_high, m.phase), samples, threads, NONE)
+        change, largest_response = m.bias.dtype.type(0), m.bias.dtype.type(0)
+        for i in range(size):
+            change = max(change, abs(response[i] - v[i]))
+            largest_response = max(largest_response, abs(response[i]))
+        if change <= rule.rounding * largest_response:
+            copy(response, m.diff, 0)
+            copy(m.free, m.mean, 0)
+            return residual
+    return m.bias.dtype.type(np.nan)
+
+
+@kernel()
+def backpropagation(memory, layout, rule, labels, rows, count, weight, threads):
+    """``diff`` and ``mean`` of backpropagation through further sweeps from the free state, which counts as constant.
+
+    Every sweep is differentiated at the state that it made: the published baseline of deep resistive networks, whose
+    free phase has not converged. Groups 2k and 2k + 1 of ``mean`` are the states about which the odd and the even
+    layers of sweep k (from 0) were minimised, those of ``diff`` minus the derivatives of the loss by these layers'
+    currents. Reversed sweeps are sweeps of the linearised network: even layers of one sweep, odd ones of that sweep,
+    even ones of the sweep before it.
+
+    Returns
+    -------
+    float
+        Relative residual of the free state.
+    """
+    m, size, samples, sweeps = memory, rule.samples * layout.total, rule.samples, rule.nudged_sweeps
+    last, residual = layout.units.size - 1, m.bias.dtype.type(0)
+    v, base = m.nudged[:size], m.base[size:]
+    copy(m.free, v, 0)
+    for at in range(0, 2 * sweeps * size, 2 * size):
+        copy_layers(layout, 0, samples, v, 0, m.mean, at)
+        problem, measured = (m.inverse, m.low, m.high, m.at_rest), ALL if at == 0 else NONE
+        residual = max(residual, sweep(m, layout, m.base[:size], v, problem, samples, threads, measured))
+        copy_layers(layout, 1, samples, v, 0, m.mean, at)
+        copy(v, m.mean, at + size)
+    minus_slope(layout, v, labels, rows, count, weight, base)
+    m.diff[:] = 0
+    v[:] = 0
+    problem = m.gains, m.no_low, m.no_high, m.phase
+    linearise(m, layout, m.mean[(2 * sweeps - 1) * size :], samples)
+    if last % 2 == 0:
+        clip_layer(last, layout, base, v, problem, samples, False)
+        copy_layers(layout, 0, samples, v, 0, m.diff, (2 * sweeps - 1) * size)
+        base[:] = 0
+    for at in range(2 * (sweeps - 1) * size, -1, -2 * size):
+        linearise(m, layout, m.mean[at : at + size], samples)
+        sweep(m, layout, base, v, problem, samples, threads, NONE)
+        copy_layers(layout, 1, samples, v, 0, m.diff, at)
+        if at:
+            copy_layers(layout, 0, samples, v, 0, m.diff, at - size)
+        base[:] = 0
+    return residual
 
 
 @kernel()
@@ -657,7 +697,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, rows,
         # A step of zero, which sums.
         memory.diff[:] = 0
         memory.mean[:] = 0
-        update_inner(memory, layout, rates, rule.samples, threads)
+        update_inner(memory, layout, rates, threads)
     for i in range(len(metrics)):
         some = rows[i * batch : (i + 1) * batch]
         count = some.size
@@ -666,21 +706,19 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, rows,
         status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
         if status != OK:
             return i, status, layer, unit
-        relax(
-            memory,
-            layout,
-            memory.free,
-            memory.base[:size],
-            rule.samples,
-            memory.phase[0],
-            rule.sweeps,
-            rule.tolerance,
-            threads,
-            NONE,
-        )
+        v, problem, tolerance = memory.free, (memory.inverse, memory.low, memory.high, memory.at_rest), rule.tolerance
+        relax(memory, layout, v, memory.base[:size], problem, rule.samples, rule.sweeps, tolerance, threads, NONE)
         metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count, weight)
-        metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
-        metrics[i, 3] = kinks(memory, layout, count) / (count * bounded)
-        contrast(memory, layout, rule, some, count, weight)
+        if rule.method == EQUILIBRIUM:
+            metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
+            metrics[i, 3] = kinks(memory, layout, count) / (count * bounded)
+            contrast(memory, layout, rule, some, count, weight)
+        elif rule.method == BACKPROPAGATION:
+            metrics[i, 2] = backpropagation(memory, layout, rule, labels, some, count, weight, threads)
+        else:
+            metrics[i, 2] = implicit(memory, layout, rule, labels, some, count, weight, threads)
+            if np.isnan(metrics[i, 2]):
+                return i, NO_RESPONSE, 0, 0
+        memory.free[count * layout.total :] = 0
         update(memory, layout, rates, bias_rates, rule.samples, threads)
     return len(metrics), OK, 0, 0

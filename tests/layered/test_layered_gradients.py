@@ -11,10 +11,9 @@ import pytest
 from networks import parameters
 
 from circuitsim.blocks import EnergyBlock, Nudge
-from circuitsim.blocks.alternating import Relaxed
 from circuitsim.errors import ConvergenceError, TopologyError
-from circuitsim.layered import baselines
-from circuitsim.layered.architecture import Architecture
+from circuitsim.layered import LayeredLearner
+from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.network import DeepResistiveNetwork
 
 SHAPES = [(12,), (12, 10), (9, 10, 8)]
@@ -117,54 +116,74 @@ def test_input_differences_are_those_of_the_energy() -> None:
         np.testing.assert_allclose(found[:, k], slope[0] - slope[1], rtol=1e-4, atol=1e-7)
 
 
-def unrolled(net: DeepResistiveNetwork, x: np.ndarray, y: np.ndarray, start: list[np.ndarray], sweeps: int) -> float:
-    p = net.parameters
-    inner = [p[f"conductances{i}"] for i in range(1, net.architecture.depth)]
-    biases = [p[f"bias{i}"] for i in range(1, net.architecture.depth + 1)]
-    given = plain_layers.drive(p["conductances0"], x, net.architecture.input_gain)
-    return 0.5 * ((plain_layers.relax(inner, biases, given, start, sweeps)[-1] - y) ** 2).sum()
+def unrolled(
+    p: dict[str, np.ndarray], x: np.ndarray, labels: np.ndarray, start: list[np.ndarray], sweeps: int
+) -> float:
+    """Mean loss after so many sweeps."""
+    layers = len(p) // 2
+    inner, biases = [p[f"conductances{i}"] for i in range(1, layers)], [p[f"bias{i}"] for i in range(1, layers + 1)]
+    given = plain_layers.drive(p["conductances0"], x, 2.0)
+    output = plain_layers.relax(inner, biases, given, start, sweeps)[-1]
+    return 0.5 * ((output - np.eye(3)[labels]) ** 2).sum() / len(x)
 
 
-def backpropagated(
-    net: DeepResistiveNetwork, x: np.ndarray, y: np.ndarray, start: list[np.ndarray], sweeps: int
+def stepped(
+    method: str, p: dict[str, np.ndarray], x: np.ndarray, labels: np.ndarray, free: int, back: int
 ) -> dict[str, np.ndarray]:
-    """The gradient by each parameter."""
-    inner = [net.parameters[f"conductances{i}"] for i in range(1, net.architecture.depth)]
-    free = Relaxed(tuple(start), (None,) * len(inner), 0)
-    found = baselines.backpropagation(net._layered_energy(), inner, net._constants(x), free, sweeps, lambda o: o - y)
-    product = net.architecture.input_gain * (x.T @ found.shift)
-    return dict(
-        zip(net.parameters, [np.concatenate([found.drop - product, found.drop + product]), *found.inner, *found.biases])
-    )
+    """The gradient by each parameter: a step of a learner at rate one, from conductances far from zero."""
+    hidden = [p[f"bias{i}"].size for i in range(1, len(p) // 2)]
+    of, rule = Architecture((6, *hidden, 3), 2.0), ResistiveLearning(0.05, free, back)
+    made = LayeredLearner(of, rule, len(x), np.random.default_rng(0), method, np.float64, parameters=p)
+    made.steps((x, labels), np.arange(len(x)), len(x), dict.fromkeys(p, 1.0), np.random.default_rng(0))
+    found = made.network().parameters
+    return {name: p[name] - found[name] for name in p}
 
 
-@pytest.mark.parametrize("hidden", SHAPES, ids=str)
-def test_backpropagation_is_the_derivative_of_the_unrolled_sweeps(hidden: tuple[int, ...]) -> None:
+def far_from_zero(*hidden: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(4)
+    return {
+        name: rng.normal(0, 0.05, array.shape) if name.startswith("bias") else rng.uniform(1.0, 2.0, array.shape)
+        for name, array in network(*hidden).parameters.items()
+    }
+
+
+# Outputs in odd and in even layers; three samples are no multiple of four.
+@pytest.mark.parametrize("hidden", [*SHAPES, (8, 9, 7, 6)], ids=str)
+@pytest.mark.parametrize("samples", [3, 8])
+def test_backpropagation_is_the_derivative_of_the_unrolled_sweeps(hidden: tuple[int, ...], samples: int) -> None:
     """From a state that has not converged, so that every sweep counts."""
-    net, (x, y, _) = network(*hidden), sample()
-    p, sweeps = net.parameters, 3
-    start = [v + 0.05 for v in DeepResistiveNetwork(net.architecture, p, sweeps=1, tolerance=0).relax(x).layers]
-    dense = backpropagated(net, x, y, start, sweeps)
-    rng = np.random.default_rng(3)
+    rng, p = np.random.default_rng(3), far_from_zero(*hidden)
+    x, labels = rng.normal(size=(samples, 6)), rng.integers(0, 3, samples)
+    rest = [np.zeros((samples, p[f"bias{i}"].size)) for i in range(1, len(p) // 2 + 1)]
+    inner, biases = [p[f"conductances{i}"] for i in range(1, len(rest))], [p[f"bias{i + 1}"] for i in range(len(rest))]
+    start = plain_layers.relax(inner, biases, plain_layers.drive(p["conductances0"], x, 2.0), rest, 1)
+    gradient = stepped("bp", p, x, labels, 1, 3)
     for name, array in p.items():
         flat = array.reshape(-1)
         for k in rng.choice(flat.size, min(8, flat.size), replace=False):
             before, found = flat[k], []
-            for h in (1e-6, -1e-6):
+            for h in (1e-5, -1e-5):
                 flat[k] = before + h
-                found.append(unrolled(net, x, y, start, sweeps))
+                found.append(unrolled(p, x, labels, start, 3))
             flat[k] = before
-            slope = (found[0] - found[1]) / 2e-6
-            assert dense[name].reshape(-1)[k] == pytest.approx(slope, rel=1e-5, abs=1e-8)
+            slope = (found[0] - found[1]) / 2e-5
+            assert gradient[name].reshape(-1)[k] == pytest.approx(slope, rel=1e-5, abs=1e-9)
 
 
-def test_backpropagation_through_many_sweeps_becomes_the_exact_gradient() -> None:
-    net, (x, y, _) = network(9, 8), sample()
-    free, found = net.relax(x), exact(net, x, y, np.ones(4))
-    far, near = (backpropagated(net, x, y, list(free.layers), sweeps) for sweeps in (300, 2))
-    assert relative(far["conductances1"], found["conductances1"]) < 1e-8
+@pytest.mark.parametrize("hidden", SHAPES, ids=str)
+def test_compiled_gradients_are_those_of_the_block(hidden: tuple[int, ...]) -> None:
+    rng, p = np.random.default_rng(3), far_from_zero(*hidden)
+    x, labels = rng.normal(size=(4, 6)), rng.integers(0, 3, 4)
+    net = DeepResistiveNetwork(Architecture((6, *hidden, 3), 2.0), p, sweeps=5000, tolerance=1e-14)
+    found = exact(net, x, np.eye(3)[labels], np.full(4, 0.25))
+    response, far, near = (
+        stepped(*way)
+        for way in (("implicit", p, x, labels, 1000, 1), ("bp", p, x, labels, 1000, 300), ("bp", p, x, labels, 1000, 1))
+    )
+    for name in p:
+        assert relative(response[name], found[name]) < 1e-9
+        assert relative(far[name], found[name]) < 1e-9
     assert relative(near["conductances1"], found["conductances1"]) > 1e-8
-    assert relative(far["conductances0"], found["conductances0"]) < 1e-8
 
 
 def test_the_energy_is_least_at_the_state_that_relax_finds() -> None:
