@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,12 +20,13 @@ from circuitsim.boltzmann.contrastive import ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
-from circuitsim.training import SGD, Callback, Momentum
+from circuitsim.training import SGD, Momentum
 from circuitsim.training.checkpoint import pack, unpack
 from circuitsim.training.counters import read_generator
-from circuitsim.training.estimator import Fit, TrainedEstimator
+from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
 
 
+@estimator
 class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TrainedEstimator):
     """Restricted Boltzmann machine with CD-k, adaptive k or persistent CD.
 
@@ -73,41 +74,18 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
-    _model = "machine_"
+    n_components: int = 256
+    _: KW_ONLY
+    learning_rate_init: float = 0.1
+    k: int = 1
+    k_max: int | None = None
+    nats_per_step: float = 0.5
+    persistent: bool = True
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    shuffle: bool = False
+    _model: ClassVar[str] = "machine_"
     _whole: ClassVar[dict[str, int]] = {"n_components": 1, "k": 1}
-
-    def __init__(
-        self,
-        n_components: int = 256,
-        *,
-        learning_rate_init: float = 0.1,
-        batch_size: int = 10,
-        max_iter: int = 10,
-        k: int = 1,
-        k_max: int | None = None,
-        nats_per_step: float = 0.5,
-        persistent: bool = True,
-        momentum: float = 0.0,
-        weight_decay: float = 0.0,
-        shuffle: bool = False,
-        random_state: Any = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.n_components = n_components
-        self.learning_rate_init = learning_rate_init
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.k = k
-        self.k_max = k_max
-        self.nats_per_step = nats_per_step
-        self.persistent = persistent
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from ``X``, (samples, features) with values in [0, 1], from a fresh start (but with ``warm_start``).

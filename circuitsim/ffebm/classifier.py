@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +14,13 @@ from circuitsim.learning.chain import Chain, chain_arrays, restored_chain
 from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
-from circuitsim.training import Adam, Callback, Cosine
-from circuitsim.training.estimator import Fit, TrainedClassifier, softmax
+from circuitsim.training import Adam, Cosine
+from circuitsim.training.estimator import Fit, TrainedClassifier, estimator, softmax
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
 
+@estimator
 class ChainClassifier(TrainedClassifier):
     """Digital stages and energy-based blocks, trained end to end.
 
@@ -56,37 +58,18 @@ class ChainClassifier(TrainedClassifier):
         One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
-    chain_: Chain
-    _model = "chain_"
+    elements: Elements = None
+    _: KW_ONLY
+    hidden: int = 64
+    method: str | Rule = "ep"
+    beta: float = 0.02
+    max_iter: int = 20
+    batch_size: int = 32
+    learning_rate_init: float = 5e-3
+    weight_decay: float = 0.0
+    _model: ClassVar[str] = "chain_"
     _whole: ClassVar[dict[str, int]] = {"hidden": 1}
     _reading: ClassVar[dict[str, Any]] = {"dtype": (np.float64, np.float32)}
-
-    def __init__(
-        self,
-        elements: Elements = None,
-        *,
-        hidden: int = 64,
-        method: str | Rule = "ep",
-        beta: float = 0.02,
-        max_iter: int = 20,
-        batch_size: int = 32,
-        learning_rate_init: float = 5e-3,
-        weight_decay: float = 0.0,
-        random_state: Any = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.elements = elements
-        self.hidden = hidden
-        self.method = method
-        self.beta = beta
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.learning_rate_init = learning_rate_init
-        self.weight_decay = weight_decay
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callbacks = callbacks
 
     def _train(self, fit: Fit) -> None:
         """Adam's moments continue from one pass of `partial_fit` to the next."""

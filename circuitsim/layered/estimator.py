@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,13 +16,14 @@ from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.learner import LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
-from circuitsim.training import SGD, Callback, EarlyStopping, Exponential
-from circuitsim.training.estimator import Fit, TrainedClassifier
+from circuitsim.training import SGD, EarlyStopping, Exponential
+from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
 
 GAIN, PIXELS = 100.0, 784
 """The published gain, of MNIST's pixels."""
 
 
+@estimator
 class DRNClassifier(TrainedClassifier):
     """A network of resistors and diodes that learns classes by equilibrium propagation.
 
@@ -73,47 +75,24 @@ class DRNClassifier(TrainedClassifier):
         Passes made by the last `fit`, and by `partial_fit` since.
     """
 
-    network_: DeepResistiveNetwork
-    _model = "network_"
-    _fitted = ("input_centre_", "input_scale_")
+    hidden: Sequence[int] = (100,)
+    _: KW_ONLY
+    input_gain: float | None = None
+    scale_inputs: bool = True
+    learning_rate_init: float | Sequence[float] = 0.006
+    beta: float = 0.1
+    sweeps: int = 4
+    method: str | Rule = "ep"
+    batch_size: int = 4
+    max_iter: int = 200
+    tol: float = 1e-4
+    n_iter_no_change: int = 10
+    rate_decay: float = 0.99
+    dtype: str = "float32"
+    network_: DeepResistiveNetwork = field(init=False)
+    _model: ClassVar[str] = "network_"
+    _fitted: ClassVar[tuple[str, ...]] = ("input_centre_", "input_scale_")
     _whole: ClassVar[dict[str, int]] = {"sweeps": 1, "n_iter_no_change": 1}
-
-    def __init__(
-        self,
-        hidden: Sequence[int] = (100,),
-        *,
-        input_gain: float | None = None,
-        scale_inputs: bool = True,
-        learning_rate_init: float | Sequence[float] = 0.006,
-        beta: float = 0.1,
-        sweeps: int = 4,
-        method: str | Rule = "ep",
-        batch_size: int = 4,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_iter_no_change: int = 10,
-        rate_decay: float = 0.99,
-        dtype: str = "float32",
-        random_state: Any = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.hidden = hidden
-        self.input_gain = input_gain
-        self.scale_inputs = scale_inputs
-        self.learning_rate_init = learning_rate_init
-        self.beta = beta
-        self.sweeps = sweeps
-        self.method = method
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.rate_decay = rate_decay
-        self.dtype = dtype
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callbacks = callbacks
 
     def _train(self, fit: Fit) -> None:
         """See `TrainedEstimator`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,9 +18,16 @@ from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, loads
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
-from circuitsim.training import Adam, Callback, Cosine
+from circuitsim.training import Adam, Cosine
 from circuitsim.training.checkpoint import copy_into
-from circuitsim.training.estimator import Fit, SupervisedEstimator, TrainedClassifier, TrainedEstimator, softmax
+from circuitsim.training.estimator import (
+    Fit,
+    SupervisedEstimator,
+    TrainedClassifier,
+    TrainedEstimator,
+    estimator,
+    softmax,
+)
 
 
 def rectifier_network(
@@ -101,39 +108,22 @@ def doubled(x: np.ndarray, gain: float = 1.0) -> np.ndarray:
     return np.concatenate([gain * x, -gain * x], axis=1)
 
 
+@estimator
 class CircuitEstimator(TrainedEstimator):
     """What regressor and classifier share: a circuit, scaled features, training."""
 
-    _model = "block_"
+    _model: ClassVar[str] = "block_"
     _whole: ClassVar[dict[str, int]] = {"hidden": 0}
-    _fitted = ("mean_", "scale_", "target_mean_", "target_scale_", "temperature_", "_single")
+    _fitted: ClassVar[tuple[str, ...]] = ("mean_", "scale_", "target_mean_", "target_scale_", "temperature_", "_single")
 
-    def __init__(
-        self,
-        circuit: Circuit | None = None,
-        roles: Roles | None = None,
-        *,
-        hidden: int = 8,
-        gain: float = 4.0,
-        estimator: Rule | None = None,
-        learning_rate_init: float | None = None,
-        max_iter: int = 60,
-        batch_size: int = 16,
-        random_state: Any = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        self.circuit = circuit
-        self.roles = roles
-        self.hidden = hidden
-        self.gain = gain
-        self.estimator = estimator
-        self.learning_rate_init = learning_rate_init
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callbacks = callbacks
+    circuit: Circuit | None = None
+    roles: Roles | None = None
+    _: KW_ONLY
+    hidden: int = 8
+    gain: float = 4.0
+    estimator: Rule | None = None
+    max_iter: int = 60
+    batch_size: int = 16
 
     def _block(self, outputs: int, rng: np.random.Generator) -> CircuitBlock:
         if (self.circuit is None) != (self.roles is None):
@@ -223,6 +213,7 @@ def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, 
     return mean, spread
 
 
+@estimator
 class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
     """Regression by a circuit: standardised targets times `swing` volts at its outputs.
 
@@ -263,37 +254,8 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
     n_features_in_, n_iter_ : int
     """
 
-    def __init__(
-        self,
-        circuit: Circuit | None = None,
-        roles: Roles | None = None,
-        *,
-        hidden: int = 8,
-        gain: float = 4.0,
-        estimator: Rule | None = None,
-        learning_rate_init: float | None = None,
-        max_iter: int = 60,
-        batch_size: int = 16,
-        random_state: Any = None,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] = (),
-        swing: float = 0.3,
-    ) -> None:
-        super().__init__(
-            circuit,
-            roles,
-            hidden=hidden,
-            gain=gain,
-            estimator=estimator,
-            learning_rate_init=learning_rate_init,
-            max_iter=max_iter,
-            batch_size=batch_size,
-            random_state=random_state,
-            warm_start=warm_start,
-            callbacks=callbacks,
-        )
-        self.swing = swing
-
+    _: KW_ONLY
+    swing: float = 0.3
     _reading: ClassVar[dict[str, Any]] = {"dtype": np.float64, "multi_output": True, "y_numeric": True}
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -345,6 +307,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         return tags
 
 
+@estimator
 class CircuitClassifier(CircuitEstimator, TrainedClassifier):
     """Classification by a circuit: one output a class, the highest voltage is the answer; cross-entropy is its loss.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 import functools
-import inspect
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -48,6 +48,9 @@ TOLERANCE = "tol"
 """A parameter that is finite and not negative."""
 
 
+T = TypeVar("T")
+
+
 class Fit(NamedTuple):
     """What a fit starts from.
 
@@ -73,33 +76,49 @@ class Fit(NamedTuple):
     passes: int | None
 
 
+@dataclass_transform(eq_default=False)
+def estimator(cls: type[T]) -> type[T]:
+    """Make the fields of a class the parameters of its constructor, whose error says which name was meant."""
+    made: Any = dataclass(eq=False, repr=False)(cls)
+    constructor, known = made.__init__, [one.name for one in fields(made) if one.init]
+
+    @functools.wraps(constructor)
+    def checked(self: Any, *arguments: Any, **parameters: Any) -> None:
+        for name in parameters:
+            if name not in known:
+                other = OTHER_NAMES.get(name)
+                near = [other] if other in known else difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(known)}"
+                raise TypeError(f"{type(self).__name__} has no parameter '{name}': {hint}")
+        constructor(self, *arguments, **parameters)
+
+    made.__init__ = checked
+    return made
+
+
+@estimator
 class TrainedEstimator(BaseEstimator):
     """A model that is trained in passes over the data, in one file where it is saved.
 
-    A subclass names the attribute of its model in ``_model``, further fitted arrays and numbers in ``_fitted``, the
-    least values of its whole numbers in ``_whole`` and the options of scikit-learn's ``validate_data`` in ``_reading``.
-    It reads targets in `_targets`, trains in `_train`, and gives its model by `_model_state`, taken back by
-    `_set_model`.
+    A subclass is decorated by `estimator`. It names the attribute of its model in ``_model``, further fitted arrays
+    and numbers in ``_fitted``, the least values of its whole numbers in ``_whole`` and the options of scikit-learn's
+    ``validate_data`` in ``_reading``. It reads targets in `_targets`, trains in `_train`, and gives its model by
+    `_model_state`, taken back by `_set_model`.
     """
 
-    n_iter_: int
-    history_: History
-    random_state: Any
-    max_iter: int
-    batch_size: int
-    callbacks: Sequence[Callback]
-    warm_start: bool
-    _model = ""
-    _fitted: tuple[str, ...] = ()
+    _: KW_ONLY
+    learning_rate_init: Any = None
+    max_iter: int = 10
+    batch_size: int = 10
+    random_state: Any = None
+    warm_start: bool = False
+    callbacks: Sequence[Callback] = ()
+    n_iter_: int = field(init=False)
+    _model: ClassVar[str] = ""
+    _fitted: ClassVar[tuple[str, ...]] = ()
     _whole: ClassVar[Mapping[str, int]] = {}
     _reading: ClassVar[Mapping[str, Any]] = {"dtype": np.float64}
-    _memory: Arrays | None = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Give the constructor hints for parameters under other names."""
-        super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            cls.__init__ = _hinting(cls.__dict__["__init__"])  # type: ignore[method-assign]
+    _memory = None  # type: Arrays | None
 
     def _fit(self, x: Any, y: Any, weight: Any, part: bool = False, classes: Any = None) -> Self:
         """All passes of `fit`, or with ``part`` one more of `partial_fit`."""
@@ -290,10 +309,11 @@ class SupervisedEstimator(TrainedEstimator):
         return self._fit(X, y, sample_weight)
 
 
+@estimator
 class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
     """A model with one output for each class, which gives the outputs (samples, classes) by ``_outputs(X)``."""
 
-    classes_: np.ndarray
+    classes_: np.ndarray = field(init=False)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue with one pass over a part of the data, at a constant learning rate.
@@ -385,23 +405,6 @@ def weighted_samples(sample_weight: Any, *arrays: np.ndarray) -> tuple[np.ndarra
         raise ValueError("the weights of samples must be finite and not negative, and one must lie above zero")
     kept = weight > 0.0
     return weight[kept] / weight[kept].mean(), tuple(array[kept] for array in arrays)
-
-
-def _hinting(constructor: Callable[..., None]) -> Callable[..., None]:
-    """The constructor, with an error that says which name was meant."""
-    known = list(inspect.signature(constructor).parameters)[1:]
-
-    @functools.wraps(constructor)
-    def checked(self: Any, *arguments: Any, **parameters: Any) -> None:
-        for name in parameters:
-            if name not in known:
-                other = OTHER_NAMES.get(name)
-                near = [other] if other in known else difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(known)}"
-                raise TypeError(f"{type(self).__name__} has no parameter '{name}': {hint}")
-        constructor(self, *arguments, **parameters)
-
-    return checked
 
 
 def _plain(name: str, array: np.ndarray) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -38,55 +38,56 @@ class Optimizer(Protocol):
         ...
 
 
-PART = 1 << 14
-"""Numbers of which one step is made at a time."""
-
-
 def _of(values: Rates, name: str) -> float:
     """The value for one parameter: the same for all, or looked up (0 for a decay that is not named)."""
     return values.get(name, 0.0) if isinstance(values, Mapping) else values
 
 
-def _check(rate: Rates, decay: Rates) -> None:
-    rates = rate.values() if isinstance(rate, Mapping) else (rate,)
-    decays = decay.values() if isinstance(decay, Mapping) else (decay,)
-    for value in rates:
-        if not (0 <= value < float("inf")):
-            raise UsageError(f"a learning rate must be finite and not negative, not {value}")
-    for value in decays:
-        if not (0 <= value < float("inf")):
-            raise UsageError(f"a weight decay must be finite and not negative, not {value}")
+@dataclass(frozen=True)
+class _Descent:
+    """What the optimisers share: rates and decays by parameter, arrays of memory for each parameter."""
 
+    rate: Rates
+    slots: ClassVar[tuple[str, ...]] = ()
 
-def _check_names(rate: Rates, decay: Rates, parameters: Mapping[str, np.ndarray]) -> None:
-    known = list(parameters)
-    if isinstance(rate, Mapping) and set(rate) != set(known):
-        raise UsageError(f"learning rates are given for {sorted(rate)}, but the parameters are {sorted(known)}")
-    if isinstance(decay, Mapping) and not set(decay) <= set(known):
-        raise UsageError(f"weight decays are given for {sorted(decay)}, but the parameters are {sorted(known)}")
+    @property
+    def _decay(self) -> Rates:
+        return self.decay  # type: ignore[attr-defined]
 
+    def __post_init__(self) -> None:
+        for what, values in (("learning rate", self.rate), ("weight decay", self._decay)):
+            for value in values.values() if isinstance(values, Mapping) else (values,):
+                if not (0 <= value < float("inf")):
+                    raise UsageError(f"a {what} must be finite and not negative, not {value}")
 
-def _add_decay(decay: Rates, name: str, parameter: np.ndarray, gradient: np.ndarray) -> None:
-    """L2 penalty: gradient of decay/2 times the squared norm."""
-    strength = _of(decay, name)
-    if strength:
-        gradient += strength * parameter
+    def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
+        """The memory before the first step: zeros."""
+        known = sorted(parameters)
+        if isinstance(self.rate, Mapping) and set(self.rate) != set(known):
+            raise UsageError(f"learning rates are given for {sorted(self.rate)}, but the parameters are {known}")
+        if isinstance(self._decay, Mapping) and not set(self._decay) <= set(known):
+            raise UsageError(f"weight decays are given for {sorted(self._decay)}, but the parameters are {known}")
+        return {f"{slot}.{name}": np.zeros_like(array) for name, array in parameters.items() for slot in self.slots}
 
+    def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
+        """One step, in place; the arguments are those of `Optimizer.step`."""
+        for name, parameter in parameters.items():
+            gradient, strength = gradients[name], _of(self._decay, name)
+            if strength:
+                # An L2 penalty: the gradient of decay/2 times the squared norm.
+                gradient += strength * parameter
+            slots = [memory[f"{slot}.{name}"] for slot in self.slots]
+            rate = parameter.dtype.type(_of(self.rate, name) * factor)
+            parameter -= self._change(gradient, rate, slots, int(memory.get("steps", 0)))
 
-def _parts(parameter: np.ndarray, gradient: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Both in parts that stay in the cache between two operations, where they have one order in memory."""
-    for turned in (np.asarray, np.transpose):
-        flat = [turned(array) for array in (parameter, gradient)]
-        if all(array.flags.c_contiguous for array in flat):
-            ours, theirs = (array.reshape(-1) for array in flat)
-            for start in range(0, ours.size, PART):
-                yield ours[start : start + PART], theirs[start : start + PART]
-            return
-    yield parameter, gradient
+    def _change(self, gradient: np.ndarray, rate: np.floating, slots: list[np.ndarray], steps: int) -> np.ndarray:
+        """What a parameter is lowered by; the gradient may be overwritten."""
+        gradient *= rate
+        return gradient
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(_Descent):
     """``p ← p − rate · factor · (gradient + decay p)``.
 
     Parameters
@@ -97,11 +98,7 @@ class SGD:
         L2 weight decay, one for all or by name (names left out: none).
     """
 
-    rate: Rates
     decay: Rates = 0.0
-
-    def __post_init__(self) -> None:
-        _check(self.rate, self.decay)
 
     def rates(self, parameters: Mapping[str, np.ndarray], factor: float) -> dict[str, float]:
         """The learning rate of each parameter, for models that make the step themselves.
@@ -122,82 +119,53 @@ class SGD:
             raise UsageError("this model makes its own steps, which have no weight decay")
         return {name: _of(self.rate, name) * factor for name in parameters}
 
-    def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
-        """No memory."""
-        _check_names(self.rate, self.decay, parameters)
-        return {}
-
-    def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place; the arguments are those of `Optimizer.step`."""
-        for name, parameter in parameters.items():
-            gradient = gradients[name]
-            _add_decay(self.decay, name, parameter, gradient)
-            rate = parameter.dtype.type(_of(self.rate, name) * factor)
-            for part, slope in _parts(parameter, gradient):
-                part -= rate * slope
-
 
 @dataclass(frozen=True)
-class Momentum:
+class Momentum(_Descent):
     """Heavy ball: ``u ← momentum · u + gradient + decay p``, ``p ← p − rate · factor · u``."""
 
-    rate: Rates
     momentum: float = 0.9
     decay: Rates = 0.0
+    slots: ClassVar[tuple[str, ...]] = ("velocity",)
 
     def __post_init__(self) -> None:
-        _check(self.rate, self.decay)
+        super().__post_init__()
         if not 0 <= self.momentum < 1:
             raise UsageError(f"momentum must lie in [0, 1), not {self.momentum}")
 
-    def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
-        """Velocities at rest."""
-        _check_names(self.rate, self.decay, parameters)
-        return {f"velocity.{name}": np.zeros_like(parameter) for name, parameter in parameters.items()}
-
-    def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
-        """One step, in place; the arguments are those of `Optimizer.step`."""
-        for name, parameter in parameters.items():
-            gradient, velocity = gradients[name], memory[f"velocity.{name}"]
-            _add_decay(self.decay, name, parameter, gradient)
-            velocity *= parameter.dtype.type(self.momentum)
-            velocity += gradient
-            np.multiply(velocity, parameter.dtype.type(_of(self.rate, name) * factor), out=gradient)
-            parameter -= gradient
+    def _change(self, gradient: np.ndarray, rate: np.floating, slots: list[np.ndarray], steps: int) -> np.ndarray:
+        slots[0] *= rate.dtype.type(self.momentum)
+        slots[0] += gradient
+        return np.multiply(slots[0], rate, out=gradient)
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(_Descent):
     """Adam (Kingma & Ba 2015) with bias correction; decay is added to the gradient (L2), as in the papers' runs."""
 
-    rate: Rates
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
-    decay: Rates = field(default=0.0)
+    decay: Rates = 0.0
+    slots: ClassVar[tuple[str, ...]] = ("first", "second")
 
     def __post_init__(self) -> None:
-        _check(self.rate, self.decay)
+        super().__post_init__()
         if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
             raise UsageError(f"Adam's averages must lie in [0, 1), not {self.beta1} and {self.beta2}")
 
     def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
         """First and second moments at zero, and the number of steps."""
-        _check_names(self.rate, self.decay, parameters)
-        memory: Arrays = {"steps": np.zeros((), dtype=np.int64)}
-        for name, parameter in parameters.items():
-            memory[f"first.{name}"] = np.zeros_like(parameter)
-            memory[f"second.{name}"] = np.zeros_like(parameter)
-        return memory
+        return {"steps": np.zeros((), dtype=np.int64), **super().start(parameters)}
 
     def step(self, parameters: Mapping[str, np.ndarray], gradients: Arrays, memory: Arrays, factor: float) -> None:
         """One step, in place; the arguments are those of `Optimizer.step`."""
         memory["steps"] += 1
-        steps = int(memory["steps"])
-        for name, parameter in parameters.items():
-            gradient, first, second = gradients[name], memory[f"first.{name}"], memory[f"second.{name}"]
-            _add_decay(self.decay, name, parameter, gradient)
-            first += (1 - self.beta1) * (gradient - first)
-            second += (1 - self.beta2) * (gradient * gradient - second)
-            scale = np.sqrt(second / (1 - self.beta2**steps)) + self.epsilon
-            parameter -= _of(self.rate, name) * factor / (1 - self.beta1**steps) * first / scale
+        super().step(parameters, gradients, memory, factor)
+
+    def _change(self, gradient: np.ndarray, rate: np.floating, slots: list[np.ndarray], steps: int) -> np.ndarray:
+        first, second = slots
+        first += (1 - self.beta1) * (gradient - first)
+        second += (1 - self.beta2) * (gradient * gradient - second)
+        scale = np.sqrt(second / (1 - self.beta2**steps)) + self.epsilon
+        return rate / (1 - self.beta1**steps) * first / scale
