@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from corpus import smooth_model
+from helpers import loaded
 from ngspice_runs import CONTROL, PROGRAM, run
+from test_laws import DRIVEN, FORMULAS
 
 import circuitsim
 from circuitsim.netlist import dumps, loads
@@ -59,3 +61,12 @@ def test_names_in_use_are_kept() -> None:
     )
     point, again = circuitsim.solve(c), circuitsim.solve(loads(dumps(c, ngspice=True)))
     assert again["D1.before"] == 5.0 and again["a"] == pytest.approx(point["a"], rel=1e-12)
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="ngspice is not installed")
+@pytest.mark.parametrize("name", [name for name in FORMULAS if "level" not in name])  # ngspice begins at its slope of 0
+def test_ngspice_runs_formulas_as_written(name: str) -> None:
+    c = loaded(DRIVEN + FORMULAS[name].cards)
+    accurate = f".options reltol=1e-12 abstol=1e-16 vntol=1e-14 gmin=1e-30\n{CONTROL}"
+    theirs, _ = run(dumps(c).replace(".op\n.end\n", accurate), {})
+    assert theirs["a"] == pytest.approx(circuitsim.solve(c)["a"], rel=1e-8)

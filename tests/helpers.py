@@ -1,0 +1,51 @@
+"""What many tests need: operating points of cards, difference quotients, roots, ngspice's operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+import circuitsim
+
+
+def loaded(cards: str) -> circuitsim.Circuit:
+    """The circuit of cards without a title."""
+    return circuitsim.loads(f"t\n{cards}\n").circuit
+
+
+def solved(cards: str, values: Mapping[str, float] | None = None) -> circuitsim.OperatingPoint:
+    """The operating point of cards without a title, at other values if given; its certificate holds."""
+    point = circuitsim.solve(loaded(cards).with_values(dict(values or {})))
+    assert point.certificate.certified
+    return point
+
+
+def slope(function: Callable[[float], float], at: float = 0.0, step: float = 1e-6) -> float:
+    """A central difference quotient."""
+    return (function(at + step) - function(at - step)) / (2.0 * step)
+
+
+def slopes(function: Callable[[], float], array: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    """Central difference quotients by each entry of an array that the function reads, relative to the entry."""
+    found = np.empty(array.shape)
+    for at, old in np.ndenumerate(array.copy()):
+        move, ends = step * (abs(old) or 1.0), []
+        for sign in (1.0, -1.0):
+            array[at] = old + sign * move
+            ends.append(function())
+        array[at] = old
+        found[at] = (ends[0] - ends[1]) / (2.0 * move)
+    return found
+
+
+def root(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function changes its sign; where it overflows it has the sign of its argument."""
+    for _ in range(1200):
+        middle = 0.5 * (low + high)
+        try:
+            above = excess(middle) > 0.0
+        except OverflowError:
+            above = middle > 0.0
+        low, high = (low, middle) if above else (middle, high)
+    return low
