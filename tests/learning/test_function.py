@@ -4,63 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_circuits import random_case
 
 import circuitsim
-from circuitsim.blocks.circuit import CircuitBlock
-from circuitsim.blocks.hopfield import DeepHopfieldBlock
-from circuitsim.blocks.layered import Sweeps
-from circuitsim.blocks.resistive import ResistiveBlock
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.function import DifferentiableBlock, circuit_block, evaluate
-
-STEP = 1e-6
-
-
-def blocks() -> list[tuple[str, DifferentiableBlock, np.ndarray]]:
-    """Blocks of every family, with inputs."""
-    rng = np.random.default_rng(2)
-    found: list[tuple[str, DifferentiableBlock, np.ndarray]] = []
-    for seed in (3, 4, 11):
-        case = random_case(seed)
-        found.append((f"circuit {seed}", CircuitBlock(case.circuit, case.roles), case.x))
-    sweeps = Sweeps(free=3000, tolerance=1e-13)
-    resistive = ResistiveBlock([7, 5, 3], inputs=4, leak=0.1, sweeps=sweeps, rng=1)
-    found.append(("resistive block", resistive, rng.normal(size=(5, 4))))
-    found.append(("hopfield block", DeepHopfieldBlock([6, 4], inputs=5, sweeps=sweeps, rng=1), rng.normal(size=(5, 5))))
-    network = DeepResistiveNetwork((4, 6, 3), rng=1, sweeps=5000, tolerance=1e-13)
-    found.append(("deep resistive network", network, rng.normal(size=(5, 4))))
-    return found
-
-
-BLOCKS = blocks()
-
-
-@pytest.mark.parametrize(("block", "x"), [row[1:] for row in BLOCKS], ids=[row[0] for row in BLOCKS])
-def test_derivatives(block: DifferentiableBlock, x: np.ndarray) -> None:
-    rng = np.random.default_rng(7)
-    parameters = {name: np.asarray(own, dtype=float).copy() for name, own in block.parameters.items()}
-    # Off the bounds, and off the kinks of zero conductances.
-    parameters = {name: own + 0.01 * (own == 0.0) for name, own in parameters.items()}
-    before = {name: own.copy() for name, own in block.parameters.items()}
-    found = evaluate(block, x, parameters)
-    cotangent = rng.normal(size=found.output.shape)
-    gradients, inputs = found.pullback(cotangent)
-
-    def value(point: np.ndarray, own: dict[str, np.ndarray]) -> float:
-        return float((cotangent * evaluate(block, point, own).output).sum())
-
-    way = rng.normal(size=x.shape)
-    along = (value(x + STEP * way, parameters) - value(x - STEP * way, parameters)) / (2 * STEP)
-    assert along == pytest.approx((inputs * way).sum(), rel=2e-6, abs=1e-7)
-    for name, own in parameters.items():
-        step = STEP * rng.normal(size=own.shape) * (np.abs(own) + 0.01)
-        high, low = {**parameters, name: own + step}, {**parameters, name: own - step}
-        along = 0.5 * (value(x, high) - value(x, low))
-        assert along == pytest.approx((gradients[name] * step).sum(), rel=2e-6, abs=1e-12), name
-    for name, own in before.items():
-        np.testing.assert_array_equal(block.parameters[name], own)
 
 
 def divider() -> DifferentiableBlock:
@@ -105,14 +52,6 @@ def test_samples_without_steady_state_are_named() -> None:
 def test_wrong_arguments(x: np.ndarray, conductance: list[float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(divider(), x, {"conductance": np.array(conductance)})
-
-
-def test_roles_of_decks_can_be_replaced() -> None:
-    own = circuit_block("netlists/learn-divider.cir")
-    other = circuit_block("netlists/learn-divider.cir", outputs="v(b) v(out,b)", trainable="R1 min=10 max=1k")
-    assert own.n_outputs == 1
-    assert other.n_outputs == 2
-    assert other.parameters["conductance"].shape == (1,)
 
 
 def test_a_block_without_other_parameters_is_named() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from random_circuits import random_case
+from energy_blocks import random_case
 
 from circuitsim.blocks.circuit import CircuitBlock
 from circuitsim.errors import UsageError
