@@ -41,13 +41,14 @@ from circuitsim.circuit.elements import (
     device_code,
 )
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity, VoltageControl
+from circuitsim.errors import NetlistError
 from circuitsim.models import Device
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist import limits
+from circuitsim.netlist.elaborate import OF_CURRENT, Elaborator, Origins
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
-from circuitsim.netlist.expansion import Expansion
 from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
 from circuitsim.netlist.functional import FollowingSources, Formula, Moment
 from circuitsim.netlist.functions import (
@@ -61,7 +62,6 @@ from circuitsim.netlist.functions import (
     joined,
     tape_of,
 )
-from circuitsim.netlist.physical import factor_of
 from circuitsim.netlist.scope import ElementCard, Frame
 from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
@@ -375,29 +375,39 @@ def _bounded(formula: OfTape) -> OfTape:
 PLAIN = frozenset((BY_VOLTAGE_E, BY_VOLTAGE_G, BY_CURRENT_F, BY_CURRENT_H))
 """Kinds of elements that have a gain."""
 
-_QUANTITY = {
-    BY_VOLTAGE_E: Quantity.VOLTAGE,
-    BY_VOLTAGE_G: Quantity.CURRENT,
-    BY_CURRENT_F: Quantity.CURRENT,
-    BY_CURRENT_H: Quantity.VOLTAGE,
-    AFFINE_VOLTAGE: Quantity.VOLTAGE,
-    AFFINE_CURRENT: Quantity.CURRENT,
-    NULLOR: Quantity.NEITHER,
-}
+
+def _quantity(kind: int) -> Quantity:
+    """What a kind of controlled elements states."""
+    return Quantity.NEITHER if kind == NULLOR else Quantity.CURRENT if kind in OF_CURRENT else Quantity.VOLTAGE
 
 
-def cells(elaborator: Expansion, frame: Frame, stated: ElementCard) -> float:
-    """How many sources in parallel, times the factor of the temperature."""
-    assert stated.source is not None
-    current = _QUANTITY[stated.source.kind] is Quantity.CURRENT
-    found = elaborator.number(stated.multiplier, frame) * frame.multiplier if current else 1.0
-    if stated.numbers:
-        own = {word: elaborator.number(count.value, frame) for word, count in stated.numbers.items()}
-        found *= factor_of(own, {}, elaborator.temperatures)
-    return found
+def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
+    """The circuit of an expanded deck; errors go to its reporter."""
+    elaborator.expand()
+    laws, out = classify(elaborator, title), elaborator.out
+    elaborator.deviations = elaborator.draws.found()
+    for (name, _), (card, at) in elaborator.draws.cards.items():
+        elaborator.reporter.gather(
+            "nominal",
+            "random functions are at their nominal values (%s): circuitsim montecarlo draws them",
+            card,
+            at,
+            f"{name}()",
+        )
+    elaborator.check_names()
+    origins = Origins(out.lines, out.spans)
+    circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, origins, out.devices, laws)
+    if not elaborator.formulas:
+        return circuit
+    try:
+        return circuit.with_values(elaborator.following(circuit).values({}))
+    except NetlistError as error:
+        for problem in error.problems:
+            elaborator.reporter.place_error(problem, next(iter(elaborator.formulas.values())).code.card)
+        return circuit
 
 
-def classify(elaborator: Expansion, title: str) -> dict[int, Law]:
+def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
     """The laws of all controlled elements of an expanded deck, by position; devices are noted, what is wrong is
     reported, and the formulas that are left are those of independent sources.
 
@@ -446,7 +456,7 @@ class _Sources:
         Their circuit, as far as it is known without their laws.
     """
 
-    def __init__(self, elaborator: Expansion, title: str) -> None:
+    def __init__(self, elaborator: Elaborator, title: str) -> None:
         self.elaborator, self.out = elaborator, elaborator.out
         self.circuit = Circuit.from_columns(title, self.out.columns(), self.out.names, self.out.node_names)
 
@@ -488,7 +498,7 @@ class _Sources:
             rest = {own: value for own, value in fixed.items() if own != signal}
             with suppress(ExpressionError):
                 made, fixed = self.of(source.law, frame, stated, name, position, rest), rest
-        formula = Formula(source.law, frame, cells(self.elaborator, frame, stated), tuple(fixed))
+        formula = Formula(source.law, frame, self.elaborator.sources(frame, stated), tuple(fixed))
         self.elaborator.frozen[position] = formula
         return made
 
@@ -516,7 +526,7 @@ class _Sources:
         `one`."""
         source, evaluator = stated.source, self.elaborator.evaluator
         assert source is not None
-        count, environment = cells(self.elaborator, frame, stated), frame.environment
+        count, environment = self.elaborator.sources(frame, stated), frame.environment
         try:
             found = affine_value(law, environment, evaluator, fixed)
         except ExpressionError as error:
@@ -585,7 +595,7 @@ class _Sources:
         nodes: list[int] = []
         for u in ramps:
             nodes.append(self.ramp(name, stated, _law(Quantity.VOLTAGE, u, place, nodes, VOLTS), len(nodes) + 1))
-        return _law(_QUANTITY[source.kind], value, place, nodes, made.cells)
+        return _law(_quantity(source.kind), value, place, nodes, made.cells)
 
     def control(self, signal: Signal, frame: Frame, stated: ElementCard, name: str) -> tuple[int, ...]:
         """The two nodes of a voltage, or the position of the element of a current; what is missing is reported."""

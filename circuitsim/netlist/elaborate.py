@@ -1,5 +1,5 @@
-"""Scopes to a `Circuit`: sub-circuits expanded, parameters evaluated, multipliers folded in, sources that follow time
-or others bound.
+"""Scopes to the elements of a circuit: sub-circuits expanded, parameters evaluated, multipliers folded in, with what
+cards and models state evaluated in each call: values, switches, devices, and sources that follow time or others.
 """
 
 from __future__ import annotations
@@ -14,20 +14,105 @@ from operator import itemgetter
 from typing import Any
 
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import AMPLIFIER, DIODE
-from circuitsim.errors import NetlistError
-from circuitsim.netlist import controlled_laws
+from circuitsim.circuit.dynamics import Dynamics, SwitchLaw
+from circuitsim.circuit.elements import (
+    AFFINE_CURRENT,
+    AMPLIFIER,
+    BY_CURRENT_F,
+    BY_VOLTAGE_G,
+    CURRENT,
+    DIODE,
+    ELEMENTS,
+    RESISTOR,
+    VOLTAGE,
+    device_code,
+)
+from circuitsim.circuit.laws import Law, Quantity, VoltageControl
+from circuitsim.circuit.table import index_of
+from circuitsim.models import Device, Multiplier
+from circuitsim.netlist import physical
+from circuitsim.netlist.cards import Source
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
-from circuitsim.netlist.deviations import Distribution
-from circuitsim.netlist.evaluate import Environment
-from circuitsim.netlist.expansion import Expansion, Origins
+from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
+from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
-from circuitsim.netlist.functional import Formula
-from circuitsim.netlist.link import ambiguous_names
-from circuitsim.netlist.physical import checked, positive
-from circuitsim.netlist.scope import Call, Frame, Scope, Value
+from circuitsim.netlist.functional import FollowingSources, Formula
+from circuitsim.netlist.link import Linker, ambiguous_names, warn_of_unread
+from circuitsim.netlist.parts import COUNTS
+from circuitsim.netlist.physical import DEFAULT, Temperatures, checked, checked_temperature, percent, positive
+from circuitsim.netlist.problems import Reporter
+from circuitsim.netlist.scope import (
+    Call,
+    Columns,
+    DeviceUse,
+    ElementCard,
+    Frame,
+    Model,
+    Scope,
+    SwitchControl,
+    Value,
+    Wave,
+)
 from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.values import value_of
+from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
+
+TOLERANCE_LAWS = {
+    "": (Distribution.UNIFORM, 1.0),
+    "uniform": (Distribution.UNIFORM, 1.0),
+    "gauss": (Distribution.NORMAL, SIGMAS),
+}
+"""What may stand behind their slash → distribution, and its largest deviation over the percentage stated."""
+
+OF_CURRENT = frozenset((BY_VOLTAGE_G, BY_CURRENT_F, AFFINE_CURRENT))
+"""Kinds of controlled sources of a current."""
+
+GRADUAL = (
+    "over time a switch with a negative hysteresis (%s) changes at once at its threshold; in LTspice its resistance "
+    "changes gradually about it"
+)
+"""Warning of such models."""
+
+
+class Origins:
+    """File and line of each element, stored as columns; ``get`` as in a dictionary."""
+
+    def __init__(self, lines: array[int], spans: list[tuple[int, Source]]) -> None:
+        self._lines, self._spans = lines, [(start, source.name) for start, source in spans]
+
+    def get(self, k: int) -> tuple[str, int] | None:
+        """Where element ``k`` was written."""
+        if not 0 <= k < len(self._lines):
+            return None
+        return self._spans[bisect_left(self._spans, k + 1, key=itemgetter(0)) - 1][1], self._lines[k]
+
+
+class ElementColumns(Columns):
+    """The growing circuit.
+
+    Attributes
+    ----------
+    sources : list of (Frame, int, int)
+        Sources that others may control: the call, the number in its scope, the position.
+    factors : dict of int to float
+        Position → value over the value on the card, where they differ (``m=``, temperature).
+    """
+
+    def __init__(self, top: Scope, global_names: dict[str, str]) -> None:
+        super().__init__()
+        self.devices: dict[int, Device] = {}
+        self.laws: dict[int, Law] = {}
+        self.sources: list[tuple[Frame, int, int]] = []
+        self.factors: dict[int, float] = {}
+        self.node_names = top.node_names.copy()
+        self.nodes = index_of(self.node_names, {"gnd": 0})
+        for name in global_names.values():
+            self.node(name)
+
+    def columns(self) -> tuple[Any, ...]:
+        """Kinds, first and second nodes, and values."""
+        return self.kind, self.first, self.second, self.value
 
 
 def bisected(places: list[int], start: int, stop: int) -> list[int]:
@@ -35,20 +120,61 @@ def bisected(places: list[int], start: int, stop: int) -> list[int]:
     return places[bisect_left(places, start) : bisect_left(places, stop)]
 
 
-def extended(column: array[Any], piece: array[Any]) -> array[Any]:
-    """``column`` with ``piece`` behind it; the piece itself where it is the first."""
-    if not column:
-        return piece
-    column.extend(piece)
-    return column
+class Elaborator:
+    """Expands a linked deck; one for each set of parameters.
 
+    Attributes
+    ----------
+    out : ElementColumns
+    dynamics : Dynamics
+        What acts over time and frequency.
+    formulas, frozen : dict of int to Formula
+        See `circuitsim.netlist.functional.FollowingSources`.
+    variants : list of int
+        Numbers of the variants that calls of sub-circuits with conditions chose, in the order of the calls.
+    """
 
-class Elaborator(Expansion):
-    """Expands a linked deck; once for each set of parameters."""
+    def __init__(
+        self,
+        reporter: Reporter,
+        linker: Linker,
+        top: Scope,
+        overrides: dict[str, float],
+        global_names: dict[str, str],
+        temperatures: Temperatures = DEFAULT,
+        all_controlled: bool = False,
+    ) -> None:
+        self.reporter, self.linker, self.top = reporter, linker, top
+        self.global_names = global_names
+        self.temperatures, self.all_controlled = temperatures, all_controlled
+        self.draws, self.deviations = Draws(), Deviations()
+        self.evaluator = Evaluator(temperatures.constants(), draws=self.draws)
+        self.environment = Environment(None, {}, (top.parameters, top.defaults))
+        self.environment.values.update(overrides)
+        self.out = ElementColumns(top, global_names)
+        self.known: dict[Any, Device] = {}
+        self.stack: list[Frame] = []
+        self.variants: list[int] = []
+        self.cards: dict[int, dict[str, tuple[int, Value]]] = {}
+        """Model card → the numbers that it states, read once."""
+        self.dynamics = Dynamics()
+        self.formulas: dict[int, Formula] = {}
+        self.frozen: dict[int, Formula] = {}
 
-    def circuit(self, title: str) -> Circuit:
-        """The elaborated circuit; errors go to the reporter."""
-        self.stack: list[Frame] = [self.frame(self.top, self.environment, "", None, 1.0, None, None)]
+    def following(self, circuit: Circuit) -> FollowingSources:
+        """The sources of the elaborated circuit that follow time or other sources."""
+        constants, factors = self.evaluator.constants, self.out.factors
+        return FollowingSources(circuit, self.dynamics, self.formulas, self.frozen, constants, self.names, factors)
+
+    def names(self) -> dict[str, float]:
+        """The constants and the deck's own parameters, by name in lower case."""
+        values = {name: self.evaluator.value(value, self.environment) for name, value in self.top.parameters.items()}
+        known = {**self.evaluator.constants, **values, **self.environment.values}
+        return {name: float(value) for name, value in known.items()}
+
+    def expand(self) -> None:
+        """Append all elements; errors go to the reporter."""
+        self.stack = [self.frame(self.top, self.environment, "", None, 1.0, None, None)]
         while self.stack:
             frame = self.stack[-1]
             number, position = frame.progress
@@ -64,31 +190,8 @@ class Elaborator(Expansion):
             else:
                 self.emit(frame, position, len(frame.scope.kind))
                 self.stack.pop()
-        out = self.out
-        if self.formulas:
-            for name, value in self.environment.values.items():
-                self.draws.elsewhere(name, value)
-        laws = controlled_laws.classify(self, title)
-        self.deviations = self.draws.found()
-        for (name, _), (card, at) in self.draws.cards.items():
-            self.reporter.gather(
-                "nominal",
-                "random functions are at their nominal values (%s): circuitsim montecarlo draws them",
-                card,
-                at,
-                f"{name}()",
-            )
-        self.check_names()
-        origins = Origins(out.lines, out.spans)
-        circuit = Circuit.from_columns(title, out.columns(), out.names, out.node_names, origins, out.devices, laws)
-        if not self.formulas:
-            return circuit
-        try:
-            return circuit.with_values(self.following(circuit).values({}))
-        except NetlistError as error:
-            for problem in error.problems:
-                self.reporter.place_error(problem, next(iter(self.formulas.values())).code.card)
-            return circuit
+        for name, value in self.environment.values.items() if self.formulas else ():
+            self.draws.elsewhere(name, value)
 
     def check_names(self) -> None:
         """Flattened names may meet where a call's own name has a dot: x1.x2 beside an x2 inside x1."""
@@ -225,19 +328,14 @@ class Elaborator(Expansion):
         """Append the elements ``start`` to ``stop`` of a scope, within this call."""
         if start == stop:
             return
-        scope, out, offset = frame.scope, self.out, len(self.out.kind) - start
-        out.kind = extended(out.kind, scope.kind[start:stop])
-        out.lines = extended(out.lines, scope.lines[start:stop])
-        if frame.nodes is None:
-            out.first = extended(out.first, scope.first[start:stop])
-            out.second = extended(out.second, scope.second[start:stop])
-            out.names.extend(scope.names[start:stop])
-        else:
-            node, prefix = frame.nodes.__getitem__, frame.prefix
-            out.first.extend(map(node, scope.first[start:stop]))
-            out.second.extend(map(node, scope.second[start:stop]))
-            out.names.extend([prefix + name for name in scope.names[start:stop]])
-        out.value = extended(out.value, scope.value[start:stop])
+        scope, out, offset, nodes = frame.scope, self.out, len(self.out.kind) - start, frame.nodes
+        out.value.extend(scope.value[start:stop])
+        for grown, column in ((out.kind, scope.kind), (out.lines, scope.lines)):
+            grown.extend(column[start:stop])
+        for grown, column in ((out.first, scope.first), (out.second, scope.second)):
+            ends = column[start:stop]
+            grown.extend(ends if nodes is None else map(nodes.__getitem__, ends))
+        out.names.extend([frame.prefix + name for name in scope.names[start:stop]])
         first = max(bisect_left(scope.spans, start + 1, key=itemgetter(0)) - 1, 0)
         for at, source in takewhile(lambda span: span[0] < stop, scope.spans[first:]):
             out.at(source, max(at, start) + offset)
@@ -270,8 +368,7 @@ class Elaborator(Expansion):
             self.out.sources.append((frame, k, position))
             if stated.source.fixable:
                 with report():
-                    factor = controlled_laws.cells(self, frame, stated)
-                    self.formulas[position] = Formula(stated.source.law, frame, factor)
+                    self.formulas[position] = Formula(stated.source.law, frame, self.sources(frame, stated))
             return
         if scope.kind[k] != DIODE:
             self.out.value[position] = self.element_value(frame, k, stated, position)
@@ -290,3 +387,304 @@ class Elaborator(Expansion):
         if stated.wave is not None:
             with report():
                 found.waves[position] = self.waveform(frame, stated.wave)._replace(factor=self.cells(frame, k, stated))
+
+    def sources(self, frame: Frame, stated: ElementCard) -> float:
+        """How many equal controlled sources of a current are in parallel, times the factor of the temperature."""
+        assert stated.source is not None
+        current = stated.source.kind in OF_CURRENT
+        found = self.number(stated.multiplier, frame) * frame.multiplier if current else 1.0
+        if stated.numbers:
+            own = {word: self.number(count.value, frame) for word, count in stated.numbers.items()}
+            found *= physical.factor_of(own, {}, self.temperatures)
+        return found
+
+    def cells(self, frame: Frame, k: int, stated: ElementCard) -> float:
+        """How many equal sources are in parallel, of which the currents add up."""
+        return frame.multiplier * self.number(stated.multiplier, frame) if frame.scope.kind[k] == CURRENT else 1.0
+
+    def waveform(self, frame: Frame, wave: Wave) -> Waveform:
+        """The time function with its numbers evaluated in this call."""
+        repeat = None if wave.repeat is None else self.number(wave.repeat, frame)
+        numbers = tuple(self.number(v, frame) for v in wave.numbers)
+        return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
+
+    def element_value(self, frame: Frame, k: int, stated: ElementCard, position: int) -> float:
+        """The value of an element that has to be evaluated, at ``position`` of the circuit; zero where it is wrong,
+        which is reported.
+        """
+        name, code = frame.name(k), frame.scope.kind[k]
+        draws = self.draws
+        before = len(draws.waiting)
+        try:
+            value, factor = self.one(frame, k, stated, name)
+            if value < 0.0 and code == RESISTOR and stated.model is None and not stated.numbers:
+                return self.negative(frame, stated, position, name, value)
+            value = checked(code, name, value, stated.offset) + 0.0
+            self.smell_of_mega(frame, k, stated)
+            if stated.multiplier != 1.0:
+                m = self.number(stated.multiplier, frame)
+                positive(name, "m", m, stated.offset)
+                value, factor = (self.scaled(frame, k, number, m) for number in (value, factor))
+            if factor != 1.0:
+                self.out.factors[position] = factor
+            draws.taken(position, name, value, before)
+            self.model_tolerances(frame, stated, name, position, value)
+            return value
+        except CardError as error:
+            _name(error, stated, name)
+            self.reporter.failure(error, stated.card, [name], frame.callers())
+        return 0.0
+
+    def negative(self, frame: Frame, stated: ElementCard, position: int, name: str, value: float) -> float:
+        """A negative resistance: a current controlled by its own voltage, for a passive circuit has none."""
+        cells = frame.multiplier * self.number(stated.multiplier, frame)
+        out = self.out
+        control = VoltageControl(cells / value, out.first[position], out.second[position])
+        out.kind[position], out.laws[position] = AFFINE_CURRENT, Law(Quantity.CURRENT, 0.0, (control,), ())
+        message = "a negative resistance is read as a controlled source (%s)"
+        self.reporter.gather("altered", message, stated.card, stated.offset, name)
+        return math.nan
+
+    def model_tolerances(self, frame: Frame, stated: ElementCard, name: str, position: int, value: float) -> None:
+        """``DEV=5%`` and ``LOT=5%`` of a passive element's model: of each element, and of all that name the model."""
+        model = frame.scope.find_model(stated.model.model.lower()) if stated.model is not None else None
+        for key, token in () if model is None else model.pairs:
+            word, _, law = key.word.partition("/")
+            if model is None or word not in physical.TOLERANCES:
+                continue
+            amount, draws = percent(token.text), self.draws
+            if amount is None or law not in TOLERANCE_LAWS:
+                raise CardError(
+                    "syntax",
+                    f"model {short(model.name)}: {short(key.text)}={short(token.text)} is no tolerance",
+                    stated.offset,
+                    "write DEV=5%, LOT=5% or DEV/GAUSS=2%",
+                )
+            distribution, sigmas = TOLERANCE_LAWS[law]
+            if word == "dev":
+                draws.tolerance(position, name, abs(value), sigmas * amount, distribution)
+            else:
+                label = f"{model.name} (lot)"
+                draws.lot(id(model.card), label, position, abs(value), sigmas * amount, distribution)
+
+    def one(self, frame: Frame, k: int, stated: ElementCard, name: str) -> tuple[float, float]:
+        """The value of one element (of one of those that ``m`` counts), and its ratio to the value on the card."""
+        if isinstance(stated.value, Wave):
+            return checked_waveform(self.waveform(frame, stated.value), stated.offset), 1.0
+        letter = frame.letter(k)
+        model = self.model(frame, stated, letter, name)
+        value = None if stated.value is None or (model and stated.bare) else self.number(stated.value, frame)
+        if value is not None and model is None and not stated.numbers:
+            return value, 1.0
+        own = {word: self.number(count.value, frame) for word, count in stated.numbers.items()}
+        if "temp" in own:
+            checked_temperature(own["temp"], stated.numbers["temp"].offset)
+        values = {} if model is None else self.model_values(frame, model, letter)
+        if model is not None and value is not None and "r" in self.stepped(model, letter):
+            value *= values.pop("r")  # as in PSpice and Xyce
+        if value is not None and letter == "R":
+            value = checked(RESISTOR, name, value, stated.offset)
+            self.warn_of_product(stated, value, values, name)
+        try:
+            return physical.element_value(letter, value, own, values, self.temperatures)
+        except ValueError as error:
+            raise CardError("range", f"{short(name)}: {error}", stated.offset, "see docs/netlist.md") from None
+
+    def model(self, frame: Frame, stated: ElementCard, letter: str, name: str) -> Model | None:
+        """The model that a passive element names; None where the name is a parameter's.
+
+        Raises
+        ------
+        CardError
+            There is none, or it is of another type.
+        """
+        use = stated.model
+        if use is None:
+            return None
+        model, types = frame.scope.find_model(use.model.lower()), physical.TYPES[letter]
+        if model is None:
+            if stated.bare:
+                return None
+            raise CardError(
+                "model",
+                f"{short(name)}: no model is called {short(use.model)!r}",
+                use.offset,
+                f"define it: .model {short(use.model)} {types[0]}, or write one value",
+            )
+        if model.type not in types:
+            raise CardError(
+                "model",
+                f"{short(name)}: model {short(model.name)} is of type {short(model.type)}, not {types[0]}",
+                use.offset,
+                f"it needs a model of type {types[0]}",
+            )
+        return model
+
+    def warn_of_product(self, stated: ElementCard, value: float, model: dict[str, float], name: str) -> None:
+        """Programs differ on a resistor whose card and model both state a resistance."""
+        other, use = model.get("r", model.get("res", 1.0)), stated.model
+        if other not in (1.0, value) and use is not None:
+            self.reporter.gather(
+                "model-value",
+                f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
+                "card's is taken, as in ngspice; Xyce and PSpice multiply them (%s)",
+                stated.card,
+                use.offset,
+                name,
+                "leave one of them out",
+            )
+
+    def model_values(self, frame: Frame, model: Model, letter: str) -> dict[str, float]:
+        """What the card of a passive element's model states, evaluated where it is defined."""
+        key = id(model.card)
+        if key not in self.cards:
+            self.cards[key] = self.read_model(model, letter)
+        evaluate, environment = self.evaluator.value, frame.defining(model.scope)
+        found = {word: evaluate(value, environment) for word, (_, value) in self.cards[key].items()}
+        return found | self.stepped(model, letter)
+
+    def stepped(self, model: Model, letter: str) -> dict[str, float]:
+        """The parameters of a model that are stepped (``.step RMOD(R) …``)."""
+        values = self.environment.values
+        names = {word: f"{model.name.lower()}:{word}" for word in physical.ACTING[letter]} if values else {}
+        return {word: values[name] for word, name in names.items() if name in values}
+
+    def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
+        """The numbers of a model card that are read; the others are noted or warned of."""
+        found: dict[str, tuple[int, Value]] = {}
+        for key, token in model.pairs:
+            word = key.word
+            if word in physical.ACTING[letter]:
+                with self.reporter.at(model.card):
+                    found[word] = token.offset, value_of(token, model.card, model.scope)
+        warn_of_unread(self.reporter, model, letter)
+        return found
+
+    def smell_of_mega(self, frame: Frame, k: int, stated: ElementCard) -> None:
+        """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""
+        value = stated.value
+        if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
+            return
+        owner = frame.environment.owner(next(iter(value.names)))
+        found = owner.binding(next(iter(value.names))) if owner is not None else None
+        if found is not None and isinstance(found[0], Code) and found[0].mega:
+            digits = found[0].mega.split("M")[0]
+            self.reporter.warning(
+                "mega",
+                f"{short(found[0].mega)} is {digits} milliohm on {short(frame.scope.names[k])}: M is milli in SPICE",
+                found[0].card,
+                found[0].start,
+                f"write {digits}MEG for mega, {digits}m if milli is meant",
+            )
+
+    def switch(self, frame: Frame, k: int, control: SwitchControl) -> SwitchLaw | None:
+        """Switch ``k`` of a scope in one call; None where its model is missing, which is reported elsewhere."""
+        scope, name, letter = frame.scope, frame.name(k), frame.letter(k)
+        try:
+            model = self.model(frame, scope.stated[k], letter, name)
+        except CardError:
+            return None
+        if model is None:
+            return None
+        stated = self.model_values(frame, model, letter)
+        numbers = {word: stated.get(word, default) for word, default in physical.SWITCH.items()}
+        numbers |= {"vt": stated.get("it", numbers["vt"]), "vh": stated.get("ih", numbers["vh"])}
+        numbers |= {"ron": numbers["ron"] / frame.multiplier, "roff": numbers["roff"] / frame.multiplier}
+        if numbers["vh"] < 0.0:
+            self.reporter.gather("hysteresis", GRADUAL, control.card, control.card.start, name, "write vh=0")
+        if control.source is None:
+            first, second = map(frame.node, control.nodes)
+            return SwitchLaw((first, second), numbers, control.closed)
+        place = scope.index.get(control.source.word)
+        if place is None or scope.kind[place] != VOLTAGE:
+            self.reporter.error(
+                "controlled",
+                f"{short(name)}: {short(control.source.text)!r} is no voltage source",
+                control.card,
+                control.source.offset,
+                "the source's current controls it",
+                [name],
+            )
+            return None
+        return SwitchLaw(frame.prefix + scope.names[place], numbers, control.closed)
+
+    def device(self, frame: Frame, k: int, position: int) -> None:
+        """Make element ``k`` of a scope, at ``position`` of the circuit, the device of its model."""
+        use, name = self.linker.devices[frame.scope][k], frame.name(k)
+        card, counted = use.model.card, frame.scope.stated[k].numbers if k in frame.scope.stated else {}
+        counts, own = {}, {}
+        try:
+            for word, count in counted.items():
+                card, number = count.card, self.number(count.value, frame)
+                if word in COUNTS:
+                    positive(name, word, number, count.offset)
+                    counts[word] = number
+                else:
+                    own[word] = checked_temperature(number, count.offset) if word == "temp" else number
+            if frame.multiplier != 1.0:
+                counts["m"] = counts.get("m", 1.0) * frame.multiplier
+            card, values = use.model.card, self.values(use, frame)
+            if use.row.thermal:
+                values = {"temp": self.temperatures.of(own), "tnom": self.temperatures.nominal, **values}
+            self.out.devices[position] = self.made(use, values, counts)
+            self.out.kind[position] = device_code(self.out.devices[position])
+        except CardError as error:
+            self.reporter.failure(error, card, [name], frame.callers())
+
+    def values(self, use: DeviceUse, frame: Frame) -> dict[str, float]:
+        """The values of a model card in its defining scope, within this call."""
+        found, environment = {}, frame.defining(use.model.scope)
+        for name, (offset, value) in use.values.items():
+            found[name] = self.evaluator.value(value, environment)
+            parameter = use.row.parameter_called(name)
+            wrong = parameter.wrong(found[name]) if parameter is not None else ""
+            if wrong:
+                raise CardError("range", f"model {short(use.model.name)}: {wrong}", offset)
+        return found
+
+    def made(self, use: DeviceUse, values: dict[str, float], counts: dict[str, float]) -> Device:
+        """The device of these values; equal ones are one object."""
+        assert use.row.device is not None
+        key = id(use), tuple(values.items()), tuple(counts.items())
+        if key not in self.known:
+            try:
+                self.known[key] = use.row.device(label=use.model.name, **values, **counts)
+            except ValueError as error:
+                raise CardError("range", f"model {short(use.model.name)}: {error}", use.model.card.start) from None
+        return self.known[key]
+
+    def number(self, value: Value, frame: Frame) -> float:
+        return self.evaluator.value(value, frame.environment)
+
+    def scaled(self, frame: Frame, k: int, value: float, m: float) -> float:
+        """``value`` of ``m`` equal elements in parallel."""
+        code = frame.scope.kind[k]
+        rule = ELEMENTS[code].multiplier
+        if rule is Multiplier.UNCHANGED:
+            return value
+        result = value / m if rule is Multiplier.DIVIDES else value * m
+        if math.isinf(result) or (abs(result) < SMALLEST and value != 0):
+            name, row = frame.scope.names[k], ELEMENTS[code]
+            card = frame.scope.stated[k].card if k in frame.scope.stated else (frame.call and frame.call.card)
+            assert card is not None
+            self.reporter.error(
+                "number",
+                f"{short(frame.prefix + name)}: {exact(value)} {row.unit} with m={exact(m)} is out of a double's range",
+                card,
+                None,
+                "",
+                [frame.prefix + name],
+                frame.callers(),
+            )
+            return 0.0
+        return result
+
+
+def _name(error: CardError, stated: ElementCard, name: str) -> None:
+    """A bare word that is no parameter is an error of the value it stands for."""
+    value, at = stated.value, stated.offset
+    bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
+    if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:
+        word = next(iter(value.names))
+        error.message = f"{short(name)}: {short(word)!r} is neither a number nor a parameter nor a model"
+        error.hint = f"write a value such as 4.7k, or define it: .param {short(word)}=…"

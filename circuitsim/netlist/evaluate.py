@@ -320,7 +320,7 @@ class Evaluator:
                     push(argument)
                 elif instruction == NAME:
                     value = self.read(argument, at, code, environment)
-                    push(value if domain is None else self.noted(value))
+                    push(value if domain is None else float(self.noted(value)))
                 elif instruction == LOCAL:
                     push(arguments[argument])
                 elif instruction == SIGNAL:
@@ -329,7 +329,7 @@ class Evaluator:
                     elif argument.kind in domain.kinds:
                         push(domain.fixed[argument] if argument in domain.fixed else domain.signal(argument))
                     else:
-                        push(self.noted(self.read(argument.kind, at, code, environment)))
+                        push(float(self.noted(self.read(argument.kind, at, code, environment))))
                 elif instruction == JUMP:
                     position = argument
                 elif instruction == JUMP_IF_ZERO:
@@ -358,7 +358,7 @@ class Evaluator:
                         push(self.call(name, values, at, code, environment, stop, known))
                     else:
                         limit = self.work + limits.OPERATIONS
-                        push(self.noted(self.call(name, values, at, code, environment, limit)))
+                        push(float(self.noted(self.call(name, values, at, code, environment, limit))))
         except ExpressionError as error:
             if error.code is None:
                 error.offset, error.code = at, code

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_operations import Tape
@@ -106,7 +106,7 @@ class Linear(float):
 
     terms: dict[Any, float] | None
 
-    def __new__(cls, value: float, terms: dict[Any, float] | None) -> Linear:
+    def __new__(cls, value: float, terms: dict[Any, float] | None) -> Self:
         made = super().__new__(cls, value)
         made.terms = terms
         return made
@@ -115,9 +115,9 @@ class Linear(float):
         """``value``, whose terms are ``own`` times these and ``others`` times those of ``other``."""
         right = other.terms if isinstance(other, Linear) else {}
         if self.terms is None or right is None:
-            return Linear(value, None)
+            return type(self)(value, None)
         keys = dict.fromkeys((*self.terms, *right))
-        return Linear(value, {k: own * self.terms.get(k, 0.0) + others * right.get(k, 0.0) for k in keys})
+        return type(self)(value, {k: own * self.terms.get(k, 0.0) + others * right.get(k, 0.0) for k in keys})
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, float(self) + float(other), 1.0, 1.0)
@@ -141,12 +141,6 @@ class Linear(float):
     def __rtruediv__(self, other: Any) -> Any:
         return Linear(float(other) / float(self), None if moves(self) else {})
 
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return Linear(float(self) ** float(other), None)
-
-    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
-        return Linear(float(other) ** float(self), None)
-
     def __neg__(self) -> Any:
         return self._with(0.0, -float(self), -1.0, 0.0)
 
@@ -154,7 +148,7 @@ class Linear(float):
         return self if self > 0.0 else -self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Linear, (float(self), self.terms)
+        return type(self), (float(self), self.terms)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -173,26 +167,10 @@ class Affine(Linear):
 
     terms: dict[int, float]
 
-    def __add__(self, other: Any) -> Affine:
-        together = dict(self.terms)
-        for k, c in other.terms.items() if isinstance(other, Affine) else ():
-            together[k] = together.get(k, 0.0) + c
-        return Affine(float(self) + float(other), together)
-
-    def __mul__(self, factor: Any) -> Affine:
-        return Affine(float(self) * factor, {k: c * factor for k, c in self.terms.items()})
-
-    def __sub__(self, other: Any) -> Affine:
-        return self + other * -1.0
-
-    def __rsub__(self, other: Any) -> Affine:
-        return self * -1.0 + other
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Affine) and (float(self), self.terms) == (float(other), other.terms)
 
     __hash__ = None  # type: ignore[assignment]
-    __radd__, __rmul__ = __add__, __mul__
 
 
 class Ramps:

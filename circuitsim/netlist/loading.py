@@ -22,6 +22,7 @@ from circuitsim.netlist import definitions, includes, refused
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
 from circuitsim.netlist.cards import Files, Source, decode, plain_lines, read_bytes, uncommented
 from circuitsim.netlist.controlled import LETTERS
+from circuitsim.netlist.controlled_laws import circuit_of
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.elaborate import Elaborator
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -230,7 +231,7 @@ def declare_stepped(reader: DeckReader) -> None:
 def check_values(reader: DeckReader, linker: Linker) -> None:
     """Where a deck is wrong already, still find what is wrong with its values, as far as it can be expanded."""
     if not reader.reporter.has("limit"):
-        Elaborator(reader.reporter, linker, reader.top, {}, reader.globals).circuit("")
+        circuit_of(Elaborator(reader.reporter, linker, reader.top, {}, reader.globals), "")
 
 
 class Elaboration:
@@ -292,7 +293,7 @@ class Elaboration:
                 raise UsageError(f"{temperature} °C is no temperature above absolute zero")
             there = there._replace(ambient=float(temperature))
         elaborator = Elaborator(again, self.linker, reader.top, overrides, reader.globals, there, all_controlled)
-        other = elaborator.circuit(self.title)
+        other = circuit_of(elaborator, self.title)
         again.finish()
         if elaborator.variants != self.variants:
             stated = ", ".join(f"{name} = {value:g}" for name, value in values.items())
@@ -306,7 +307,7 @@ def _elaborated(reader: DeckReader, linker: Linker, title: str, source: Source) 
     reporter = reader.reporter
     temperatures = stated_temperatures(reader, reporter, {})
     elaborator = Elaborator(reporter, linker, reader.top, {}, reader.globals, temperatures)
-    circuit = elaborator.circuit(title)
+    circuit = circuit_of(elaborator, title)
     following = elaborator.following(circuit)
     parameters = _parameters(reader, elaborator)
     if not len(circuit) and not reporter.failed:
