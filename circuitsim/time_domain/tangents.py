@@ -1,8 +1,8 @@
 """Derivatives of a circuit's solutions by its element values: its tangents, solved backwards.
 
-Unknowns are all potentials and the currents of all elements but resistors and current sources; a smooth device is its
-tangent. The transposed equations give the derivatives of one quantity by all values at once. Conducting diodes have a
-resistance and blocking ones a conductance of no size: floating parts and loops of diodes keep one solution.
+The equations are those of `circuitsim.controlled.equations`; a smooth device is its tangent. The transposed equations
+give the derivatives of one quantity by all values at once. Conducting diodes have a resistance and blocking ones a
+conductance of no size: floating parts and loops of diodes keep one solution.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import part_slopes, quotient
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
+from circuitsim.controlled.equations import equations, references, term_values
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 
@@ -26,8 +27,6 @@ TOUCH = 1e-9
 """Voltage or current of a diode, of the largest, below which it is in its state of before."""
 ACCURATE = 1e-8
 """Largest relative residual of the transposed equations."""
-DENSE = 200
-"""Most unknowns of equations that are solved as a full matrix."""
 KEPT = 8
 """Factors that are kept."""
 
@@ -72,67 +71,25 @@ class Tangents:
     def __init__(self, circuit: Circuit, series: np.ndarray) -> None:
         self.own, expansion = circuit, expanded(circuit)
         self.circuit, self.parts = expansion.circuit, expansion.parts
-        self.kind, self.first, self.second, self.value, self.nodes = self.circuit.arrays()
-        m = self.kind.size
-        stiff = (self.kind == RESISTOR) & (self.value == 0.0)
-        stiff[series] = True
-        self.flowing = stiff | ((self.kind != RESISTOR) & (self.kind != CURRENT))
-        self.place = np.full(m, -1)
-        self.place[self.flowing] = self.nodes - 1 + np.arange(int(self.flowing.sum()))
-        self.size = self.nodes - 1 + int(self.flowing.sum())
-        self.ohmic = (self.kind == RESISTOR) & ~self.flowing
-        self.stiff, self.diode = stiff, self.kind == DIODE
+        arrays = self.circuit.arrays()
+        self.kind, self.first, self.second, self.value, self.nodes = arrays
         self.smooth = {k: d for k, d in circuit.devices.items() if isinstance(d, SmoothDevice)}
-        self.by_value = np.zeros(m)
+        value = self.value.copy()
+        value[[self.parts[k][0] for k in self.smooth]] = 1.0  # of their tangents
+        laws = self.circuit.laws
+        self.equations = equations(arrays._replace(value=value), laws, references(arrays, laws), series)
+        self.place = self.equations.own
+        self.flowing = self.place >= 0
+        resistor = self.kind == RESISTOR
+        self.ohmic, self.stiff = resistor & ~self.flowing, resistor & self.flowing
+        self.diode = self.kind == DIODE
+        by_current = [k for k, law in laws.items() if law.quantity is Quantity.CURRENT]
+        self._amperes = np.append(np.arange(self.nodes - 1), self.place[by_current])
+        self.by_value = np.zeros(self.kind.size)
         self._by_row = {k: np.zeros(len(d.row())) for k, d in self.smooth.items()}
-        self._fixed = self._laws()
         self._kept: dict[bytes, _Factor] = {}
 
     # ------------------------------------------------------------------ equations
-    def _laws(self) -> tuple[list[int], list[int], list[float]]:
-        """Entries (row, column, value) of controlled sources that no state changes."""
-        rows: list[int] = []
-        columns: list[int] = []
-        data: list[float] = []
-
-        def put(row: int, column: int, number: float) -> None:
-            if row >= 0 and column >= 0:
-                rows.append(row)
-                columns.append(column)
-                data.append(number)
-
-        for k, law in self.circuit.laws.items():
-            row = int(self.place[k])
-            if law.quantity is Quantity.VOLTAGE:
-                put(row, int(self.first[k]) - 1, 1.0)
-                put(row, int(self.second[k]) - 1, -1.0)
-            elif law.quantity is Quantity.CURRENT:
-                put(row, row, 1.0)
-        return rows, columns, data
-
-    def _controls(self, column: np.ndarray) -> tuple[list[int], list[int], list[float]]:
-        """Entries of the controls, with gains and resistances of a column."""
-        rows: list[int] = []
-        columns: list[int] = []
-        data: list[float] = []
-        for k, law in self.circuit.laws.items():
-            gain = 1.0 if np.isnan(column[k]) else float(column[k])
-            terms: list[tuple[int, float]] = []
-            for c, plus, minus in law.voltages:
-                terms += [(plus - 1, c), (minus - 1, -c)]
-            for c, e in law.currents:
-                if self.place[e] >= 0:
-                    terms.append((int(self.place[e]), c))
-                elif self.kind[e] == RESISTOR:
-                    share = c / float(column[e])
-                    terms += [(int(self.first[e]) - 1, share), (int(self.second[e]) - 1, -share)]
-            for at, c in terms:
-                if at >= 0:
-                    rows.append(int(self.place[k]))
-                    columns.append(at)
-                    data.append(-gain * c)
-        return rows, columns, data
-
     def _factor(self, column: np.ndarray, conducting: np.ndarray, sizes: Sizes) -> _Factor:
         """The scaled equations' factor."""
         key = column[self.kind == RESISTOR].tobytes() + conducting.tobytes() + repr(sizes).encode()
@@ -143,55 +100,17 @@ class Tangents:
         return self._kept[key]
 
     def _factored(self, column: np.ndarray, conducting: np.ndarray, sizes: Sizes) -> _Factor:
-        ohms = sizes.volts / sizes.amperes
-        kinds = (np.int64, np.int64, float)
-        rows, columns, data = ([np.array(own, dtype=kind)] for own, kind in zip(self._fixed, kinds))
-
-        def put(row: np.ndarray, at: np.ndarray, number: np.ndarray | float) -> None:
-            rows.append(row)
-            columns.append(at)
-            data.append(np.broadcast_to(np.asarray(number, dtype=float), row.shape))
-
-        for entries, into in zip(self._controls(column), (rows, columns, data)):
-            into.append(np.array(entries, dtype=into[0].dtype))
-        a, b, place = self.first - 1, self.second - 1, self.place
-        r = np.flatnonzero(self.ohmic)
-        share = 1.0 / column[r]
-        for row, at, sign in ((a, a, 1.0), (a, b, -1.0), (b, b, 1.0), (b, a, -1.0)):
-            put(row[r], at[r], sign * share)
-        f = np.flatnonzero(self.flowing)
-        put(a[f], place[f], 1.0)
-        put(b[f], place[f], -1.0)
-        # A voltage is stated: sources, coils at rest, conducting diodes, resistors in series.
-        off = self.diode & ~conducting
-        v = np.flatnonzero((self.kind == VOLTAGE) | (self.kind == INDUCTOR) | self.stiff | (self.diode & conducting))
-        put(place[v], a[v], 1.0)
-        put(place[v], b[v], -1.0)
-        s = np.flatnonzero(self.stiff)
-        put(place[s], place[s], -column[s])
-        on = np.flatnonzero(self.diode & conducting)
-        put(place[on], place[on], -NOTHING * ohms)
-        # A current is stated: capacitors at rest, blocking diodes.
-        i = np.flatnonzero((self.kind == CAPACITOR) | off)
-        put(place[i], place[i], 1.0)
-        blocked = np.flatnonzero(off)
-        put(place[blocked], a[blocked], -NOTHING / ohms)
-        put(place[blocked], b[blocked], NOTHING / ohms)
-        row, at, number = (np.concatenate(own) for own in (rows, columns, data))
-        inside = (row >= 0) & (at >= 0)
-        return _Factor(self._scales(i, sizes), (row[inside], at[inside], number[inside]))
-
-    def _scales(self, stated: np.ndarray, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
-        """Scales of rows and of unknowns; ``stated``: elements whose row states a current."""
-        unknown = np.full(self.size, sizes.amperes)
-        unknown[: self.nodes - 1] = sizes.volts
-        row = np.full(self.size, 1.0 / sizes.volts)
-        row[: self.nodes - 1] = 1.0 / sizes.amperes
-        row[self.place[stated]] = 1.0 / sizes.amperes
-        for k, law in self.circuit.laws.items():
-            if law.quantity is Quantity.CURRENT:
-                row[self.place[k]] = 1.0 / sizes.amperes
-        return row, unknown
+        eq, on = self.equations, conducting[self.equations.diode]
+        ohms, own = sizes.volts / sizes.amperes, eq.own[eq.diode]
+        drop, flow = np.where(on, 1.0, -NOTHING / ohms), np.where(on, -NOTHING * ohms, 1.0)
+        row, at = np.concatenate([eq.row, own, own, own]), np.concatenate([eq.column, eq.plus, eq.minus, own])
+        entry = np.concatenate([term_values(column, eq.share, eq.gain, eq.under), drop, -drop, flow])
+        # Rows are sums of currents, those of branches voltages, or currents where these are stated.
+        rows, unknowns = np.full(eq.size, 1.0 / sizes.volts), np.full(eq.size, sizes.amperes)
+        unknowns[: self.nodes - 1] = sizes.volts
+        rows[self._amperes] = rows[own[~on]] = 1.0 / sizes.amperes
+        inside = at >= 0
+        return _Factor((rows, unknowns), (row[inside], at[inside], entry[inside]))
 
     # ------------------------------------------------------------------ at a point
     def column_at(self, point: OperatingPoint, column: np.ndarray, sizes: Sizes) -> np.ndarray:
@@ -244,12 +163,13 @@ class Tangents:
         share = np.where(self.ohmic, currents / np.where(self.ohmic, column, 1.0), 0.0)
         np.add.at(potentials, self.first, share)
         np.add.at(potentials, self.second, -share)
-        right = np.zeros(self.size)
+        right = np.zeros(self.equations.size)
         right[: self.nodes - 1] = potentials[1:]
         right[self.place[self.flowing]] = currents[self.flowing]
         dual = self._factor(column, conducting, sizes).transposed(right)
         inner = point.elementary or point
-        current, level = inner.currents, np.concatenate([[0.0], dual[: self.nodes - 1]])
+        current, level = inner.currents, np.append(0.0, dual[: self.nodes - 1])
+        level[self.equations.pinned] = 0.0
         drop = level[self.first] - level[self.second]
         own = np.where(self.flowing, dual[self.place], 0.0)
         ohms = np.where(self.ohmic, column, 1.0)
@@ -319,7 +239,6 @@ class _Factor:
     def __init__(
         self, scales: tuple[np.ndarray, np.ndarray], entries: tuple[np.ndarray, np.ndarray, np.ndarray]
     ) -> None:
-        from scipy.linalg import lu_factor
         from scipy.sparse import coo_array
         from scipy.sparse.linalg import splu
 
@@ -327,24 +246,10 @@ class _Factor:
         row, column, number = entries
         scaled = number * self.rows[row] * self.columns[column]
         self.matrix = coo_array((scaled, (row, column)), shape=(self.rows.size,) * 2).tocsc()
-        if self.rows.size <= DENSE:
-            self.matrix = self.matrix.toarray()
-            self.lu = lu_factor(self.matrix, check_finite=False)
-            self.solve = self._dense
-        else:
-            try:
-                self.lu = splu(self.matrix)
-            except RuntimeError:
-                raise ConvergenceError("the tangents at some time have no unique solution") from None
-            self.solve = self._sparse
-
-    def _dense(self, right: np.ndarray) -> np.ndarray:
-        from scipy.linalg import lu_solve
-
-        return np.asarray(lu_solve(self.lu, right, trans=1, check_finite=False))
-
-    def _sparse(self, right: np.ndarray) -> np.ndarray:
-        return np.asarray(self.lu.solve(right, trans="T"))
+        try:
+            self.lu = splu(self.matrix)
+        except RuntimeError:
+            raise ConvergenceError("the tangents at some time have no unique solution") from None
 
     def transposed(self, right: np.ndarray) -> np.ndarray:
         """The solution of the transposed equations.
@@ -355,8 +260,8 @@ class _Factor:
             It is not accurate.
         """
         scaled = right * self.columns
-        found = self.solve(scaled)
-        found = found + self.solve(scaled - self.matrix.T @ found)
+        found = self.lu.solve(scaled, trans="T")
+        found = found + self.lu.solve(scaled - self.matrix.T @ found, trans="T")
         scale = float((np.abs(self.matrix).T @ np.abs(found) + np.abs(scaled)).max(initial=0.0))
         off = float(np.abs(scaled - self.matrix.T @ found).max(initial=0.0))
         if not off <= ACCURATE * scale:
