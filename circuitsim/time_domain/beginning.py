@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,36 +15,78 @@ from circuitsim.analysis.switching import Switching, fixed_controls, operated
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, VOLTAGE
 from circuitsim.errors import UsageError
-from circuitsim.time_domain.modes import Role
-from circuitsim.time_domain.problem import Problem
 
 
-def operating_point(problem: Problem, closed: np.ndarray, held: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Capacitor voltages and inductor currents (m,) at time 0, and the conducting set (d,).
+class Beginning(Enum):
+    """What the states at the beginning depend on."""
+
+    STATED = 0
+    OPERATING_POINT = 1
+    HELD = 2
+
+
+class Start(NamedTuple):
+    """Where a run begins.
+
+    Attributes
+    ----------
+    begins : Beginning
+    point : OperatingPoint or None
+        At time 0; None where values are stated.
+    closed : (s,) bool array
+        Switches.
+    held : dict of str to float
+        What the operating point was held at.
+    level : (m,) float array
+        Voltages of capacitors, V, and currents of all other elements, A.
+    """
+
+    begins: Beginning
+    point: OperatingPoint | None
+    closed: np.ndarray
+    held: dict[str, float]
+    level: np.ndarray
+
+
+def start(
+    circuit: Circuit,
+    values: Mapping[str, float],
+    switching: Switching,
+    stores: np.ndarray,
+    initial: Mapping[str, float] | None,
+    held: Mapping[str, float],
+) -> Start:
+    """Where a run begins.
 
     Parameters
     ----------
-    problem : Problem
-    closed : (switches,) bool array
-        States of the switches to try first.
-    held : mapping of str to float
-        Potentials of nodes, V, and currents of inductors, A.
+    circuit : Circuit
+    values : mapping of str to float
+        Of sources at time 0, V, A.
+    switching : Switching
+    stores : (m,) bool array
+        Elements that have initial values.
+    initial, held
+        See `circuitsim.time_domain.transient`.
+
+    Raises
+    ------
+    UsageError
+        Unknown elements with initial values.
     """
-    circuit = holding(problem.circuit, held)
-    kind, names = problem.circuit.arrays().kind, circuit.names
-    values = {
-        names[k]: waveform.value(0.0)
-        for k, waveform in zip(problem.sources.tolist(), problem.waveforms)
-        if kind[k] in (VOLTAGE, CURRENT)
-    }
-    switching = Switching(problem.switched, problem.switches, tuple(names[k] for k in problem.switched))
-    point, closed = operating_point_of(circuit, values, switching, closed)
-    x = np.zeros(problem.parts.role.size)
-    role = problem.own.role
-    coils = np.flatnonzero((role == Role.INDUCTOR) | (role == Role.WINDING))
-    capacitors = np.flatnonzero(role == Role.CAPACITOR)
-    x[coils], x[capacitors] = point.currents[coils], point.drops[capacitors]
-    return x, np.concatenate([point.currents[problem.diodes] > 0.0, closed])
+    kind = circuit.arrays().kind
+    closed = np.array([switch.closed for switch in switching.switches], dtype=bool)
+    if initial is None:
+        point, closed = operating_point_of(holding(circuit, held), values, switching, closed)
+        level = np.where(kind == CAPACITOR, point.drops[: kind.size], point.currents[: kind.size])
+        return Start(Beginning.HELD if held else Beginning.OPERATING_POINT, point, closed, dict(held), level)
+    level = np.zeros(kind.size)
+    for name, stated in (from_held(circuit, held) | dict(initial)).items():
+        k = circuit.element_index(name)
+        if not stores[k]:
+            raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
+        level[k] = stated
+    return Start(Beginning.STATED, None, closed, dict(held), level)
 
 
 def operating_point_of(

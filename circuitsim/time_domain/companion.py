@@ -586,6 +586,11 @@ class Companion:
             x[self.place] = (self.windings.turns @ level[self.windings.coils])[: self.place.size]
         return x
 
+    def starting(self, level: np.ndarray, point: OperatingPoint | None) -> np.ndarray:
+        """States (q + c,) at the beginning, from these levels and, with its charges, an operating point."""
+        charges = np.zeros(self.charged.size) if point is None else self.charges(point)
+        return np.append(self.states(level), charges)
+
     def by_levels(self, by_x: np.ndarray) -> np.ndarray:
         """Derivatives by voltages of capacitors and currents of inductors (m,), from those by `states` (q,)."""
         found = np.zeros(len(self.own))

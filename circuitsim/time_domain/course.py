@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.analysis.switching import Switching
+from circuitsim.circuit.elements import CURRENT as CURRENT_SOURCE
+from circuitsim.circuit.elements import VOLTAGE as VOLTAGE_SOURCE
 from circuitsim.circuit.waveforms import Waveform
 from circuitsim.engine.small.pointers import Pinned
-from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError, UsageError
-from circuitsim.time_domain.beginning import from_held, operating_point
+from circuitsim.errors import ConvergenceError, InfeasibleError, NoOperatingPointError, UnboundedError
+from circuitsim.time_domain.beginning import Beginning, Start, start
 from circuitsim.time_domain.germs import NOISE
 from circuitsim.time_domain.jumps import jump
 from circuitsim.time_domain.kernels import PATIENCE, time_kernel
@@ -24,7 +27,7 @@ from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.part_states import STATE, nothing_carried
 from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.proof import RESIDUE
-from circuitsim.time_domain.result import Beginning, Changes, Energies, Origin, Segments, Turn
+from circuitsim.time_domain.result import Changes, Energies, Origin, Segments, Turn
 from circuitsim.time_domain.roots import ORDERS, POINTS
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, TRIES, WANTED, Track, Walk
 from circuitsim.time_domain.windows import (
@@ -112,7 +115,7 @@ class Course:
 
     def __init__(self, problem: Problem, stop: float, library: Library | None = None) -> None:
         self.turns: list[Turn] = []
-        self.begins, self.held = Beginning.STATED, dict[str, float]()
+        self.began = Start(Beginning.STATED, None, np.zeros(0, dtype=bool), {}, np.zeros(0))
         self.problem, self.stop = problem, stop
         s, q, d = problem.system.shape[0], problem.storing.size, problem.diodes.size + problem.switched.size
         elements = problem.parts.role.size
@@ -143,28 +146,29 @@ class Course:
     # ------------------------------------------------------------------ beginning
     def begin(self, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> None:
         """The state and the mode at time 0."""
-        problem, walk = self.problem, self.walk
-        names, storing = problem.circuit.names, problem.storing.tolist()
-        x = np.zeros(problem.parts.role.size)
-        closed = np.array([switch.closed for switch in problem.switches], dtype=bool)
-        if initial is None:
-            x, walk.conducting[:] = operating_point(problem, closed, held)
-            self.begins, self.held = Beginning.HELD if held else Beginning.OPERATING_POINT, dict(held)
-        else:
-            walk.conducting[problem.diodes.size :] = closed
-            initial = from_held(problem.circuit, held) | dict(initial)
-        for name, level in (initial or {}).items():
-            k = problem.circuit.element_index(name)
-            if k not in storing and problem.parts.role[k] != Role.WINDING:
-                raise UsageError(f"{names[k]} is neither a capacitor nor an inductor: it has no initial value")
-            x[k] = level
-        self.set_out(problem.states_of(x)[problem.storing], walk.conducting.copy(), initial is None)
+        problem = self.problem
+        circuit, role = problem.circuit, problem.parts.role
+        kind, names = circuit.arrays().kind, circuit.names
+        values = {
+            names[k]: wave.value(0.0)
+            for k, wave in zip(problem.sources.tolist(), problem.waveforms)
+            if kind[k] in (VOLTAGE_SOURCE, CURRENT_SOURCE)
+        }
+        switching = Switching(problem.switched, problem.switches, tuple(names[k] for k in problem.switched))
+        stores = (role == Role.CAPACITOR) | (role == Role.INDUCTOR) | (role == Role.WINDING)
+        self.began = start(circuit, values, switching, stores, initial, held)
+        level, diodes, point = np.zeros(role.size), np.zeros(problem.diodes.size, dtype=bool), self.began.point
+        level[: kind.size] = self.began.level
+        if point is not None:
+            diodes = point.currents[problem.diodes] > 0.0
+        x = problem.states_of(level)[problem.storing]
+        self.set_out(x, np.concatenate([diodes, self.began.closed]), point is not None)
 
     def set_out(self, x: np.ndarray, conducting: np.ndarray, solved: bool = False) -> None:
         """Begin with capacitor voltages and inductor currents (q,), stated or ``solved`` for, and a set (d,) to try
         first."""
         problem, walk = self.problem, self.walk
-        walk.x[:], walk.conducting[:], self.first = x, conducting, conducting
+        walk.x[:], walk.conducting[:] = x, conducting
         walk.w[:], walk.w_size[:] = problem.states(0.0)
         walk.number[VOLTAGE], walk.number[CURRENT] = problem.largest(walk.w_size)
         walk.number[SMALLEST], walk.number[LARGEST] = problem.resistances()
@@ -300,7 +304,7 @@ class Course:
 
     def origin(self) -> Origin:
         """What derivatives of the run need."""
-        return Origin(self.problem, self.begins, tuple(self.turns), self.held, self.first)
+        return Origin(self.problem, self.began, tuple(self.turns))
 
     def _sources(self) -> None:
         """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""

@@ -26,9 +26,10 @@ from circuitsim.time_domain.modes import Mode, Role, mode_of
 from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
 from circuitsim.time_domain.numbers import STEP, Stepped, stepped
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.result import Beginning, Origin, TransientResult, Turn
+from circuitsim.time_domain.result import Origin, TransientResult, Turn
 from circuitsim.time_domain.shooting import ONCE
 from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult
+from circuitsim.time_domain.tangents import Rest
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 """Gauss's rule on the shortest stretch: exact to rounding where h times the radius is at most a half."""
@@ -144,43 +145,15 @@ def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> Mode
     return ModeDerivative(system, voltage, current, slack, part(mode.dependent[problem.storing]))
 
 
-def operating_point_derivative(origin: Origin, conducting: np.ndarray, of: Stepped) -> np.ndarray:
-    """Derivative of the states at time 0 (q,) that are an operating point: inductors are shorts, capacitors open.
-
-    Parameters
-    ----------
-    origin : Origin
-    conducting : (d,) bool array
-        Diodes and switches.
-    of : Stepped
-    """
-    problem, circuit = origin.problem, origin.problem.circuit
-    parts, d = problem.parts, problem.diodes.size
-    role, value = parts.role.copy(), of.value.copy()
-    role[parts.role == Role.CAPACITOR] = Role.CURRENT
-    role[(parts.role == Role.INDUCTOR) | (parts.role == Role.WINDING)] = Role.VOLTAGE
-    value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
-    # What .ic holds: a source from a node to ground, or in place of an inductor.
-    coils = [(circuit.element_index(name), level) for name, level in of.held.items() if name in circuit]
-    nodes = [(circuit.node_index(name), level) for name, level in of.held.items() if name not in circuit]
-    role[[k for k, _ in coils]] = Role.CURRENT
-    sources = np.array([*problem.sources, *(k for k, _ in coils), *range(role.size, role.size + len(nodes))], np.int64)
-    held = np.zeros((len(coils) + len(nodes), of.rows.shape[1]), dtype=complex)
-    held[:, -1] = [level for _, level in coils + nodes]
-    none = np.zeros(len(nodes))
-    parts = parts._replace(
-        first=np.append(parts.first, [node for node, _ in nodes]).astype(np.int64),
-        second=np.append(parts.second, none).astype(np.int64),
-        role=np.append(role, np.full(len(nodes), int(Role.VOLTAGE))),
-        value=np.append(value, none),
-        coupling=None,
-        turns=parts.turns[:0],
-    )
-    mode = mode_of(parts, problem.diodes, conducting[:d], sources, problem.system, np.concatenate([of.rows, held]))
-    capacitors = problem.parts.role[problem.storing] == Role.CAPACITOR
-    current = problem.states_of(mode.current[: problem.parts.role.size])
-    rows_of = np.where(capacitors[:, None], mode.voltage[problem.storing], current[problem.storing])
-    return np.asarray(rows_of.imag @ problem.states(0.0)[0] / STEP)
+def beginning_derivative(origin: Origin, of: Stepped, rest: Rest) -> float:
+    """What a change of numbers makes of the functional by the operating point at time 0: sources there, resistances,
+    switches as they are closed there, and what ``.ic`` holds."""
+    problem, by = origin.problem, rest.by_value
+    value = of.value.imag.copy()
+    value[problem.switched] = np.where(origin.start.closed, *of.ohms.imag)
+    value[problem.sources] = of.rows.imag @ problem.states(0.0)[0]
+    found = float(value[: len(problem.circuit)] @ by[: len(problem.circuit)])
+    return found + sum(rest.by_held[name.lower()] * level.imag for name, level in of.held.items())
 
 
 SAME = 1e-7
@@ -315,16 +288,19 @@ def waveform_gradient(
         sweep.run(last)
         begin = np.zeros(sweep.q)
     problem, segments, found = origin.problem, result.segments, {}
-    met = sorted(set(segments.mode.tolist()))
-    first = origin.conducting if origin.begins is Beginning.HELD else segments.conducting(np.array([0]))[0]
+    met, rest = sorted(set(segments.mode.tolist())), None
+    if origin.start.point is not None:
+        by_level, parts = np.zeros(problem.parts.role.size), problem.parts
+        by_level[problem.storing] = begin
+        by_level[parts.role == Role.WINDING] = parts.turns @ by_level
+        before = np.zeros(len(problem.circuit), dtype=bool)
+        before[problem.diodes] = segments.conducting(np.array([0]))[0, : problem.diodes.size]
+        rest = Rest(origin.start, by_level[: before.size], before)
     for name, of in steps.items():
         total = sum(sweep.product(m, mode_derivative(problem, sweep.modes, m, of)) for m in met)
         total += sweep.jumps.product(of)
-        if origin.begins is Beginning.STATED:
-            total += float(begin @ of.initial.imag) / STEP
-        else:
-            total += float(begin @ operating_point_derivative(origin, first, of))
-        found[name] = float(total)
+        at_first = float(begin @ of.initial.imag) if rest is None else beginning_derivative(origin, of, rest)
+        found[name] = float(total + at_first / STEP)
     return WaveformGradient(sweep.values, found)
 
 

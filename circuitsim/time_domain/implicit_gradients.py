@@ -15,7 +15,9 @@ import numpy as np
 
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.circuit.elements import CURRENT, ELEMENTS, INDUCTOR, VOLTAGE
+from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.beginning import Beginning
 from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
 from circuitsim.time_domain.implicit import Implicit, Stretch
@@ -34,9 +36,8 @@ from circuitsim.time_domain.implicit_step import (
     euler_step,
     runge_kutta_step,
 )
-from circuitsim.time_domain.numbers import COUPLING, HELD, NAMES, SWITCH
-from circuitsim.time_domain.result import Beginning
-from circuitsim.time_domain.tangents import Sizes, Tangents
+from circuitsim.time_domain.numbers import NAMES
+from circuitsim.time_domain.tangents import Rest, Sizes, Tangents
 
 
 class Wanted(NamedTuple):
@@ -481,48 +482,12 @@ def implicit_gradient(
         name = result.circuit.names[int(result.run.companion.charged_elements[0])]
         raise UsageError(f"{name} has a charge, and runs with charges have no gradients yet; state CJO=0 TT=0")
     numbers = _Numbers(result)
-    for name in names:
-        numbers.check(name)
+    chosen = {name: numbers.called(name) for name in names}
     sweep = ImplicitSweep(result, functionals, weights)
     begin = sweep.back()
-    rest = None if result.begun.point is None else _Rest(result, begin)
-    return sweep.values, {name: numbers.of(name, sweep, begin, rest) for name in names}
-
-
-class _Rest:
-    """The operating point at the beginning, backwards.
-
-    Parameters
-    ----------
-    result : ImplicitResult
-    by_x : (q,) float array
-        By the states there.
-    """
-
-    def __init__(self, result: ImplicitResult, by_x: np.ndarray) -> None:
-        point, companion = result.begun.point, result.run.companion
-        assert point is not None
-        circuit, storing, capacitor = point.circuit, companion.storing, companion.capacitor
-        self.tangents = Tangents(circuit, np.zeros(0, dtype=np.int64))
-        _, first, second, column, _ = circuit.arrays()
-        potentials, currents = np.zeros(self.tangents.nodes), np.zeros(self.tangents.kind.size)
-        np.add.at(potentials, first[storing[capacitor]], by_x[capacitor])
-        np.add.at(potentials, second[storing[capacitor]], -by_x[capacitor])
-        coils = np.flatnonzero(companion.elements & (circuit.arrays().kind[: companion.elements.size] == INDUCTOR))
-        currents[coils] += companion.by_levels(by_x)[coils]
-        sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
-        inner = self.tangents.column_at(point, column, sizes)
-        none = np.zeros(inner.size, dtype=bool)
-        self.tangents.backward(
-            point, inner, self.tangents.conducting(point, none, sizes), (potentials, currents), sizes
-        )
-        self.held = {}
-        place = len(result.circuit)
-        for name in result.begun.held:
-            if name in circuit:
-                self.held[name.lower()] = circuit.element_index(name)
-            else:
-                self.held[name.lower()], place = place, place + 1
+    by_level = result.run.companion.by_levels(begin)
+    rest = None if result.begun.point is None else Rest(result.begun, by_level)
+    return sweep.values, {name: numbers.of(own, sweep, begin, rest) for name, own in chosen.items()}
 
 
 class _Numbers:
@@ -538,29 +503,34 @@ class _Numbers:
         self.switched = {int(k): s for s, k in enumerate(self.run.switching.places)}
         self.held = {name.lower() for name in result.begun.held if result.begun.begins is Beginning.HELD}
 
-    def check(self, name: str) -> None:
-        """Refuse what is no number.
+    def called(self, name: str) -> Parameter:
+        """The number that a name means.
 
         Raises
         ------
         UsageError
+            It means none, or one without a gradient.
         """
-        circuit = self.circuit
-        couple, holds = COUPLING.fullmatch(name.strip()), HELD.fullmatch(name.strip())
-        if name in circuit and circuit.element_index(name) not in circuit.devices:
-            self._check_element(circuit.element_index(name), name)
-        elif couple is not None:
-            a, b = (self.coupled.get(circuit.element_index(own), -1) for own in couple.groups())
-            if self.windings is None or min(a, b) < 0 or a == b or self.windings.mutual[a, b] == 0.0:
-                raise UsageError(f"{name} couples nothing: {NAMES}")
-            change = np.zeros(self.windings.mutual.shape)
-            change[a, b] = change[b, a] = 1.0
-            if not self.windings.keeps_rank(change):
-                raise UsageError(f"{name} is an ideal coupling: what a smaller one stores has no gradient")
-        elif holds is not None and holds[1].lower() in self.held:
-            return
-        elif circuit.device_parameter(name) is None:
-            self._check_part(name)
+        own, stated = parameter(self.circuit, name), self.result.begun.begins is Beginning.STATED
+        k = own.elements[0] if own is not None and own.elements else -1
+        there = own is not None and {
+            Sort.HELD: own.key.lower() in self.held,
+            Sort.SWITCH: k in self.switched,
+            Sort.INITIAL: bool(self.stores[k]),
+        }.get(own.sort, True)
+        if own is None or not there:
+            raise UsageError(f"{name} is no number of the circuit: {NAMES}")
+        if own.sort is Sort.ELEMENT:
+            self._check_element(k, name)
+        elif own.sort is Sort.COUPLING:
+            self._check_coupling(own)
+        elif own.sort is Sort.INITIAL and not stated and not self._holds(k):
+            raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
+        return own
+
+    def _holds(self, k: int) -> bool:
+        """Whether an element is an inductor that is held."""
+        return bool(self.kind[k] == INDUCTOR) and self.circuit.names[k].lower() in self.held
 
     def _check_element(self, k: int, name: str) -> None:
         varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.value[k])
@@ -570,43 +540,32 @@ class _Numbers:
         if source:
             check_by_source(self.run.sources.values(), name)
 
-    def _check_part(self, name: str) -> None:
-        element, _, which = name.rpartition(".")
-        if element not in self.circuit:
-            raise UsageError(f"{name} is no number of the circuit: {NAMES}")
-        k, which = self.circuit.element_index(element), which.lower()
-        if k in self.switched and which in SWITCH:
-            return
-        if which == "ic" and self.stores[k]:
-            held = self.kind[k] == INDUCTOR and element.lower() in self.held
-            if held or self.result.begun.begins is Beginning.STATED:
-                return
-            raise UsageError(f"{name} has no effect (the run begins at the operating point): {NAMES}")
-        raise UsageError(f"{name} is no number of the circuit: {NAMES}")
+    def _check_coupling(self, own: Parameter) -> None:
+        a, b = (self.coupled.get(k, -1) for k in own.elements)
+        if self.windings is None or min(a, b) < 0 or a == b or self.windings.mutual[a, b] == 0.0:
+            raise UsageError(f"{own.name} couples nothing: {NAMES}")
+        change = np.zeros(self.windings.mutual.shape)
+        change[a, b] = change[b, a] = 1.0
+        if not self.windings.keeps_rank(change):
+            raise UsageError(f"{own.name} is an ideal coupling: what a smaller one stores has no gradient")
 
-    def of(self, name: str, sweep: ImplicitSweep, begin: np.ndarray, rest: _Rest | None) -> float:
+    def of(self, number: Parameter, sweep: ImplicitSweep, begin: np.ndarray, rest: Rest | None) -> float:
         """The derivative by one of them."""
-        circuit, stages = self.circuit, sweep.stages
-        couple, holds = COUPLING.fullmatch(name.strip()), HELD.fullmatch(name.strip())
-        if name in circuit and circuit.element_index(name) not in circuit.devices:
-            return self._of_element(circuit.element_index(name), sweep, begin, rest)
-        if couple is not None:
-            a, b = (self.coupled[circuit.element_index(own)] for own in couple.groups())
+        sort, stages, k = number.sort, sweep.stages, number.elements[0] if number.elements else -1
+        if sort is Sort.ELEMENT:
+            return self._of_element(k, sweep, begin, rest)
+        if sort is Sort.COUPLING:
+            a, b = (self.coupled[k] for k in number.elements)
             by, own = self._by_inductances(sweep, begin)
             return float((by[a, b] + by[b, a]) * np.sqrt(own[a, a] * own[b, b]))
-        if holds is not None:
-            assert rest is not None
-            return float(rest.tangents.by_value[rest.held[holds[1].lower()]])
-        place = circuit.device_parameter(name)
-        if place is not None:
-            found = stages.tangents.of_device(*place, name)
-            return found if rest is None else found + rest.tangents.of_device(*place, name)
-        element, _, which = name.rpartition(".")
-        k, which = circuit.element_index(element), which.lower()
-        if which == "ic":
-            through = 0.0 if rest is None else rest.tangents.by_value[rest.held[element.lower()]]
-            return float(through + self.run.companion.by_levels(begin)[k])
-        return self._of_switch(k, SWITCH.index(which), sweep, rest)
+        if sort is Sort.DEVICE:
+            parts = (stages.tangents, *(() if rest is None else (rest.tangents,)))
+            return sum(own.of_device(k, number.key, number.name) for own in parts)
+        if sort is Sort.SWITCH:
+            return self._of_switch(k, SWITCH.index(number.key), sweep, rest)
+        if rest is None:
+            return float(self.run.companion.by_levels(begin)[k])
+        return rest.by_held[number.key.lower() if sort is Sort.HELD else self.circuit.names[k].lower()]
 
     def _by_inductances(self, sweep: ImplicitSweep, begin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives by the inductances of coupled inductors (n, n), and these, H; ``begin``: by the first states."""
@@ -617,7 +576,7 @@ class _Numbers:
         by_own[: place.size] = stages.by_weight[place]
         return windings.by_inductances(by_own, by_turns), windings.mutual
 
-    def _of_element(self, k: int, sweep: ImplicitSweep, begin: np.ndarray, rest: _Rest | None) -> float:
+    def _of_element(self, k: int, sweep: ImplicitSweep, begin: np.ndarray, rest: Rest | None) -> float:
         stages = sweep.stages
         if k in self.coupled:
             # M = k √(L₁ L₂) with k as it is.
@@ -627,13 +586,13 @@ class _Numbers:
             return float(stages.by_weight[self.states[k]])
         factor = self.run.sources[k].value(0.0) if k in self.run.sources else 1.0
         found = stages.by_wave[k] if k in self.run.sources else float(stages.tangents.by_value[k])
-        return found if rest is None else found + factor * float(rest.tangents.by_value[k])
+        return found if rest is None else found + factor * float(rest.by_value[k])
 
-    def _of_switch(self, k: int, which: int, sweep: ImplicitSweep, rest: _Rest | None) -> float:
+    def _of_switch(self, k: int, which: int, sweep: ImplicitSweep, rest: Rest | None) -> float:
         s = self.switched[k]
         if which < 2:
             return float(sweep.by_threshold[which, s])
         found = float(sweep.stages.by_ohms[which - 2, s])
         if rest is not None and self.result.begun.closed[s] == (which == 2):
-            found += float(rest.tangents.by_value[k])
+            found += float(rest.by_value[k])
         return found

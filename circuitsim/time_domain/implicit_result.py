@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, VOLTAGE
 from circuitsim.errors import CircuitError, ConvergenceError, Problem, UsageError
-from circuitsim.time_domain.beginning import from_held, holding, operating_point_of
+from circuitsim.time_domain.beginning import Start, start
 from circuitsim.time_domain.implicit import FLOOR, Implicit
 from circuitsim.time_domain.implicit_ledger import ImplicitCertificate
 from circuitsim.time_domain.implicit_step import dense
 from circuitsim.time_domain.loop_currents import least_norm
 from circuitsim.time_domain.regeneration import PARASITICS
-from circuitsim.time_domain.result import Beginning, Segments, TransientResult
+from circuitsim.time_domain.result import Segments, TransientResult
 
 BALANCE = 10.0
 """Largest imbalance of energies, of the accuracy."""
@@ -27,29 +26,6 @@ TENTH, HALF, TRIES, FINER = 0.1, 0.5, 4, 4.0
 balance is not held; runs until the error is met; how much finer the run after such a one is."""
 MOST_STEPS = 40_000
 """Most steps that a further run may be expected to take: else the error is stated, not met."""
-
-
-class ImplicitOrigin(NamedTuple):
-    """Where a run begins.
-
-    Attributes
-    ----------
-    begins : Beginning
-    point : OperatingPoint or None
-        At time 0; None where values are stated.
-    closed : (s,) bool array
-        Switches.
-    held : dict of str to float
-        What the operating point was held at.
-    level : (m,) float array
-        Voltages of capacitors and currents of inductors, V, A.
-    """
-
-    begins: Beginning
-    point: OperatingPoint | None
-    closed: np.ndarray
-    held: dict[str, float]
-    level: np.ndarray
 
 
 def implicit_run(
@@ -117,53 +93,38 @@ def _run(
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult | None:
     """A run; None if it is not certified, its energy balance to ``balance``."""
-    x, closed, origin = beginning(run, initial, held)
+    begun = beginning(run, initial, held)
+    x = run.companion.starting(begun.level, begun.point)
     try:
-        stop = run.run(x, closed, float(times[-1]), progress)
+        stop = run.run(x, begun.closed, float(times[-1]), progress)
     except CircuitError as error:
         if run.reached is not None and run.reached.time > times[0]:
             cut = np.append(times[times < run.reached.time], run.reached.time)
-            error.partial_result = _certified(run, cut, origin, tolerance, balance)
+            error.partial_result = _certified(run, cut, begun, tolerance, balance)
         raise
     if stop < times[-1]:
         if stop <= times[0]:
             raise UsageError(f"the run was ended at {stop:g} s, before its first output time of {times[0]:g} s")
         times = np.append(times[times < stop], stop)
-    return _certified(run, times, origin, tolerance, balance)
+    return _certified(run, times, begun, tolerance, balance)
 
 
 def _certified(
-    run: Implicit, times: np.ndarray, origin: ImplicitOrigin, tolerance: float, balance: float
+    run: Implicit, times: np.ndarray, begun: Start, tolerance: float, balance: float
 ) -> ImplicitResult | None:
     """The result of a run with output times (n,), s; None if it is not certified."""
     found = run.ledger.certificate(tolerance, balance)
-    return ImplicitResult(run, times, found, origin) if found.certified else None
+    return ImplicitResult(run, times, found, begun) if found.certified else None
 
 
-def beginning(
-    run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]
-) -> tuple[np.ndarray, np.ndarray, ImplicitOrigin]:
-    """States (q,) and switches (s,) at time 0, and where they come from."""
-    circuit, stores = run.circuit, run.companion.elements
-    kind, own = circuit.arrays().kind, circuit.arrays().value
-    closed = np.array([switch.closed for switch in run.switching.switches], dtype=bool)
-    level, point = np.zeros(kind.size), None
-    if initial is None:
-        values = {
-            circuit.names[k]: run.sources[k].value(0.0) if k in run.sources else float(own[k])
-            for k in np.flatnonzero(np.isin(kind, (VOLTAGE, CURRENT))).tolist()
-        }
-        point, closed = operating_point_of(holding(circuit, held), values, run.switching, closed)
-        level = np.where(kind == CAPACITOR, point.drops[: kind.size], point.currents[: kind.size])
-    for name, stated in ({} if initial is None else from_held(circuit, held) | dict(initial)).items():
-        k = circuit.element_index(name)
-        if not stores[k]:
-            raise UsageError(f"{circuit.names[k]} is neither a capacitor nor an inductor: it has no initial value")
-        level[k] = stated
-    begins = Beginning.STATED if point is None else Beginning.HELD if held else Beginning.OPERATING_POINT
-    charges = np.zeros(run.companion.charged.size) if point is None else run.companion.charges(point)
-    x = np.append(run.companion.states(level), charges)
-    return x, closed, ImplicitOrigin(begins, point, closed, dict(held), level)
+def beginning(run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> Start:
+    """Where a run begins."""
+    circuit, kind = run.circuit, run.circuit.arrays().kind
+    values = {
+        circuit.names[k]: run.sources[k].value(0.0) if k in run.sources else float(circuit.arrays().value[k])
+        for k in np.flatnonzero(np.isin(kind, (VOLTAGE, CURRENT))).tolist()
+    }
+    return start(circuit, values, run.switching, run.companion.elements, initial, held)
 
 
 class ImplicitResult(TransientResult):
@@ -185,7 +146,7 @@ class ImplicitResult(TransientResult):
     warnings : tuple of Problem
         One of the kind ``accuracy`` where that is larger than the accuracy, or not known.
     run : Implicit
-    begun : ImplicitOrigin
+    begun : Start
     """
 
     method = "implicit"
@@ -197,7 +158,7 @@ class ImplicitResult(TransientResult):
         run: Implicit,
         times: np.ndarray,
         certificate: ImplicitCertificate,
-        begun: ImplicitOrigin,
+        begun: Start,
     ) -> None:
         self.circuit, self.times, self.stop = run.shown, times, float(times[-1])
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate

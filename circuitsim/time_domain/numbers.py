@@ -8,13 +8,14 @@ import numpy as np
 
 from circuitsim.analysis.parameters import part_slopes
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
-from circuitsim.circuit.parameters import COUPLING, HELD, SWITCH, Parameter, Sort, parameter
+from circuitsim.circuit.parameters import SWITCH, Parameter, Sort, parameter
 from circuitsim.circuit.waveforms import Constant
 from circuitsim.errors import UsageError
+from circuitsim.time_domain.beginning import Beginning
 from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.problem import Problem
-from circuitsim.time_domain.result import Beginning, Origin
+from circuitsim.time_domain.result import Origin
 
 STEP = 1e-30
 """Imaginary step; its square is nothing beside any number of a circuit."""
@@ -71,7 +72,7 @@ def stepped(origin: Origin, name: str) -> Stepped:
     problem = origin.problem
     found, own = _numbers(origin), parameter(problem.terminals.circuit, name)
     own = own or parameter(problem.circuit, name)  # of a part of a device
-    if own is None or (own.sort is Sort.HELD and own.key not in origin.held):
+    if own is None or (own.sort is Sort.HELD and own.key not in origin.start.held):
         raise _refuse(name, " is no number of the circuit")
     if own.sort is Sort.HELD:
         found.held[own.key] += 1j * STEP
@@ -98,7 +99,7 @@ def _numbers(origin: Origin) -> Stepped:
         np.array([[s.on for s in switches], [s.off for s in switches]], dtype=complex).reshape(2, -1),
         np.array([rows.on, rows.off], dtype=complex),
         np.zeros(problem.storing.size, dtype=complex),
-        {key: complex(level) for key, level in origin.held.items()},
+        {key: complex(level) for key, level in origin.start.held.items()},
     )
 
 
@@ -175,8 +176,8 @@ def _of_part(origin: Origin, found: Stepped, own: Parameter) -> None:
             found.thresholds[:, place] += 1j * STEP * np.array([1.0, (1.0, -1.0)[which]])
     elif own.sort is Sort.INITIAL and (k in problem.storing or problem.parts.role[k] == Role.WINDING):
         element = problem.circuit.names[k].lower()
-        named = next((key for key in origin.held if key.lower() == element), None)
-        if origin.begins is Beginning.STATED:
+        named = next((key for key in origin.start.held if key.lower() == element), None)
+        if origin.start.begins is Beginning.STATED:
             levels = np.zeros(problem.parts.role.size)
             levels[k] = STEP
             found.initial.imag += problem.states_of(levels)[problem.storing]
@@ -188,4 +189,4 @@ def _of_part(origin: Origin, found: Stepped, own: Parameter) -> None:
         raise _refuse(own.name, " is no number of the circuit")
 
 
-__all__ = ["COUPLING", "HELD", "NAMES", "STEP", "SWITCH", "Stepped", "stepped"]
+__all__ = ["NAMES", "STEP", "Stepped", "stepped"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
@@ -26,6 +25,7 @@ from circuitsim.units import format_quantity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from circuitsim.time_domain.beginning import Start
     from circuitsim.time_domain.problem import Problem
     from circuitsim.time_domain.proof import TransientCertificate
     from circuitsim.time_domain.terminals import Terminals
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 
 CURVES = 8
 """Most waveforms in a picture for which none are named."""
-
-
-class Beginning(Enum):
-    """What the states at the beginning depend on."""
-
-    STATED = 0
-    OPERATING_POINT = 1
-    HELD = 2
 
 
 class Event(NamedTuple):
@@ -225,20 +217,14 @@ class Origin(NamedTuple):
     Attributes
     ----------
     problem : Problem
-    begins : Beginning
+    start : Start
     turns : tuple of Turn
         The jumps, in their order.
-    held : dict of str to float
-        What the operating point was held at.
-    conducting : (d,) bool array
-        Diodes and switches that conduct at the operating point.
     """
 
     problem: Problem
-    begins: Beginning
+    start: Start
     turns: tuple[Turn, ...]
-    held: dict[str, float]
-    conducting: np.ndarray
 
 
 class TransientResult(Result):

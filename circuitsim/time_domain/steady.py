@@ -341,7 +341,7 @@ class _ImplicitPeriods:
         """The states (q,) to begin with: given, or at the operating point at time 0."""
         if initial is None:
             own = Implicit(self.circuit, self.waves, self.switches, self.couplings, self.tolerance, self.accuracy)
-            level = beginning(own, None, {})[2].level
+            level = beginning(own, None, {}).level
             return np.asarray(level[self.places])
         unknown = [name for name in initial if self.circuit.element_index(name) not in self.places]
         if unknown:

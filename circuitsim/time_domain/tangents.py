@@ -14,12 +14,13 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import part_slopes, quotient
 from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
 from circuitsim.controlled.equations import equations, references, term_values
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
+from circuitsim.time_domain.beginning import Start
 
 NOTHING = 1e-12
 """Resistance of conducting diodes and conductance of blocking ones, of the ratio of the largest voltage and current."""
@@ -228,6 +229,52 @@ class Tangents:
         raise UsageError(f"{name} is not stated, or adds parts to its device: it has no gradient")
 
 
+class Rest:
+    """An operating point at the beginning of a run, backwards.
+
+    Parameters
+    ----------
+    start : Start
+        With an operating point.
+    by_level : (m,) float array
+        Derivatives by voltages of capacitors and currents of inductors.
+    before : (elements,) bool array, optional
+        Elements that are conducting diodes where a diode has neither voltage nor current.
+
+    Attributes
+    ----------
+    tangents : Tangents
+    by_value : (elements,) float array
+    by_held : dict of str to float
+        Derivatives by what ``.ic`` holds, by name in lower case.
+    """
+
+    def __init__(self, start: Start, by_level: np.ndarray, before: np.ndarray | None = None) -> None:
+        point, m = start.point, by_level.size
+        assert point is not None
+        self.tangents = Tangents(point.circuit, np.zeros(0, dtype=np.int64))
+        kind, first, second, column, _ = point.circuit.arrays()
+        potentials, currents = np.zeros(self.tangents.nodes), np.zeros(self.tangents.kind.size)
+        c, coils = (np.flatnonzero(kind[:m] == own) for own in (CAPACITOR, INDUCTOR))
+        np.add.at(potentials, first[c], by_level[c])
+        np.add.at(potentials, second[c], -by_level[c])
+        currents[coils] = by_level[coils]
+        sizes = Sizes(*(float(np.abs(own).max(initial=0.0)) or 1.0 for own in (point.drops, point.currents)))
+        inner = self.tangents.column_at(point, column, sizes)
+        conducting = np.zeros(inner.size, dtype=bool)
+        if before is not None:
+            conducting[: before.size] = before
+        conducting = self.tangents.conducting(point, conducting, sizes)
+        self.tangents.backward(point, inner, conducting, (potentials, currents), sizes)
+        self.by_value, self.by_held, node = self.tangents.by_value, dict[str, float](), m
+        for name in start.held:
+            if name in point.circuit:
+                k = point.circuit.element_index(name)
+                self.by_held[name.lower()] = float(self.by_value[k] + by_level[k])
+            else:
+                self.by_held[name.lower()], node = float(self.by_value[node]), node + 1
+
+
 def _row_of(device: object) -> tuple[float, ...]:
     assert isinstance(device, SmoothDevice)
     return device.row()
@@ -269,4 +316,4 @@ class _Factor:
         return np.asarray(found * self.rows)
 
 
-__all__ = ["Backward", "Sizes", "Tangents"]
+__all__ = ["Backward", "Rest", "Sizes", "Tangents"]
