@@ -3,8 +3,7 @@
 Potentials do not determine currents in loops of sources, shorts and conducting diodes: any circulation of positive
 diode currents is a steady state too. The choice shown is what wires of equal, vanishing resistance carry: the steady
 state of a circuit in which each element of the loops is 1 Ω, each diode 1 Ω in series with an ideal diode. The small
-driver solves it. Where it cannot, or the loops are many, Newton's method on the dual problem finds the signs, the
-engine the currents.
+driver solves it; where it cannot, or the loops are many, the engine.
 """
 
 from __future__ import annotations
@@ -29,17 +28,9 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.kernels import COMPILED
 from circuitsim.program.components import block_labels, component_labels, unchangeable
 from circuitsim.program.structure import analyse_arrays
-from circuitsim.solvers.linear import NodalPattern, Supernodal
+from circuitsim.solvers.linear import Supernodal
 from circuitsim.solvers.protocol import Factored
 
-STEPS = 200
-"""Most steps of Newton's method for the signs of loop currents."""
-ROUGH = 1e-9
-"""Share of the largest current that these steps leave over."""
-SHORTEST = 1e-3
-"""Least share of a Newton step."""
-PROXIMAL = 1e-8
-"""Weight of the proximal term beside conductances of 1 S."""
 SMALL = 1_000
 """Most elements on loops that the small driver takes: beyond, few are sparse enough for it."""
 
@@ -103,7 +94,12 @@ def loop_currents(net: Network, carried: Carried, tight: np.ndarray) -> Loops:
     one_way[net.diodes] = True
     one_way = one_way[elements]
     need, number = need[:, nodes], _numbered(nodes.size, first, second, off[nodes])
-    found = _least_norm_in_doubles(number, first, second, one_way, need[0])
+    found = None
+    if elements.size <= SMALL:
+        left = np.zeros(int(number.max(initial=0)) + 1)
+        left[number] = need[0]
+        left[0] = 0.0
+        found = carry_away(np.array((number[first], number[second])), one_way, left)
     if found is None:
         found = _least_norm(number, first, second, one_way, need, net.first.size > COMPILED)
     # What rounding leaves a diode is nothing: its current can only grow.
@@ -144,18 +140,6 @@ def _gather(elements, first, second, current, current_low, scale, high, low, lar
         largest[b] = max(largest[b], size)
 
 
-def _least_norm_in_doubles(
-    number: np.ndarray, first: np.ndarray, second: np.ndarray, one_way: np.ndarray, need: np.ndarray
-) -> np.ndarray | None:
-    """`_least_norm` by the small driver, in doubles; None where that fails or the loops are too many."""
-    if first.size > SMALL:
-        return None
-    left = np.zeros(int(number.max(initial=0)) + 1)
-    left[number] = need
-    left[0] = 0.0
-    return carry_away(np.array((number[first], number[second])), one_way, left)
-
-
 def _numbered(n: int, first: np.ndarray, second: np.ndarray, off: np.ndarray) -> np.ndarray:
     """Numbers of the nodes (n,) from 1; 0 for the one in each connected part whose need is rounded the most, ``off``:
     it takes what those of the others leave."""
@@ -175,9 +159,7 @@ def _least_norm(
     Of two doubles: where one-way edges only lead out of a part, a sum rounded to less than zero could not be carried
     away.
     """
-    from circuitsim.engine.active_set import solve_active_set
-
-    n, roots, d = number.size, np.flatnonzero(number == 0), np.flatnonzero(one_way)
+    n, d = number.size, np.flatnonzero(one_way)
     middle = np.arange(d.size) + n + 1
     row, given = np.nonzero((need != 0.0) & (number > 0))
     m = first.size
@@ -190,70 +172,12 @@ def _least_norm(
     used, ends = np.unique(np.concatenate([[0], a, b]), return_inverse=True)
     arrays = CircuitArrays(kind, ends[1 : a.size + 1], ends[a.size + 1 :], value, used.size)
     net = network(analyse_arrays(arrays), compiled=compiled)
-    carried, u = _dual_newton(n, first, second, one_way, need[0], roots, compiled)
-    conducting = m + np.flatnonzero(carried[d] > ROUGH * np.abs(carried).max(initial=0.0))
-    # Components that balance by themselves stay at the potentials of the dual problem.
-    anchor = np.zeros(n + 1 + d.size)
-    anchor[number] = u
-    anchor[middle] = u[first[d]]
-    anchor[0] = 0.0
-    guess = np.zeros(kind.size)
-    guess[:m] = carried
-    point, _ = solve_active_set(net, conducting, guess, anchor[used], 40 + 4 * d.size)
+    point, _ = solve_active_set(
+        net, np.zeros(0, dtype=np.int64), np.zeros(kind.size), np.zeros(net.n_nodes), 40 + 4 * d.size
+    )
     found = point.current[:m].copy()
     found[d] = np.maximum(found[d], 0.0)
     return found
-
-
-def _dual_newton(
-    n: int,
-    first: np.ndarray,
-    second: np.ndarray,
-    one_way: np.ndarray,
-    need: np.ndarray,
-    roots: np.ndarray,
-    compiled: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Currents of least norm (m,), A, and the potentials u (n,) whose differences they are, roughly.
-
-    Newton's method on the dual problem: the currents are u_first − u_second, or 0 where that is negative and the edge
-    is one-way; u minimises a convex, piecewise quadratic function. A small proximal term keeps the matrix regular.
-    """
-    free = np.ones(n, dtype=bool)
-    free[roots] = False
-    count = int(free.sum())
-    row = np.full(n, count)
-    row[free] = np.arange(count)
-    a, b, alone = row[first], row[second], np.arange(count)
-    # The proximal term is a small conductance from every node to ground.
-    ends = np.concatenate([a, alone]), np.concatenate([b, np.full(count, count)])
-    pattern = NodalPattern(count, *ends, first.size + count, grounded=False, compiled=compiled)
-    scale = max(float(np.abs(need).max(initial=0.0)), SMALLEST)
-    demand = need[free] / scale
-
-    def clipped(u: np.ndarray) -> np.ndarray:
-        drop = u[a] - u[b]
-        return np.where(one_way, np.maximum(drop, 0.0), drop)
-
-    def net(u: np.ndarray) -> np.ndarray:
-        carried = clipped(u)
-        return np.bincount(a, carried, count + 1)[:-1] - np.bincount(b, carried, count + 1)[:-1] - demand
-
-    u, factored = np.zeros(count + 1), None
-    for _ in range(STEPS):
-        slope = net(u)
-        if np.abs(slope).max(initial=0.0) <= ROUGH:
-            break
-        weight = np.where(one_way & (u[a] < u[b]), 0.0, 1.0)
-        solver = pattern.direct(np.append(weight, np.full(count, PROXIMAL)))
-        factored = solver.factor(alone[:0], factored)
-        step = -factored.solve(slope)
-        # The function is convex: its slope along the step rises from a negative value, without cancellation.
-        steepest, length = float(slope @ step[:-1]), 1.0
-        while length > SHORTEST and net(u + length * step) @ step[:-1] > -0.5 * steepest:
-            length *= 0.5
-        u = u + length * step
-    return scale * clipped(u), scale * u[row]
 
 
 SMALLEST, LARGEST = 1e-290, 1e290
