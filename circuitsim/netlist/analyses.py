@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import pairwise
 
 from circuitsim.circuit import ELEMENTS, Circuit
@@ -93,30 +92,236 @@ def steps(model: Model, parameter: str) -> bool:
     return letter is not None and parameter.lower() in ACTING[letter]
 
 
-class Ranges:
-    """Reads the ranges of a card from its words, one after the other.
+PRINTED = frozenset(
+    ("dc", "op", "tran", "ac", "noise", "disto", "tf", "pz", "sp", "hb", "sens", "es", "pce", "homotopy", "ac_ic")
+)
+"""The word behind ``.print`` that says for which analysis it is."""
 
-    Parameters
+OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
+"""Of Xyce's ``.print``: how its file is written; they have no effect."""
+
+_OPTION = re.compile(r"([^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
+_FORMULA = re.compile(r"par\s*\(\s*(['\"{])", re.IGNORECASE)
+_WIDTH = re.compile(r"\([^()]*\)")
+
+
+def output(card: Card, word: str, at: int) -> Output:
+    """The request that ``card`` is; ``at`` is the offset behind its name.
+
+    Raises
+    ------
+    CardError
+        A parenthesis, brace or quote without its partner.
+    """
+    text, requests = card.text, []
+    analysis = ""
+    while at < len(text):
+        if text[at].isspace() or text[at] == ",":
+            at += 1
+        elif formula := _FORMULA.match(text, at):
+            token = delimited(text, formula.end() - 1)
+            requests.append("{" + token.text + "}")
+            at = text.find(")", token.end) + 1 or len(text)
+        elif text[at] in "{'":
+            token = delimited(text, at)
+            requests.append("{" + token.text + "}")
+            at = token.end
+        elif found := _OPTION.match(text, at):
+            if found[1].lower() not in OPTIONS:
+                raise CardError(
+                    "syntax", f"{word} has no option {short(found[1])!r}", at, f"known: {', '.join(OPTIONS)}"
+                )
+            at = found.end()
+        elif found := _WIDTH.match(text, at):
+            at = found.end()  # the limits of ngspice's .plot
+        else:
+            end = _end_of_word(text, at)
+            requests.append(text[at:end])
+            at = end
+    if requests and requests[0].lower() in PRINTED:
+        analysis = requests.pop(0).lower()
+    return Output(word[1:], analysis, tuple(requests), card.place())
+
+
+def _end_of_word(text: str, at: int) -> int:
+    """Where the word at ``at`` ends: at a blank or comma outside its parentheses."""
+    depth, start = 0, at
+    while at < len(text):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0 and (text[at].isspace() or text[at] == ","):
+            return at
+        if depth == 0 and text[at] == ")":
+            return at + 1
+        at += 1
+    if depth > 0:
+        raise CardError("syntax", "a '(' without its ')'", start, "close it on this card")
+    return at
+
+
+INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
+OTHER_MEASUREMENTS = frozenset(("op", "tf", "noise", "sp", "pz", "fft", "hb"))
+"""Analyses whose measurements are not done."""
+
+
+def measurement(card: Card, after: int) -> MeasurementRequest | None:
+    """``.meas tran NAME …``, ``.meas ac`` or ``.meas dc``, whose text `circuitsim.time_domain.measure`, that of
+    `circuitsim.small_signal` and `circuitsim.measurements` read; None for other analyses.
+
+    LTspice leaves out which analysis it is.
+    """
+    words = card.text[after:].split(None, 1)
+    if len(words) < 2 or words[0].lower() in OTHER_MEASUREMENTS:
+        return None
+    analysis = words[0].lower() if words[0].lower() in ("tran", "ac", "dc") else ""
+    text = words[1] if analysis else card.text[after:]
+    return MeasurementRequest(text.strip(), card.place(), analysis or "tran")
+
+
+OUTPUTS = (".print", ".plot", ".save")
+
+
+class Analyses:
+    """Evaluates analysis cards against the elaborated circuit.
+
+    Attributes
     ----------
-    analyses : Analyses
-        With the circuit and the deck's scope.
-    card : Card
-    word : str
-        ``.dc`` or ``.step``, for messages.
-    words : list of Token
-        As `merged` gives them; those that are read are taken.
+    card, word, words : Card, str, list of Token
+        The card that is read, its name, and the words of it that nobody has read yet.
     """
 
-    def __init__(self, analyses: Analyses, card: Card, word: str, words: list[Token]) -> None:
-        self.card, self.word, self.words, self.number = card, word, words, partial(analyses.number, card)
-        self.circuit, self.scope = analyses.circuit, analyses.scope
+    def __init__(
+        self,
+        reporter: Reporter,
+        scope: Scope,
+        environment: Environment,
+        circuit: Circuit,
+        temperatures: Temperatures,
+        tables: dict[str, Table],
+    ) -> None:
+        self.reporter, self.scope, self.environment, self.circuit = reporter, scope, environment, circuit
+        self.tables = tables
+        self.evaluator = Evaluator(temperatures.constants())
 
+    def read(self, cards: list[Card]) -> tuple[Analysis, ...]:
+        """All requests of the deck; what is wrong with one is reported."""
+        found: list[Analysis] = []
+        for card in cards:
+            card.read, self.card = 0, card
+            with self.reporter.at(card):
+                request = self.one()
+                finish(card)
+                found += [request] if request is not None else []
+        return tuple(found)
+
+    def one(self) -> Analysis | None:
+        """The request that the card is; None for one that is not done."""
+        card, start = self.card, self.card.start
+        word = self.word = card.text[start : start + 10].split()[0].split("(")[0].lower()
+        place, after = card.place(start), start + len(word)
+        if word == ".op":
+            return OperatingPointRequest(place)
+        card.done()
+        if word in OUTPUTS:
+            return output(card, word, after)
+        if word in (".tf", ".sens"):
+            return self.small_signal(after)
+        if word in (".meas", ".measure"):
+            return measurement(card, after)
+        if word in (".four", ".fourier"):
+            return FourierCard(card.text[after:].strip(), place)
+        found = tokens(card, after)
+        if word == ".ic":
+            return self.initial_values(found)
+        self.words = merged(found)
+        if word == ".temp":
+            return Temperature(self.temperatures(), place)
+        if word == ".tran":
+            return self.transient()
+        if word == ".ac":
+            return self.ac()
+        ranges = self.ranges()
+        if word == ".dc":
+            return DcSweep(ranges, place)
+        if len(ranges) > 1:
+            message = f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}"
+            raise CardError("syntax", message, found[0].offset, "write a .step card for each")
+        return Step(ranges[0], place)
+
+    def initial_values(self, found: list[Token]) -> InitialValues | None:
+        """``.ic v(a)=1 i(L1)=2``; None, with a warning, where it is neither."""
+        circuit, card = self.circuit, self.card
+        voltages: dict[str, float] = {}
+        currents: dict[str, float] = {}
+        while found:
+            texts = [token.word for token in found[:5]]
+            if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
+                self.reporter.warning(
+                    "analysis",
+                    ".ic is read as potentials and inductor currents; this one has no effect",
+                    card,
+                    found[0].offset,
+                    INITIAL,
+                )
+                return None
+            name, value = found[2], found[5]
+            if value.kind == MARK:
+                raise CardError("syntax", ".ic: a number is missing", value.offset, INITIAL)
+            try:
+                if texts[0] == "v":
+                    voltages[circuit.node_names[circuit.node_index(name.text)]] = self.number(value)
+                else:
+                    currents[circuit.names[circuit.element_index(name.text)]] = self.number(value)
+            except TopologyError:
+                self.reporter.warning(
+                    "analysis",
+                    f".ic: the circuit has no {short(name.text)}; it has no effect",
+                    card,
+                    name.offset,
+                    "circuitsim solve lists nodes and elements",
+                )
+            found = found[6:]
+        return InitialValues(voltages, currents, card.place())
+
+    def small_signal(self, after: int) -> TransferRequest | SensitivityRequest:
+        """``.tf v(out) V1`` or ``.sens v(out)``; what stands behind ``AC`` is left out, with a warning."""
+        card, word = self.card, self.word
+        requests, place = output(card, word, after).requests, card.place()
+        if word == ".tf":
+            if len(requests) != 2:
+                raise CardError("syntax", ".tf needs an output and an input source", card.last, ".tf v(out) V1")
+            return TransferRequest(*requests, place)
+        modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
+        wanted = requests[: modes[0]] if modes else requests
+        if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
+            at = card.text.find(requests[modes[0] + 1], card.start + len(word))
+            raise CardError("syntax", f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
+        if not wanted or (modes and requests[modes[0]].lower() == "ac"):
+            self.reporter.warning(
+                "analysis",
+                ".sens: only sensitivities of the operating point are computed",
+                card,
+                card.start,
+                ".sens v(out) i(V1)",
+            )
+        return SensitivityRequest(wanted, place)
+
+    def number(self, token: Token, card: Card | None = None) -> float:
+        """The value of a token of the card, or of another one."""
+        return self.evaluator.value(value_of(token, card or self.card, self.scope), self.environment)
+
+    def temperatures(self) -> tuple[float, ...]:
+        """The values of ``.temp``, °C."""
+        if not self.words:
+            raise CardError("syntax", ".temp needs a temperature", self.card.last, ".temp 27")
+        return tuple(checked_temperature(self.number(t), t.offset) for t in self.words)
+
+    # ------------------------------------------------------------------ .dc and .step
     def scale(self) -> str:
         """Take a word that names a scale."""
         found = bool(self.words) and self.words[0].kind == WORD and self.words[0].word in BASES
         return self.words.pop(0).word if found else ""
 
-    def one(self) -> DcRange:
+    def range(self) -> DcRange:
         """Take one name and its values."""
         scale, words = self.scale(), self.words
         parameter = bool(words) and words[0].word in PARAMETER_WORDS
@@ -224,242 +429,21 @@ class Ranges:
             raise CardError("analysis", message, at, "name an element or a parameter of the deck")
         return Target.ELEMENT, word, elements
 
-
-PRINTED = frozenset(
-    ("dc", "op", "tran", "ac", "noise", "disto", "tf", "pz", "sp", "hb", "sens", "es", "pce", "homotopy", "ac_ic")
-)
-"""The word behind ``.print`` that says for which analysis it is."""
-
-OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
-"""Of Xyce's ``.print``: how its file is written; they have no effect."""
-
-_OPTION = re.compile(r"([^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
-_FORMULA = re.compile(r"par\s*\(\s*(['\"{])", re.IGNORECASE)
-_WIDTH = re.compile(r"\([^()]*\)")
-
-
-def output(card: Card, word: str, at: int) -> Output:
-    """The request that ``card`` is; ``at`` is the offset behind its name.
-
-    Raises
-    ------
-    CardError
-        A parenthesis, brace or quote without its partner.
-    """
-    text, requests = card.text, []
-    analysis = ""
-    while at < len(text):
-        if text[at].isspace() or text[at] == ",":
-            at += 1
-        elif formula := _FORMULA.match(text, at):
-            token = delimited(text, formula.end() - 1)
-            requests.append("{" + token.text + "}")
-            at = text.find(")", token.end) + 1 or len(text)
-        elif text[at] in "{'":
-            token = delimited(text, at)
-            requests.append("{" + token.text + "}")
-            at = token.end
-        elif found := _OPTION.match(text, at):
-            if found[1].lower() not in OPTIONS:
-                raise CardError(
-                    "syntax", f"{word} has no option {short(found[1])!r}", at, f"known: {', '.join(OPTIONS)}"
-                )
-            at = found.end()
-        elif found := _WIDTH.match(text, at):
-            at = found.end()  # the limits of ngspice's .plot
-        else:
-            end = _end_of_word(text, at)
-            requests.append(text[at:end])
-            at = end
-    if requests and requests[0].lower() in PRINTED:
-        analysis = requests.pop(0).lower()
-    return Output(word[1:], analysis, tuple(requests), card.place())
-
-
-def _end_of_word(text: str, at: int) -> int:
-    """Where the word at ``at`` ends: at a blank or comma outside its parentheses."""
-    depth, start = 0, at
-    while at < len(text):
-        depth += (text[at] == "(") - (text[at] == ")")
-        if depth == 0 and (text[at].isspace() or text[at] == ","):
-            return at
-        if depth == 0 and text[at] == ")":
-            return at + 1
-        at += 1
-    if depth > 0:
-        raise CardError("syntax", "a '(' without its ')'", start, "close it on this card")
-    return at
-
-
-INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
-OTHER_MEASUREMENTS = frozenset(("op", "tf", "noise", "sp", "pz", "fft", "hb"))
-"""Analyses whose measurements are not done."""
-
-
-def measurement(card: Card, after: int) -> MeasurementRequest | None:
-    """``.meas tran NAME …``, ``.meas ac`` or ``.meas dc``, whose text `circuitsim.time_domain.measure`, that of
-    `circuitsim.small_signal` and `circuitsim.measurements` read; None for other analyses.
-
-    LTspice leaves out which analysis it is.
-    """
-    words = card.text[after:].split(None, 1)
-    if len(words) < 2 or words[0].lower() in OTHER_MEASUREMENTS:
-        return None
-    analysis = words[0].lower() if words[0].lower() in ("tran", "ac", "dc") else ""
-    text = words[1] if analysis else card.text[after:]
-    return MeasurementRequest(text.strip(), card.place(), analysis or "tran")
-
-
-def initial_values(
-    card: Card, found: list[Token], circuit: Circuit, number: Callable[[Token], float], reporter: Reporter
-) -> InitialValues | None:
-    """``.ic v(a)=1 i(L1)=2``; None, with a warning, where it is neither."""
-    voltages: dict[str, float] = {}
-    currents: dict[str, float] = {}
-    while found:
-        texts = [token.word for token in found[:5]]
-        if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
-            reporter.warning(
-                "analysis",
-                ".ic is read as potentials and inductor currents; this one has no effect",
-                card,
-                found[0].offset,
-                INITIAL,
-            )
-            return None
-        name, value = found[2], found[5]
-        if value.kind == MARK:
-            raise CardError("syntax", ".ic: a number is missing", value.offset, INITIAL)
-        try:
-            if texts[0] == "v":
-                voltages[circuit.node_names[circuit.node_index(name.text)]] = number(value)
-            else:
-                currents[circuit.names[circuit.element_index(name.text)]] = number(value)
-        except TopologyError:
-            reporter.warning(
-                "analysis",
-                f".ic: the circuit has no {short(name.text)}; it has no effect",
-                card,
-                name.offset,
-                "circuitsim solve lists nodes and elements",
-            )
-        found = found[6:]
-    return InitialValues(voltages, currents, card.place())
-
-
-OUTPUTS = (".print", ".plot", ".save")
-
-
-class Analyses:
-    """Evaluates analysis cards against the elaborated circuit."""
-
-    def __init__(
-        self,
-        reporter: Reporter,
-        scope: Scope,
-        environment: Environment,
-        circuit: Circuit,
-        temperatures: Temperatures,
-        tables: dict[str, Table],
-    ) -> None:
-        self.reporter, self.scope, self.environment, self.circuit = reporter, scope, environment, circuit
-        self.tables = tables
-        self.evaluator = Evaluator(temperatures.constants())
-
-    def read(self, cards: list[Card]) -> tuple[Analysis, ...]:
-        """All requests of the deck; what is wrong with one is reported."""
-        found: list[Analysis] = []
-        for card in cards:
-            card.read = 0
-            with self.reporter.at(card):
-                request = self.one(card)
-                finish(card)
-                found += [request] if request is not None else []
-        return tuple(found)
-
-    def one(self, card: Card) -> Analysis | None:
-        """The request that a card is; None for one that is not done."""
-        start = card.start
-        word = card.text[start : start + 10].split()[0].split("(")[0].lower()
-        place, after = card.place(start), start + len(word)
-        if word == ".op":
-            return OperatingPointRequest(place)
-        card.done()
-        if word in OUTPUTS:
-            return output(card, word, after)
-        if word in (".tf", ".sens"):
-            return self.small_signal(card, word, after)
-        if word in (".meas", ".measure"):
-            return measurement(card, after)
-        if word in (".four", ".fourier"):
-            return FourierCard(card.text[after:].strip(), place)
-        found = tokens(card, after)
-        if word == ".ic":
-            return initial_values(card, found, self.circuit, partial(self.number, card), self.reporter)
-        words = merged(found)
-        if word == ".temp":
-            return Temperature(self.temperatures(card, words), place)
-        if word == ".tran":
-            return self.transient(card, words)
-        if word == ".ac":
-            return self.ac(card, words)
-        ranges = self.ranges(card, word, words)
-        if word == ".dc":
-            return DcSweep(ranges, place)
-        if len(ranges) > 1:
-            message = f".step varies {short(ranges[0].name)} and {short(ranges[1].name)}"
-            raise CardError("syntax", message, found[0].offset, "write a .step card for each")
-        return Step(ranges[0], place)
-
-    def small_signal(self, card: Card, word: str, after: int) -> TransferRequest | SensitivityRequest:
-        """``.tf v(out) V1`` or ``.sens v(out)``; what stands behind ``AC`` is left out, with a warning."""
-        requests = output(card, word, after).requests
-        place = card.place()
-        if word == ".tf":
-            if len(requests) != 2:
-                raise CardError("syntax", ".tf needs an output and an input source", card.last, ".tf v(out) V1")
-            return TransferRequest(*requests, place)
-        modes = [k for k, request in enumerate(requests) if request.lower() in ("ac", "dc")]
-        wanted = requests[: modes[0]] if modes else requests
-        if modes and requests[modes[0]].lower() == "dc" and len(requests) > modes[0] + 1:
-            at = card.text.find(requests[modes[0] + 1], card.start + len(word))
-            raise CardError("syntax", f".sens: {short(requests[modes[0] + 1])!r} does not belong here", at)
-        if not wanted or (modes and requests[modes[0]].lower() == "ac"):
-            self.reporter.warning(
-                "analysis",
-                ".sens: only sensitivities of the operating point are computed",
-                card,
-                card.start,
-                ".sens v(out) i(V1)",
-            )
-        return SensitivityRequest(wanted, place)
-
-    def number(self, card: Card, token: Token) -> float:
-        value = value_of(token, card, self.scope)
-        return self.evaluator.value(value, self.environment)
-
-    def temperatures(self, card: Card, words: list[Token]) -> tuple[float, ...]:
-        """The values of ``.temp``, °C."""
-        if not words:
-            raise CardError("syntax", ".temp needs a temperature", card.last, ".temp 27")
-        return tuple(checked_temperature(self.number(card, t), t.offset) for t in words)
-
-    # ------------------------------------------------------------------ .dc and .step
-    def ranges(self, card: Card, word: str, words: list[Token]) -> tuple[DcRange | TableRange, ...]:
+    def ranges(self) -> tuple[DcRange | TableRange, ...]:
         """All ranges of a card, or the table it names."""
+        card, word, words = self.card, self.word, self.words
         if not words and word == ".dc":
             message = ".dc needs a source, start, stop and step, for one source or two"
             raise CardError("syntax", message, card.last, f".dc {FORMS}")
         if not words:
             raise CardError("analysis", ".step names nothing to vary", card.last, f".step {FORMS}")
         first = words[0].offset
-        reader = Ranges(self, card, word, words)
         if words[0].word == "data":
-            return (self.table(card, reader),)
+            return (self.table(),)
         found: list[DcRange] = []
         while words:
             at = words[0].offset
-            one = reader.one()
+            one = self.range()
             if one.target is Target.TEMPERATURE:
                 checked_temperature(min(one.values), first)
             resistance = one.target is Target.ELEMENT and one.name in self.circuit
@@ -475,25 +459,26 @@ class Analyses:
             )
         return tuple(found)
 
-    def table(self, card: Card, reader: Ranges) -> TableRange:
+    def table(self) -> TableRange:
         """``DATA=name``."""
-        words = reader.words
+        words = self.words
         table = self.tables.get(words[1].word) if len(words) == 2 else None
         if table is None:
             known = ", ".join(short(t.name.text) for t in list(self.tables.values())[:8])
             hint = f"the deck has: {known}" if known else "write it: .data NAME r1 r2 …"
-            raise CardError("analysis", f"{reader.word}: there is no such table", words[:2][-1].offset, hint)
-        values = array("d", [self.number(table.card, token) for token in table.values])
+            raise CardError("analysis", f"{self.word}: there is no such table", words[:2][-1].offset, hint)
+        values = array("d", [self.number(token, table.card) for token in table.values])
         columns = []
         for k, token in enumerate(table.columns):
-            target, known, elements = reader.meant(token)
+            target, known, elements = self.meant(token)
             column, place = values[k :: len(table.columns)], table.card.place(token.offset)
             columns.append(DcRange(known, column[0], column[-1], 0.0, column, place, target, elements))
-        return TableRange(table.name.text, tuple(columns), card.place())
+        return TableRange(table.name.text, tuple(columns), self.card.place())
 
     # ------------------------------------------------------------------ .tran
-    def transient(self, card: Card, words: list[Token]) -> Transient:
+    def transient(self) -> Transient:
         """``.tran step stop [start [largest step]] [UIC]``, or LTspice's ``.tran stop``."""
+        card, words = self.card, self.words
         numbers, modifiers = [], set()
         for token in words:
             word = token.word
@@ -502,7 +487,7 @@ class Analyses:
                 if word not in ("uic", "startup"):
                     self.reporter.gather("no-effect", ".tran: no effect of %s", card, token.offset, word)
                 continue
-            numbers.append(self.number(card, token))
+            numbers.append(self.number(token))
         if not 1 <= len(numbers) <= 4:
             raise CardError("syntax", ".tran needs a step and a stop time", card.last, ".tran step stop [start]")
         if len(numbers) == 1:
@@ -529,8 +514,9 @@ class Analyses:
         return Transient(step, stop, start, place, "uic" in modifiers, "startup" in modifiers, longest)
 
     # ------------------------------------------------------------------ .ac
-    def ac(self, card: Card, words: list[Token]) -> SmallSignal | OperatingPointRequest:
+    def ac(self) -> SmallSignal | OperatingPointRequest:
         """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
+        card, words = self.card, self.words
         if words and words[0].word == "data":
             self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start)
             return OperatingPointRequest(card.place())
@@ -540,7 +526,7 @@ class Analyses:
         at = words[0].offset if words else card.last
         if spacing is None:
             raise CardError("syntax", ".ac needs dec, oct, lin or list, and frequencies", at, example)
-        numbers = [self.number(card, token) for token in words[1:]]
+        numbers = [self.number(token) for token in words[1:]]
         points = 1
         if spacing is not Spacing.LIST:
             if len(numbers) != 3 or not 1 <= numbers[0] == round(numbers[0]):
