@@ -195,7 +195,7 @@ def report(problems: Iterable[Problem], verbose: bool = False) -> None:
 
 def severity(problem: Problem) -> str:
     """``note`` for what is accepted without effect, ``warning`` for everything else that does not stop the deck."""
-    from circuitsim.netlist.problems import NOTE_KINDS
+    from circuitsim.netlist.cards import NOTE_KINDS
 
     return "note" if problem.kind in NOTE_KINDS else "warning"
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from circuitsim._moved import missing
 from circuitsim.errors import DeckWarning, NetlistError, Problem
-from circuitsim.netlist.problems import NOTE_KINDS
+from circuitsim.netlist.cards import NOTE_KINDS
 
 if TYPE_CHECKING:
     from circuitsim.circuit import Circuit

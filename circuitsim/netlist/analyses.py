@@ -20,7 +20,7 @@ from itertools import pairwise
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.errors import TopologyError
 from circuitsim.netlist import limits
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Reporter, Token, delimited, finish, tokens
 from circuitsim.netlist.deck import (
     Analysis,
     DcRange,
@@ -46,10 +46,7 @@ from circuitsim.netlist.deck import (
 from circuitsim.netlist.definitions import Table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.physical import ACTING, TYPES, Temperatures, checked_temperature
-from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import Model, Scope
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, finish, tokens
-from circuitsim.netlist.values import value_of
+from circuitsim.netlist.scope import Model, Scope, value_of
 from circuitsim.units import short
 
 FORMS = "NAME start stop step, DEC NAME start stop points, NAME LIST v1 v2 …, or DATA=table"

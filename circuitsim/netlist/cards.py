@@ -1,4 +1,5 @@
-"""Text to cards: comments cut off, continuation lines joined, with the place of every character.
+"""Text to cards and their words: comments cut off, continuation lines joined, with the place of every character; and
+what is wrong with them, reported together.
 
 Deck text: safe opening of files, decoding, and places in them.
 
@@ -13,7 +14,8 @@ import re
 import stat
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple
 
 from circuitsim import _bundled
@@ -245,7 +247,7 @@ class Card:
     line : int
         The physical line it begins on.
     read : int
-        Offset up to which the text was read; `circuitsim.netlist.tokens.finish` refuses what is behind it.
+        Offset up to which the text was read; `circuitsim.netlist.cards.finish` refuses what is behind it.
     words : Words or None
         Or the words that are not read yet.
     """
@@ -385,3 +387,317 @@ def joined(card: Card, more: list[tuple[int, str]]) -> Card:
         pieces.append(Piece(offset + 1, number, after))
         offset += 1 + len(line) - after
     return Card(card.source, card.line, " ".join(parts), tuple(pieces))
+
+
+WORD, MARK, EXPRESSION, STRING = "word", "mark", "expression", "string"
+
+_NEXT = re.compile(r"\s*(?:([^\s=(),{}'\"]+)|([=(),])|(\S))")
+LISTS = frozenset(("tc", "ic"))
+"""Parameters whose value may be several numbers with commas."""
+
+_BRACE = re.compile(r"[{}]")
+_NAME = re.compile(r"\s*[^\s(]*")
+_REST = re.compile(r"\s*(\S+)")
+
+
+class CardError(Exception):
+    """One thing wrong with a card, at an offset of its text."""
+
+    code: Any = None
+    """The expression at fault, which may stand on another card (`ExpressionError`)."""
+
+    def __init__(self, kind: str, message: str, offset: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.message, self.offset, self.hint = kind, message, offset, hint
+
+
+class Token(NamedTuple):
+    """A word, a mark (``= ( ) ,``), an expression or a string; ``text`` is without its braces or quotes."""
+
+    text: str
+    offset: int
+    kind: str
+    end: int
+
+    @property
+    def word(self) -> str:
+        """Its text in lower case."""
+        return self.text.lower()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it begins as a number."""
+        return self.text[:1].isdecimal() or self.text[:1] in ("+", "-", ".")
+
+
+def tokens(card: Card, start: int = 0) -> list[Token]:
+    """The tokens of ``card`` from ``start`` on.
+
+    Raises
+    ------
+    CardError
+        A brace or quote without its partner; an expression glued to a name.
+    """
+    text, found, length = card.text, [], len(card.text)
+    position, glued = start, -1
+    while position < length:
+        match = _NEXT.match(text, position)
+        if match is None:
+            break
+        at = match.start(match.lastindex or 0)
+        if match.lastindex == 1:
+            token = Token(match.group(1), at, WORD, match.end())
+        elif match.lastindex == 2:
+            token = Token(match.group(2), at, MARK, match.end())
+        else:
+            token = delimited(text, at)
+        if token.kind != MARK:
+            if at == glued:
+                raise CardError(
+                    "syntax",
+                    "an expression is glued to a name",
+                    at,
+                    "put a blank between them; names cannot be computed",
+                )
+            glued = token.end
+        found.append(token)
+        position = token.end
+    return found
+
+
+def delimited(text: str, at: int) -> Token:
+    """The expression or string that begins with the brace or quote at ``at``."""
+    mark = text[at]
+    if mark == "{":
+        depth = 0
+        for brace in _BRACE.finditer(text, at):
+            depth += 1 if brace.group() == "{" else -1
+            if depth == 0:
+                return Token(text[at + 1 : brace.start()], at + 1, EXPRESSION, brace.end())
+        raise CardError("syntax", "a '{' without its '}'", at, "close the expression on this card")
+    if mark == "}":
+        raise CardError("syntax", "a '}' without its '{'", at)
+    close = text.find(mark, at + 1)
+    if close < 0:
+        raise CardError("syntax", f"a {mark} without its partner", at, "close the quote on this card")
+    return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1)
+
+
+class Words:
+    """The words of a card that nobody has read yet: those that stand alone, and the ``key=value`` pairs.
+
+    Who reads some takes them; those that are left at the end of a card are refused (`finish`).
+    """
+
+    __slots__ = ("end", "pairs", "words")
+
+    def __init__(self, words: list[Token], pairs: list[tuple[Token, Token]], end: int) -> None:
+        self.words, self.pairs, self.end = words, pairs, end
+
+    def take(self, count: int | None = None) -> list[Token]:
+        """Take the first ``count`` of the words that stand alone (fewer, if there are no more), or all."""
+        taken = self.words[:count]
+        del self.words[:count]
+        return taken
+
+    def named(self, names: Collection[str] | None = None) -> list[tuple[Token, Token]]:
+        """Take the pairs with these names (in lower case), or all."""
+        taken = [pair for pair in self.pairs if names is None or pair[0].word in names]
+        self.pairs[:] = [pair for pair in self.pairs if pair not in taken]
+        return taken
+
+
+def finish(card: Card) -> None:
+    """Refuse what of a card nobody has read.
+
+    Raises
+    ------
+    CardError
+    """
+    if card.words is not None:
+        left = [(token.offset, token.text) for token in (*card.words.words, *(key for key, _ in card.words.pairs))]
+    else:
+        found = _REST.match(card.text, card.read or _NAME.match(card.text).end())  # type: ignore[union-attr]
+        left = [(found.start(1), found[1])] if found is not None else []
+    if left:
+        at, word = min(left)
+        name = card.text.split(None, 1)[0]
+        raise CardError("syntax", f"{short(name)}: {short(word)!r} does not belong here", at)
+    card.done()
+
+
+def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
+    """Sort tokens of a card into words and pairs; parentheses and commas count as blanks, as in ngspice.
+
+    Raises
+    ------
+    CardError
+        An ``=`` without a name before it or a value behind it; a name twice, unless it may be ``repeated``.
+    """
+    words: list[Token] = []
+    pairs: list[tuple[Token, Token]] = []
+    known: set[str] = set()
+    plain = [t for t in found if t.kind != MARK or t.text == "="]
+    commas = {t.end for t in found if t.text == "," and t.kind == MARK}
+    k = 0
+    while k < len(plain):
+        token = plain[k]
+        if token.kind == MARK:
+            raise CardError("syntax", "an '=' without a name before it", token.offset)
+        if k + 1 < len(plain) and plain[k + 1].kind == MARK:
+            if token.kind != WORD:
+                raise CardError("syntax", "an '=' without a name before it", plain[k + 1].offset)
+            if k + 2 == len(plain) or plain[k + 2].kind == MARK:
+                raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
+            if not repeated and token.word in known:
+                message = f"{short(token.text)}= stands on this card twice"
+                raise CardError("duplicate", message, token.offset, "leave one out")
+            known.add(token.word)
+            pairs.append((token, plain[k + 2]))
+            k += 3
+            # ic=1,2 is one value of two numbers, tc=1,2 is tc1=1 tc2=2.
+            order = 1
+            while token.word in LISTS and k < len(plain) and plain[k - 1].end + 1 in commas:
+                order += 1
+                if token.word == "tc":
+                    pairs.append((Token(f"tc{order}", plain[k].offset, WORD, plain[k].end), plain[k]))
+                k += 1
+        else:
+            words.append(token)
+            k += 1
+    card.words = Words(words, pairs, len(card.text))
+    return card.words
+
+
+NOTE_KINDS = frozenset(("no-effect", "skipped", "assumed", "altered", "diode-law", "amplitude", "nominal", "coupled"))
+"""Kinds of `Problem` for accepted statements without effect, and for values that a deck leaves out."""
+
+
+HINTS = {
+    "expression": "operators: + - * / % ** ? : && || ! and comparisons; see docs/netlist.md",
+    "function": "see docs/netlist.md for the functions built in; .func f(x) {…} defines another",
+    "include": "see docs/netlist.md for what a deck may include",
+    "limit": "limits are on work and memory; see docs/netlist.md",
+    "number": "every value must be a finite double; zero must be written 0",
+    "syntax": "see docs/netlist.md for how each card is written",
+}
+"""Hints for problems without a hint of their own."""
+
+
+class Reporter:
+    """Errors and warnings in the order of the deck, each once; notes of one sort gathered into one."""
+
+    def __init__(self) -> None:
+        self._errors: dict[Any, tuple[tuple[int, ...], Problem]] = {}
+        self._warnings: dict[Any, tuple[tuple[int, ...], Problem]] = {}
+        self._gathered: dict[tuple[str, str], tuple[Card, int, str, list[str]]] = {}
+
+    def error(
+        self,
+        kind: str,
+        message: str,
+        card: Card,
+        offset: int | None = None,
+        hint: str = "",
+        names: Iterable[str] = (),
+        callers: tuple[str, ...] = (),
+    ) -> None:
+        """One error at ``offset`` of ``card`` (its first character if not given).
+
+        Raises
+        ------
+        NetlistError
+            There are so many that reading on is of no use.
+        """
+        self._put(self._errors, kind, message, card, offset, hint or HINTS.get(kind, ""), names, callers)
+        if len(self._errors) >= limits.PROBLEMS:
+            self.finish()
+
+    def warning(
+        self, kind: str, message: str, card: Card, offset: int | None = None, hint: str = "", names: Iterable[str] = ()
+    ) -> None:
+        """One warning at ``offset`` of ``card``."""
+        self._put(self._warnings, kind, message, card, offset, hint, names, ())
+
+    @contextmanager
+    def at(
+        self, card: Card, names: Iterable[str] = (), callers: Callable[[], tuple[str, ...]] = tuple
+    ) -> Iterator[None]:
+        """Report what is raised as an error of ``card``; what follows in the block is left out."""
+        try:
+            yield
+        except CardError as error:
+            self.failure(error, card, names, callers())
+
+    def failure(self, error: CardError, card: Card, names: Iterable[str] = (), callers: tuple[str, ...] = ()) -> None:
+        """An error of a card, at its place; that of an expression may be on another (a parameter or a function)."""
+        at = error.code.card if error.code is not None else card
+        if at is not card:
+            line, _ = card.where(card.start)
+            callers = (f"used at {card.source.name}:{line}", *callers)
+        self.error(error.kind, error.message, at, error.offset, error.hint, names, callers)
+
+    def gather(self, kind: str, message: str, card: Card, offset: int, name: str, hint: str = "") -> None:
+        """A note or warning that many elements may share: reported once, with the first place and the names."""
+        names = self._gathered.setdefault((kind, message), (card, offset, hint, []))[3]
+        names.append(name)
+
+    def place_warning(self, problem: Problem, order: tuple[int, ...] = ()) -> None:
+        """A warning that carries its own location."""
+        self._warnings.setdefault((problem.kind, problem.message, order), ((*order, 0), problem))
+
+    def place_error(self, problem: Problem, card: Card) -> None:
+        """An error that carries its own location, met while ``card`` was read."""
+        order = (*card.source.order, *card.where(card.start))
+        self._errors.setdefault((order, problem.kind, problem.message), (order, problem))
+
+    @property
+    def failed(self) -> bool:
+        """Whether there was an error."""
+        return bool(self._errors)
+
+    def has(self, *kinds: str) -> bool:
+        """Whether there was an error of one of these kinds."""
+        return any(problem.kind in kinds for _, problem in self._errors.values())
+
+    def finish(self) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+        """The warnings and the notes.
+
+        Raises
+        ------
+        NetlistError
+            There were errors.
+        """
+        if self._errors:
+            raise NetlistError([p for _, p in sorted(self._errors.values(), key=lambda e: e[0])])
+        for (kind, message), (card, offset, hint, names) in self._gathered.items():
+            listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            text = message.replace("%s", listed)
+            self._put(self._warnings, kind, text, card, offset, hint, names[:20], ())
+        self._gathered = {}
+        everything = [p for _, p in sorted(self._warnings.values(), key=lambda e: e[0])]
+        warnings = tuple(p for p in everything if p.kind not in NOTE_KINDS)
+        return warnings, tuple(p for p in everything if p.kind in NOTE_KINDS)
+
+    def _put(
+        self,
+        table: dict[Any, tuple[tuple[int, ...], Problem]],
+        kind: str,
+        message: str,
+        card: Card,
+        offset: int | None,
+        hint: str,
+        names: Iterable[str],
+        callers: tuple[str, ...],
+    ) -> None:
+        at = card.start if offset is None else offset
+        order = (*card.source.order, *card.where(at))
+        key = (order, kind, message)
+        if key not in table:
+            shown = tuple(short(name) for name in names)
+            table[key] = (order, Problem(kind, message, card.place(at, callers), hint, shown))
+
+
+def fatal(kind: str, message: str, file: str, hint: str = "") -> NetlistError:
+    """An error of a whole file."""
+    return NetlistError([Problem(kind, message, Location(file, 1), hint)])

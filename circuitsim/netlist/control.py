@@ -10,12 +10,11 @@ import re
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
-from circuitsim.netlist.cards import Card, Piece
+from circuitsim.netlist.cards import WORD, Card, Piece, Token
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import ExpressionError, parse
 from circuitsim.netlist.parts import Reader
 from circuitsim.netlist.scope import ElementCard, Scope
-from circuitsim.netlist.tokens import WORD, Token
 from circuitsim.units import exact, short
 
 CARDS = frozenset(("op", "dc", "tran", "ac"))

@@ -25,12 +25,10 @@ from circuitsim.circuit.elements import (
     RESISTOR,
     VOLTAGE,
 )
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Token, delimited, fields, tokens
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import ElementReader, Reader
-from circuitsim.netlist.scope import ControlledSource, Count, ElementCard
-from circuitsim.netlist.tokens import MARK, WORD, CardError, Token, delimited, fields, tokens
-from circuitsim.netlist.values import constant, of_token, whole_formula
+from circuitsim.netlist.scope import ControlledSource, Count, ElementCard, constant, of_token, whole_formula
 from circuitsim.units import short
 
 if TYPE_CHECKING:

@@ -47,6 +47,7 @@ from circuitsim.models import formula_operations as f
 from circuitsim.models.formula_law import FormulaLaw, FormulaVoltage
 from circuitsim.models.formula_operations import Tape
 from circuitsim.netlist import limits
+from circuitsim.netlist.cards import CardError
 from circuitsim.netlist.elaborate import OF_CURRENT, Elaborator, Origins
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
 from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
@@ -63,7 +64,6 @@ from circuitsim.netlist.functions import (
     tape_of,
 )
 from circuitsim.netlist.scope import ElementCard, Frame
-from circuitsim.netlist.tokens import CardError
 from circuitsim.units import short
 
 MEET = 1e-12

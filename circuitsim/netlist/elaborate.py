@@ -31,7 +31,7 @@ from circuitsim.circuit.laws import Law, Quantity, VoltageControl
 from circuitsim.circuit.table import index_of
 from circuitsim.models import Device, Multiplier
 from circuitsim.netlist import physical
-from circuitsim.netlist.cards import Source
+from circuitsim.netlist.cards import CardError, Reporter, Source
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
 from circuitsim.netlist.evaluate import Environment, Evaluator
@@ -40,7 +40,6 @@ from circuitsim.netlist.functional import FollowingSources, Formula
 from circuitsim.netlist.link import Linker, ambiguous_names, warn_of_unread
 from circuitsim.netlist.parts import COUNTS
 from circuitsim.netlist.physical import DEFAULT, Temperatures, checked, checked_temperature, percent, positive
-from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import (
     Call,
     Columns,
@@ -52,9 +51,8 @@ from circuitsim.netlist.scope import (
     SwitchControl,
     Value,
     Wave,
+    value_of,
 )
-from circuitsim.netlist.tokens import CardError
-from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import Waveform, checked_waveform
 from circuitsim.units import SMALLEST, exact, short
 

@@ -11,8 +11,8 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
+from circuitsim.netlist.cards import CardError
 from circuitsim.netlist.functions import RANDOM
-from circuitsim.netlist.tokens import CardError
 from circuitsim.units import NumberError, rkm, scan, short
 
 PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(10)

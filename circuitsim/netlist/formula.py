@@ -14,8 +14,7 @@ from circuitsim.netlist.cards import Card, Source
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
 from circuitsim.netlist.expression import NEGATE, Code, ExpressionError, Signal
 from circuitsim.netlist.functions import FUNCTIONS
-from circuitsim.netlist.scope import Scope
-from circuitsim.netlist.values import expression
+from circuitsim.netlist.scope import Scope, expression
 
 
 def parse_formula(text: str) -> Code:

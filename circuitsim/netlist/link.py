@@ -14,16 +14,12 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import limits, physical, refused
-from circuitsim.netlist.cards import Card, Files, Source
-from circuitsim.netlist.definitions import AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
+from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source, Token
+from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.includes import ADVICE
 from circuitsim.netlist.parts import OWN_TEMPERATURE
-from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value
-from circuitsim.netlist.tokens import WORD, Token
-from circuitsim.netlist.values import value_of
+from circuitsim.netlist.scope import Call, DeviceUse, Model, Scope, Value, value_of
 from circuitsim.units import NumberError, parse, short
 
 LIBRARY = """\

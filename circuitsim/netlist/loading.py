@@ -18,9 +18,19 @@ from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
-from circuitsim.netlist import definitions, includes, refused
+from circuitsim.netlist import definitions, refused
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
-from circuitsim.netlist.cards import Files, Source, decode, plain_lines, read_bytes, uncommented
+from circuitsim.netlist.cards import (
+    CardError,
+    Files,
+    Reporter,
+    Source,
+    decode,
+    fatal,
+    plain_lines,
+    read_bytes,
+    uncommented,
+)
 from circuitsim.netlist.controlled import LETTERS
 from circuitsim.netlist.controlled_laws import circuit_of
 from circuitsim.netlist.deck import Deck
@@ -29,11 +39,8 @@ from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functional import FollowingSources
 from circuitsim.netlist.link import Linker
 from circuitsim.netlist.physical import ABSOLUTE_ZERO, Temperatures, temperatures_of
-from circuitsim.netlist.problems import Reporter, fatal
 from circuitsim.netlist.reader import DeckReader
-from circuitsim.netlist.scope import Scope
-from circuitsim.netlist.tokens import CardError
-from circuitsim.netlist.values import value_of
+from circuitsim.netlist.scope import Scope, value_of
 from circuitsim.units import exact, rkm, short
 
 
@@ -62,7 +69,7 @@ LONGEST_TITLE = 1000
 """Characters of a title that are looked at."""
 
 _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
-_CARDS = frozenset((*definitions.CARDS, *includes.CARDS, *refused.OPTIONS, *_ANALYSES))
+_CARDS = frozenset((*definitions.CARDS, *refused.OPTIONS, *_ANALYSES))
 """Dot cards that no title begins with."""
 
 _WORDS = re.compile(r"[^\s(),]+")

@@ -8,10 +8,9 @@ from itertools import pairwise, takewhile
 
 from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
 from circuitsim.netlist import refused
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import EXPRESSION, MARK, WORD, Card, CardError, Reporter, Token, Words, fields, tokens
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.physical import OWN, WITHOUT_EFFECT, attach, checked, initial, parasitics, positive, tolerance
-from circuitsim.netlist.problems import Reporter
 from circuitsim.netlist.scope import (
     Call,
     Count,
@@ -22,9 +21,8 @@ from circuitsim.netlist.scope import (
     SwitchControl,
     Value,
     Wave,
+    value_of,
 )
-from circuitsim.netlist.tokens import EXPRESSION, MARK, WORD, CardError, Token, Words, fields, tokens
-from circuitsim.netlist.values import value_of
 from circuitsim.netlist.waveform import (
     ALIASES,
     EXTERNAL,

@@ -29,13 +29,10 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models.base import ROOM
-from circuitsim.netlist.cards import Card
+from circuitsim.netlist.cards import MARK, Card, CardError, Reporter, Token, Words, tokens
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functions import CONSTANTS
-from circuitsim.netlist.problems import Reporter
-from circuitsim.netlist.scope import ElementCard, Scope, Value
-from circuitsim.netlist.tokens import MARK, CardError, Token, Words, tokens
-from circuitsim.netlist.values import value_of
+from circuitsim.netlist.scope import ElementCard, Scope, Value, value_of
 from circuitsim.units import NumberError, exact, parse, short
 
 BOLTZMANN, CHARGE = 1.380649e-23, 1.602176634e-19

@@ -17,17 +17,30 @@ from array import array
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE
-from circuitsim.netlist import controlled, definitions, includes, limits, refused
-from circuitsim.netlist.cards import WINDOW, Card, Files, Lines, Source, cards, joined
+from circuitsim.netlist import controlled, definitions, limits, refused
+from circuitsim.netlist.cards import (
+    EXPRESSION,
+    WINDOW,
+    WORD,
+    Card,
+    CardError,
+    Files,
+    Lines,
+    Source,
+    Token,
+    cards,
+    fields,
+    finish,
+    joined,
+    tokens,
+)
 from circuitsim.netlist.control import Script
 from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import CODES, NO_EFFECT, SWITCHES, USES_KEPT, ElementReader
-from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope
-from circuitsim.netlist.tokens import EXPRESSION, WORD, CardError, Token, fields, finish, tokens
-from circuitsim.netlist.values import expression, value_of
+from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope, expression, value_of
 from circuitsim.units import NumberError, parse, short
 
 CONDITIONS = frozenset((".if", ".elseif", ".else", ".endif"))
@@ -367,7 +380,7 @@ def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> No
 ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
 
 
-class DeckReader(includes.Includes):
+class DeckReader(definitions.Includes):
     """The state of the reading of a deck."""
 
     def __init__(self, files: Files) -> None:
@@ -516,8 +529,6 @@ class DeckReader(includes.Includes):
             definitions.CARDS[word](self, card, after)
             if inside.choices and word == ".ends":
                 self.conditions.read_variants(self, inside)
-        elif word in includes.CARDS:
-            includes.CARDS[word](self, card, after)
         elif word in ANALYSES:
             self.request(card)
         elif word in refused.OPTIONS:

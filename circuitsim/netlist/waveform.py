@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from circuitsim.netlist.tokens import CardError
+from circuitsim.netlist.cards import CardError
 
 if TYPE_CHECKING:
     from circuitsim.circuit import waveforms
