@@ -74,9 +74,9 @@ def test_closed_forms(cards: str, of: str, expected: np.ndarray) -> None:
 @pytest.mark.parametrize("factor", [0.0, 0.5, -0.9, 1.0 - 1e-9, 1.0, -1.0])
 def test_a_loaded_transformer(factor: float) -> None:
     """The primary shows s L1 + w^2 M^2 / (R2 + s L2)."""
-    s, mutual = np.append(0.0, S), factor * 2e-3
+    s, mutual = np.append(0.0, S[:3]), factor * 2e-3
     circuit = loaded("V1 in 0 1\nR1 in a 1\nL1 a 0 1m\nL2 b 0 4m\nR2 b 0 10")
-    found = ac(circuit, np.append(0.0, F), {"V1": 1.0}, couplings={("L1", "L2"): factor})
+    found = ac(circuit, np.append(0.0, F[:3]), {"V1": 1.0}, couplings={("L1", "L2"): factor})
     primary = 1.0 / (1.0 + s * 1e-3 - s * s * mutual * mutual / (10.0 + s * 4e-3))
     secondary = -s * mutual * primary / (10.0 + s * 4e-3)
     np.testing.assert_allclose(found.current("L1"), primary, rtol=1e-12)

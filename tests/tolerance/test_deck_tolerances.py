@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-import random
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.cli import main
 from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
@@ -98,22 +92,6 @@ def test_the_command_line_has_precedence_over_the_deck() -> None:
     assert dict(zip(found.variables, found.amount)) == pytest.approx({"R1": 0.01, "R2": 0.05})
 
 
-def test_affine_expressions_agree_with_evaluation_at_other_draws() -> None:
-    """Random expressions of draws and numbers: their weights against evaluating the expression with other numbers."""
-    draw = random.Random(7)
-    for _ in range(300):
-        count = draw.randrange(1, 4)
-        nominal = [draw.uniform(10, 100) for _ in range(count)]
-        text = " + ".join(f"{draw.uniform(0.1, 5):.3f}*x{k}/{draw.uniform(0.5, 2):.3f}" for k in range(count))
-        text = f"({text})*{draw.uniform(0.5, 2):.3f} - (-{draw.uniform(0, 5):.3f})"
-        params = [f".param x{k}={{mc({nominal[k]!r},{0.1 + k / 100})}}" for k in range(count)]
-        found = spread(*params, f"R1 in 0 {{{text}}}")
-        x = [draw.uniform(-0.1, 0.1) for _ in range(count)]
-        numbers = {f"x{k}": n * (1 + d) for k, (n, d) in enumerate(zip(nominal, x))}
-        order = [round(100 * amount) - 10 for amount in found.amount]
-        assert found.values(np.array([x[k] for k in order]))[0] == pytest.approx(eval(text, {}, numbers), rel=1e-12)
-
-
 @pytest.mark.parametrize(
     ("cards", "message"),
     [
@@ -165,36 +143,6 @@ def test_a_functions_own_definition_has_precedence() -> None:
     assert not read.deviations.variables
 
 
-def test_montecarlo_and_worst_case_from_the_deck_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "deck.cir"
-    path.write_text("divider\nV1 in 0 10\nR1 in out {mc(1k,0.05)}\nR2 out 0 1k tol=5%\n")
-    assert main(["worst-case", str(path), "--observe", "v(out)", "--format", "json"]) == 0
-    out, err = capsys.readouterr()
-    extremes = json.loads(out)["quantities"]["v(out)"]
-    assert extremes["least"]["value"] == pytest.approx(10 * 950 / 2000)
-    assert extremes["most"]["value"] == pytest.approx(10 * 1050 / 2000)
-    assert "nominal" not in err
-    assert main(["solve", str(path)]) == 0
-    assert "montecarlo draws" in capsys.readouterr().err
-    assert main(["montecarlo", str(path), "--observe", "v(out)", "--samples", "3000", "--format", "json"]) == 0
-    from_deck = capsys.readouterr().out
-    plain = tmp_path / "plain.cir"
-    plain.write_text("divider\nV1 in 0 10\nR1 in out 1k\nR2 out 0 1k\n")
-    words = ["--tol", "R*=5%", "--observe", "v(out)", "--samples", "3000", "--format", "json"]
-    assert main(["montecarlo", str(plain), *words]) == 0
-    stated = json.loads(capsys.readouterr().out)
-    assert json.loads(from_deck)["quantities"] == stated["quantities"]
-    assert main(["montecarlo", str(plain), "--observe", "v(out)"]) == 2
-    assert "no tolerance" in capsys.readouterr().err
-
-
-def test_decks_pickle_with_their_deviations() -> None:
-    read = deck("R1 in 0 {mc(1k,0.05)}")
-    again = pickle.loads(pickle.dumps(read))
-    assert again.deviations.variables == read.deviations.variables
-    assert dict(again.deviations.effects) == dict(read.deviations.effects)
-
-
 def test_rand_of_one_whole_number_is_one_variable() -> None:
     cards = ("R1 in 0 {1k+rand(3)}", "R2 in 0 {1k+rand(3.7)}", "R3 in 0 {1k+rand(4)}", "R4 in 0 {1k+random(3.7)}")
     found = spread(*cards, "R5 in 0 {1k+rand()}", "R6 in 0 {1k+rand()}")
@@ -212,9 +160,3 @@ def test_limit_draws_its_two_ends() -> None:
     assert np.allclose(np.where(ends < 5.0, low, high), ends, rtol=1e-12)
     assert abs(np.count_nonzero(ends < 5.0) - 1000) < 150
     assert 4.0 < between.min() < 4.01 and 4.99 < between.max() < 5.0
-
-
-def test_what_does_not_vary_has_no_unexplained_share() -> None:
-    found = circuitsim.montecarlo(deck("R1 in a 1k tol=5", "R2 a 0 1k"), [], ["v(in)", "v(a)"], 500)
-    assert (found["v(in)"].deviation, found["v(in)"].unexplained) == (0.0, 0.0)
-    assert found["v(a)"].unexplained < 0.02
