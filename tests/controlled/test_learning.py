@@ -1,9 +1,10 @@
-"""Derivatives of circuits with controlled sources: against finite differences, and a chain of passive sections."""
+"""Derivatives of circuits with controlled sources: differences, a chain of passive sections, batches, refusals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers import slopes
 
 import circuitsim
 from circuitsim.blocks import Nudge
@@ -37,6 +38,30 @@ G1 b 0 n out 0.2m
 I2 0 b 0.1m
 F1 0 b V1 0.5
 """
+FIRST = "R1 x a 1k\nR2 y b 2k\nR3 a b 3k\nR4 a 0 4k\nR5 b 0 5k\nD1 0 a\nD2 b 0\n"
+SECOND = "R6 p c 1k\nR7 q c 2k\nR8 c 0 3k\nD3 c 0\n"
+INPUTS = "V1 x 0 0\nV2 y 0 0\n"
+ROLES = "t\n*! input {}\n*! output {}\n*! trainable R* min=10 max=1e6\n"
+WHOLE = f"{ROLES.format('V1 V2', 'v(c)')}{INPUTS}{FIRST}EA p 0 a 0 -3\nEB q 0 b 0 2\n{SECOND}"
+DRIVEN = "*! trainable IB min=-1m max=1m\nV1 x 0 0\nR1 x a 1k\nI1 0 a 0\nR2 a 0 2k\n"
+SEVERAL = (
+    ROLES.format("V1 I1", "v(c) v(d,a) v(x)")
+    + DRIVEN
+    + "D1 0 a\nE1 p x a 0 -3\nR3 p b 1k\nR4 b 0 3k\nD2 b m\nR5 m 0 1k\n"
+    "IB 0 b 0.2m\nG1 0 c b a 1m\nR6 c 0 2k\nR7 c p 5k\nE2 q 0 b 0 2\nR8 q d 1k\nR9 d 0 1k\nD3 d c\nR10 p q 1k\n"
+)
+CURRENTS = (
+    ROLES.format("V1 I1", "v(c) v(d,e)") + DRIVEN + "D1 a s\nVS s 0 0\nR3 a t 3k\nVT t u 0.1\nR4 u 0 1k\nF1 0 b VS 2\n"
+    "R5 b 0 2k\nD2 b m\nR6 m 0 1k\nH1 p 0 VT 2k\nR7 p b 1k\nVU m2 0 0\nR8 b m2 5k\nF2 c 0 VU -3\nG1 0 c a b 0.3m\n"
+    "R9 c 0 1k\nIB 0 c 0.1m\nR10 c d 1k\nD3 d 0\nE1 e 0 b 0 2\nR11 d 0 3k\n"
+)
+"""F and H of voltage sources: to ground, in series within a section, and behind a controlled section."""
+RAMPS = (
+    ROLES.format("V1 I1", "v(c)")
+    + "V1 x 0 0\nR1 x a 1k\nI1 0 a 0\nR2 a 0 2k\nB1 p 0 V=abs(v(a))*3-limit(v(a),-0.3,0.5)\n"
+    "R3 p c 1k\nG1 0 c TABLE {v(a)} = (-1,-1m) (0,0) (1,3m)\nR4 c 0 1k\nD1 c m\nR5 m 0 1k\n"
+)
+"""Piecewise-linear functions between sections."""
 
 
 def block(text: str) -> CircuitBlock:
@@ -44,92 +69,44 @@ def block(text: str) -> CircuitBlock:
     return CircuitBlock(deck.circuit, read_roles(deck)[0])
 
 
-def test_implicit_derivatives_are_finite_differences() -> None:
-    made, rng = block(AMPLIFIER), np.random.default_rng(0)
-    x = np.stack([rng.normal(size=5), 1e-3 * rng.normal(size=5)], axis=1)
-    pull, weight = rng.normal(size=(5, 2)), np.full(5, 0.2)
+@pytest.mark.parametrize(
+    ("text", "scale", "nudges"),
+    [
+        (AMPLIFIER, (1.0, 1e-3), False),
+        (WHOLE, (1.0, 1.0), True),
+        (SEVERAL, (1.0, 1e-3), True),
+        (CURRENTS, (2.0, 1e-3), True),
+        (RAMPS, (2.0, 1e-4), True),
+    ],
+    ids=["feedback", "buffers", "diamond", "currents", "ramps"],
+)
+def test_derivatives(text: str, scale: tuple[float, float], nudges: bool) -> None:
+    """Implicit differentiation against differences; without loops of controls nudged phases of the whole deck too."""
+    made, rng = block(text), np.random.default_rng(1)
+    x = rng.normal(size=(24, 2)) * np.array(scale)
+    x = x[made.kinks(made.relax(x))[0] == 0]
     free = made.relax(x)
-    assert free.certified.all() and 0 < free.closed.sum() < free.closed.size
+    y, weight = free.output + rng.normal(size=free.output.shape), np.full(len(x), 1.0 / len(x))
+    assert free.certified.all() and len(x) >= 8 and 0 < free.closed.sum() < free.closed.size
+    exact, by_input = made.implicit(free, x, SquaredError().gradient(free.output, y), weight)
+    problem = GradientProblem(made, x, y, SquaredError(), free, weight)
+    for estimator in (EquilibriumPropagation(beta=1e-8), FrequencyPropagation(gamma=1e-8)) if nudges else ():
+        found = estimator.estimate(problem)
+        assert found.certified.all() and found.inputs is not None
+        for name, array in exact.items():
+            np.testing.assert_allclose(found.parameters[name], array, rtol=1e-6, atol=1e-7 * np.abs(array).max())
+        np.testing.assert_allclose(found.inputs, by_input, rtol=1e-6, atol=1e-7 * np.abs(by_input).max())
 
-    def loss(at: np.ndarray) -> np.ndarray:
-        return (made.relax(at).output * pull).sum(axis=1)
+    def loss() -> float:
+        return float(weight @ SquaredError().value(made.relax(x).output, y))
 
-    parameters, inputs = made.implicit(free, x, pull, weight)
     for name, array in made.parameters.items():
-        for k in range(array.size):
-            old, step, found = array[k], 1e-6 * abs(array[k]), []
-            for sign in (1.0, -1.0):
-                array[k] = old + sign * step
-                found.append(weight @ loss(x))
-            array[k] = old
-            assert parameters[name][k] == pytest.approx((found[0] - found[1]) / (2.0 * step), rel=2e-5, abs=1e-9)
-    for k, step in enumerate((1e-6, 1e-9)):
-        shift = np.eye(2)[k] * step
-        np.testing.assert_allclose(inputs[:, k], (loss(x + shift) - loss(x - shift)) / (2.0 * step), rtol=2e-5)
-
-
-def test_methods_that_need_an_energy_refuse_by_name() -> None:
-    made = block(AMPLIFIER)
-    x = np.zeros((2, 2))
-    for attempt in (
-        lambda: made.relax(x, Nudge(np.ones((2, 2)))),
-        lambda: made.clamp(x, x),
-        lambda: made.energy(made.relax(x), x),
-    ):
-        with pytest.raises(UsageError, match=r"E1, G1, F1: controlled sources have no energy function"):
-            attempt()
-    ready = circuitsim.batched(made.circuit, ["V1"], [("out", "0")])
-    with pytest.raises(UsageError, match="Use implicit differentiation"):
-        ready.solve(np.zeros((1, 1)), injected=np.ones((1, 1)))
-
-
-def test_a_trained_resistor_must_not_be_sensed() -> None:
-    with pytest.raises(UsageError, match="R4 is to be trained, and its current controls a source"):
-        block(AMPLIFIER.replace("F1 0 b V1", "F1 0 b R4"))
-
-
-def test_batches_agree_with_single_solves() -> None:
-    circuit = loads(AMPLIFIER).circuit
-    volts = np.linspace(-2.0, 2.0, 7)
-    found = circuitsim.batched(circuit, ["V1"], [("out", "0")]).solve(volts[:, None])
-    assert found.certified.all()
-    single = [circuitsim.solve(circuit.with_values({"V1": v}))["out"] for v in volts]
-    np.testing.assert_allclose(found["out"], single, rtol=1e-14)
-
-
-FIRST = """R1 x a 1k
-R2 y b 2k
-R3 a b 3k
-R4 a 0 4k
-R5 b 0 5k
-D1 0 a
-D2 b 0
-"""
-
-SECOND = """R6 p c 1k
-R7 q c 2k
-R8 c 0 3k
-D3 c 0
-"""
-
-ROLES = """{title}
-*! input {inputs}
-*! output {outputs}
-*! trainable R* min=10 max=1e6
-"""
-
-SECTIONS = (
-    ROLES.format(title="first passive section", inputs="V1 V2", outputs="v(a) v(b)") + "V1 x 0 0\nV2 y 0 0\n" + FIRST,
-    ROLES.format(title="second passive section", inputs="VA VB", outputs="v(c)") + "VA p 0 0\nVB q 0 0\n" + SECOND,
-)
-
-WHOLE = (
-    ROLES.format(title="both, joined by buffers", inputs="V1 V2", outputs="v(c)")
-    + "V1 x 0 0\nV2 y 0 0\n"
-    + FIRST
-    + "EA p 0 a 0 -3\nEB q 0 b 0 2\n"
-    + SECOND
-)
+        size = np.abs(exact[name]).max()
+        np.testing.assert_allclose(slopes(loss, array), exact[name], rtol=1e-4, atol=1e-6 * size)
+    for k, size in enumerate(scale):
+        move = np.eye(2)[k] * 1e-6 * size
+        high, low = (SquaredError().value(made.relax(x + sign * move).output, y) for sign in (1.0, -1.0))
+        np.testing.assert_allclose(by_input[:, k], (high - low) / (2e-6 * size), rtol=1e-4, atol=1e-6 / size)
 
 
 class Buffers(Stage):
@@ -148,175 +125,81 @@ def test_equilibrium_propagation_goes_through_buffers_section_by_section() -> No
     """The control graph has no loop: nudged phases of passive sections give the gradient of the whole circuit."""
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(6, 2)), rng.normal(size=(6, 1))
-    parts = [block(SECTIONS[0]), Buffers(), block(SECTIONS[1])]
+    second = f"{ROLES.format('VA VB', 'v(c)')}VA p 0 0\nVB q 0 0\n{SECOND}"
+    parts = [block(f"{ROLES.format('V1 V2', 'v(a) v(b)')}{INPUTS}{FIRST}"), Buffers(), block(second)]
     chain = Chain(parts, loss="mse", rule=Chaining("ep", beta=1e-5), dtype=np.float64, seed=None)
     by_phases, _ = chain.gradient((x, y), rng)
     whole = block(WHOLE)
     free = whole.relax(x)
     np.testing.assert_allclose(free.output, chain.output(x), rtol=1e-12)
     assert by_phases is not None
-    cotangent = SquaredError().gradient(free.output, y)
-    exact, _ = whole.implicit(free, x, cotangent, np.full(6, 1.0 / 6.0))
+    exact, _ = whole.implicit(free, x, SquaredError().gradient(free.output, y), np.full(6, 1.0 / 6.0))
     found = np.concatenate([by_phases["0.conductance"], by_phases["2.conductance"]])
     share = found[0] / exact["conductance"][0]  # the two losses differ by a constant factor
     np.testing.assert_allclose(found, share * exact["conductance"], rtol=1e-5, atol=1e-6 * np.abs(found).max())
     assert share in (pytest.approx(1.0, rel=1e-4), pytest.approx(2.0, rel=1e-4), pytest.approx(0.5, rel=1e-4))
 
 
-SEVERAL = (
-    ROLES.format(title="sections in a diamond", inputs="V1 I1", outputs="v(c) v(d,a) v(x)")
-    + """*! trainable IB min=-1m max=1m
-V1 x 0 0
-R1 x a 1k
-I1 0 a 0
-D1 0 a
-R2 a 0 2k
-E1 p x a 0 -3
-R3 p b 1k
-R4 b 0 3k
-D2 b m
-R5 m 0 1k
-IB 0 b 0.2m
-G1 0 c b a 1m
-R6 c 0 2k
-R7 c p 5k
-E2 q 0 b 0 2
-R8 q d 1k
-R9 d 0 1k
-D3 d c
-R10 p q 1k
-"""
-)
+@pytest.mark.parametrize("text", [AMPLIFIER, SEVERAL, CURRENTS])
+def test_batches_are_the_operating_points_of_the_circuit(text: str) -> None:
+    """Also with other values of controlled sources, resistors and sources."""
+    circuit = loads(text).circuit
+    x = np.random.default_rng(3).normal(size=(6, 2)) * np.array([1.0, 1e-3])
+    ready = circuitsim.batched(circuit, ["V1", "I1"], [("b", "0")])
+    values = {"R1": 700.0, "E1": -1.5 if "E1 p" in text else 2e4}
+    for solver, drawn in ((ready, circuit), (ready.with_values(values), circuit.with_values(values))):
+        found = solver.solve(x)
+        assert found.certified.all()
+        for s, (v, i) in enumerate(x):
+            point = circuitsim.solve(drawn.with_values({"V1": v, "I1": i}))
+            np.testing.assert_allclose(found.voltages[s], point.voltages, rtol=1e-12, atol=1e-15)
+            np.testing.assert_allclose(found.currents[s], point.currents, rtol=1e-11, atol=1e-17)
 
 
-CURRENTS = (
-    ROLES.format(title="a mirror, sensors in sections", inputs="V1 I1", outputs="v(c) v(d,e)")
-    + """*! trainable IB min=-1m max=1m
-V1 x 0 0
-R1 x a 1k
-I1 0 a 0
-D1 a s
-VS s 0 0
-R2 a 0 2k
-R3 a t 3k
-VT t u 0.1
-R4 u 0 1k
-F1 0 b VS 2
-R5 b 0 2k
-D2 b m
-R6 m 0 1k
-H1 p 0 VT 2k
-R7 p b 1k
-VU m2 0 0
-R8 b m2 5k
-F2 c 0 VU -3
-G1 0 c a b 0.3m
-R9 c 0 1k
-IB 0 c 0.1m
-R10 c d 1k
-D3 d 0
-E1 e 0 b 0 2
-R11 d 0 3k
-"""
-)
-"""F and H of voltage sources: to ground, in series within a section, and behind a controlled section."""
-
-RAMPS = (
-    ROLES.format(title="piecewise-linear functions between sections", inputs="V1 I1", outputs="v(c)")
-    + """V1 x 0 0
-R1 x a 1k
-I1 0 a 0
-R2 a 0 2k
-B1 p 0 V=abs(v(a))*3-limit(v(a),-0.3,0.5)
-R3 p c 1k
-G1 0 c TABLE {v(a)} = (-1,-1m) (0,0) (1,3m)
-R4 c 0 1k
-D1 c m
-R5 m 0 1k
-"""
-)
-
-
-def samples(count: int, seed: int, scale: tuple[float, ...]) -> tuple[np.ndarray, np.random.Generator]:
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(count, len(scale))) * np.array(scale), rng
+X, ONES = np.array([[1.0, -0.5]]), np.ones((1, 1))
+BUFFER = WHOLE.replace("trainable R*", "trainable R1").replace("EB q 0 b 0 2", "{}")
 
 
 @pytest.mark.parametrize(
-    ("text", "scale"),
+    ("text", "attempt", "message"),
     [
-        (WHOLE, (1.0, 1.0)),
-        (SEVERAL, (1.0, 1e-3)),
-        (CURRENTS, (2.0, 1e-3)),
-        (RAMPS, (2.0, 1e-4)),
+        (
+            AMPLIFIER,
+            lambda made: made.relax(X, Nudge(np.ones((1, 2)))),
+            "E1, G1, F1: controlled sources have no energy",
+        ),
+        (AMPLIFIER, lambda made: made.clamp(X, X), "E1, G1, F1: controlled sources have no energy"),
+        (AMPLIFIER, lambda made: made.energy(made.relax(X), X), "E1, G1, F1: controlled sources have no energy"),
+        (
+            AMPLIFIER,
+            lambda made: circuitsim.batched(made.circuit, ["V1"], [("out", "0")]).solve(ONES, injected=ONES),
+            "Use implicit differentiation",
+        ),
+        (AMPLIFIER.replace("F1 0 b V1", "F1 0 b R4"), None, "R4 is to be trained, and its current controls a source"),
+        (WHOLE, lambda made: made.relax(X, Nudge(ONES, 1e-3), made.relax(X)), "nudged by constant currents"),
+        (WHOLE, lambda made: made.clamp(X, ONES), "EA, EB: controlled sources have no energy"),
+        (
+            WHOLE,
+            lambda made: AgnosticPropagation(nudging=CONSTANT).estimate(
+                GradientProblem(made, X, ONES, SquaredError(), made.relax(X), np.ones(1))
+            ),
+            "needs one energy",
+        ),
+        # Into the section of its own sensor; the current of a resistor.
+        (
+            BUFFER.format("VS q s 0\nRS b s 9k\nFB 0 b VS 0.1"),
+            lambda made: made.relax(X, Nudge(ONES)),
+            "EA, FB: .* energy",
+        ),
+        (
+            BUFFER.format("FB 0 q RS 2\nRQ q 0 1k\nRS b 0 9k"),
+            lambda made: made.relax(X, Nudge(ONES)),
+            "EA, FB: .* energy",
+        ),
     ],
 )
-def test_nudges_go_through_buffers_of_one_deck(text: str, scale: tuple[float, ...]) -> None:
-    """Equilibrium and frequency propagation on the whole deck: implicit differentiation and finite differences."""
-    made = block(text)
-    x, rng = samples(24, 1, scale)
-    x = x[made.kinks(made.relax(x))[0] == 0]
-    free = made.relax(x)
-    y, weight = free.output + rng.normal(size=free.output.shape), np.full(len(x), 1.0 / len(x))
-    assert free.certified.all() and len(x) >= 8 and 0 < free.closed.sum() < free.closed.size
-    problem = GradientProblem(made, x, y, SquaredError(), free, weight)
-    exact, by_input = made.implicit(free, x, SquaredError().gradient(free.output, y), weight)
-    for estimator in (EquilibriumPropagation(beta=1e-8), FrequencyPropagation(gamma=1e-8)):
-        found = estimator.estimate(problem)
-        assert found.certified.all() and found.inputs is not None
-        for name, array in exact.items():
-            np.testing.assert_allclose(found.parameters[name], array, rtol=1e-6, atol=1e-7 * np.abs(array).max())
-        np.testing.assert_allclose(found.inputs, by_input, rtol=1e-6, atol=1e-7 * np.abs(by_input).max())
-
-    def loss() -> float:
-        return float(weight @ SquaredError().value(made.relax(x).output, y))
-
-    for name, array in made.parameters.items():
-        for k in range(array.size):
-            old, values = array[k], []
-            for sign in (1.0, -1.0):
-                array[k] = old * (1.0 + 1e-6 * sign)
-                values.append(loss())
-            array[k] = old
-            slope = (values[0] - values[1]) / (2e-6 * old)
-            assert exact[name][k] == pytest.approx(slope, rel=1e-4, abs=1e-6 * np.abs(exact[name]).max())
-
-
-@pytest.mark.parametrize("text", [SEVERAL, CURRENTS])
-def test_sections_in_batches_are_the_operating_points_of_the_circuit(text: str) -> None:
-    made = block(text)
-    x, _ = samples(6, 3, (1.0, 1e-3))
-    found = circuitsim.batched(made.circuit, ["V1", "I1"], [("c", "0")]).solve(x)
-    assert found.certified.all()
-    for s, (v, i) in enumerate(x):
-        point = circuitsim.solve(made.circuit.with_values({"V1": v, "I1": i}))
-        np.testing.assert_allclose(found.voltages[s], point.voltages, rtol=1e-12, atol=1e-15)
-        np.testing.assert_allclose(found.currents[s], point.currents, rtol=1e-11, atol=1e-17)
-
-
-def test_other_gains_of_buffers_are_followed() -> None:
-    made = block(SEVERAL)
-    x, _ = samples(4, 4, (1.0, 1e-3))
-    ready = circuitsim.batched(made.circuit, ["V1", "I1"], [("c", "0")])
-    changed = ready.with_values({"E2": -1.5, "R1": 700.0, "IB": 1e-4})
-    fresh = circuitsim.batched(changed.circuit, ["V1", "I1"], [("c", "0")])
-    np.testing.assert_array_equal(changed.solve(x).voltages, fresh.solve(x).voltages)
-
-
-def test_what_buffers_do_not_allow_is_refused_by_name() -> None:
-    made, x = block(WHOLE), np.array([[1.0, -0.5]])
-    free = made.relax(x)
-    with pytest.raises(UsageError, match="nudged by constant currents"):
-        made.relax(x, Nudge(np.ones((1, 1)), 1e-3), free)
-    with pytest.raises(UsageError, match="EA, EB: controlled sources have no energy"):
-        made.clamp(x, np.ones((1, 1)))
-    problem = GradientProblem(made, x, np.ones((1, 1)), SquaredError(), free, np.ones(1))
-    with pytest.raises(UsageError, match="needs one energy"):
-        AgnosticPropagation(nudging=CONSTANT).estimate(problem)
-    for cards in (
-        "VS q s 0\nRS b s 9k\nFB 0 b VS 0.1",  # into the section of its own sensor
-        "FB 0 q RS 2\nRQ q 0 1k\nRS b 0 9k",  # the current of a resistor
-    ):
-        sensed = block(WHOLE.replace("trainable R*", "trainable R1").replace("EB q 0 b 0 2", cards))
-        with pytest.raises(UsageError, match="EA, FB: controlled sources have no energy"):
-            sensed.relax(x, Nudge(np.ones((1, 1))))
+def test_what_needs_an_energy_refuses_by_name(text: str, attempt: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        made = block(text)
+        assert callable(attempt)
+        attempt(made)
