@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuitsim import dumps, load, loads
+from circuitsim import load, loads
 from circuitsim.errors import NetlistError
 from circuitsim.netlist import limits
 
@@ -120,30 +120,6 @@ def test_long_and_wrong_gives_a_short_error(kind: str, text: str) -> None:
     problems = caught.value.problems
     assert all(problem.location is not None for problem in problems) and len(problems) <= limits.PROBLEMS
     assert kind in ("", problems[0].kind) and len(str(caught.value)) < 6000
-
-
-CARDS = """R1 a b 1k|R2 b 0 {r}|V1 a 0 DC 5|D1 a b m|.model m D(is=1)|.subckt s a b r=1|.ends|X1 a b s r=2|.param r=3|
-.param q={r+q2}|.func f(x) {x*r}|+ 5|* c|.end|.control|.endc|.op|.dc V1 0 1 .1|.step param r 1 2 1|.global a|.include x|
-.lib x y|.endl|L1 a 0 1|C1 a 0 1|I1 a 0 PULSE(1 2)|*! input V1"""
-CARD = st.sampled_from(CARDS.replace("\n", "").split("|"))
-NOISE = st.text(st.sampled_from("RVDXIabs019.+-*/={}()',\"$;\n\t \\\0µ"), max_size=12)
-
-
-def attempt(text: str) -> None:
-    """A deck is read, and written with as many elements; or refused with a place."""
-    try:
-        deck = loads(text)
-    except NetlistError as error:
-        assert error.problems and all(p.location is not None and p.message and p.kind for p in error.problems)
-        assert str(error)
-    else:
-        assert len(deck) and len(loads(dumps(deck.circuit))) == len(deck)
-
-
-@settings(max_examples=4 * settings().max_examples)
-@given(st.lists(st.one_of(CARD, NOISE, st.tuples(CARD, NOISE, CARD).map("".join)), max_size=25))
-def test_fuzzed_decks(lines: list[str]) -> None:
-    attempt("t\n" + "\n".join(lines))
 
 
 @settings(max_examples=3 * settings().max_examples)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import runpy
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -134,3 +136,16 @@ def with_parameters(name: str, old: str, new: str) -> circuitsim.Circuit:
     text = (NETLISTS / f"{name}.cir").read_text(encoding="utf-8")
     assert text.count(old) == 1
     return circuitsim.loads(text.replace(old, new), folder=NETLISTS)
+
+
+def test_the_gallery_shows_every_deck_and_no_other() -> None:
+    page = (NETLISTS.parent / "docs/netlists.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| \[`([\w/-]+)`\]\(\.\./netlists/([\w/-]+)\.cir\) \|", page, re.MULTILINE)
+    decks = [path.relative_to(NETLISTS).with_suffix("").as_posix() for path in NETLISTS.rglob("*.cir")]
+    assert sorted(shown) == [(name, name) for name in sorted(decks)]
+
+
+@pytest.mark.parametrize("name", sorted(LARGER - {"learn-curve"}))
+def test_a_generated_deck_is_what_its_program_writes(name: str) -> None:
+    written = runpy.run_path(str(NETLISTS / "generate.py"))["DECKS"][f"{name}.cir"]()
+    assert (NETLISTS / f"{name}.cir").read_text(encoding="utf-8") == written

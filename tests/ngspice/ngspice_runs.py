@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
+
+from spice import PROGRAM
 
 import circuitsim
 from circuitsim.circuit.amplifiers import section_gains
 
 ROOT = Path(__file__).parents[2]
 NETLISTS = ROOT / "netlists"
-PROGRAM = shutil.which("ngspice")
 THERMAL = 0.025865  # kT/q at 27 °C, V
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ngspice_runs import PROGRAM, run
+from ngspice_runs import run
+from spice import NEEDED
 
 from circuitsim import ac
 from circuitsim.netlist import loads
 
-pytestmark = [
-    pytest.mark.ngspice,
-    pytest.mark.skipif(PROGRAM is None, reason="ngspice is not installed (Debian: apt-get install ngspice)"),
-]
+pytestmark = NEEDED
 
 FREQUENCIES = (10.0, 3e3, 2e6)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from ngspice_runs import CLAMPED, OP_AMPS, PROGRAM, SINGULAR, compare, decks, flattened, original, run
+from ngspice_runs import CLAMPED, OP_AMPS, SINGULAR, compare, decks, flattened, original, run
+from spice import NEEDED
 
-pytestmark = [
-    pytest.mark.ngspice,
-    pytest.mark.skipif(PROGRAM is None, reason="ngspice is not installed (Debian: apt-get install ngspice)"),
-]
+pytestmark = NEEDED
 
 # Here the saturation current of the export's model (1 pA) through teraohms is volts: the bound says nothing.
 VACUOUS = {("gate-teraohm", "flattened")}

@@ -6,17 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from ngspice_runs import PROGRAM, run
+from ngspice_runs import run
+from spice import NEEDED
 
 import circuitsim
 from circuitsim import Circuit, OperatingPoint
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.netlist import dumps
 
-pytestmark = [
-    pytest.mark.ngspice,
-    pytest.mark.skipif(PROGRAM is None, reason="ngspice is not installed (Debian: apt-get install ngspice)"),
-]
+pytestmark = NEEDED
 
 OPTIONS = ".options gmin=1e-30 reltol=1e-9 abstol=1e-18 vntol=1e-12 itl1=2000"
 CONTROL = ".control\nset numdgt=15\nop\nprint all\nquit\n.endc\n.end\n"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ngspice_runs import PROGRAM, run
+from ngspice_runs import run
+from spice import NEEDED
 
 import circuitsim
 
-pytestmark = [
-    pytest.mark.ngspice,
-    pytest.mark.skipif(PROGRAM is None, reason="ngspice is not installed (Debian: apt-get install ngspice)"),
-]
+pytestmark = NEEDED
 
 CONTROL = ".control\nset numdgt=15\n{commands}\nquit\n.endc\n.end\n"
 

@@ -62,14 +62,6 @@ def test_no_label_over_another(name: str) -> None:
     assert overlaps(figure) == []
 
 
-def test_the_measure_finds_overlaps() -> None:
-    figure = draw_circuit(solve(circuitsim.load(DECKS["deep-resistive-network"])))
-    moved = next(text for text in figure.axes[0].texts if text.get_rotation())
-    other = next(text for text in figure.axes[0].texts if not text.get_rotation())
-    moved.set_position(other.get_position())
-    assert len(overlaps(figure)) >= 1
-
-
 def test_equal_parallel_elements_are_all_labelled_apart() -> None:
     c = circuitsim.Circuit("parallel")
     c.voltage_source("V1", "a", "0", 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -84,17 +83,6 @@ def test_the_periodic_steady_state() -> None:
     steady, late = steady_state(loads(FLYBACK)), transient(loads(FLYBACK), points=3)
     times = np.linspace(0.0, 9.9e-6, 23)
     assert steady.voltage("out", times=times) == pytest.approx(late.voltage("out", times=4.99e-3 + times), abs=1e-6)
-
-
-def test_capacitors_of_one_winding_each_are_one() -> None:
-    """Two capacitors joined by an ideal transformer of 1 : 2 share their charge at once: n₁ v₁ = v₂."""
-    cards = "L1 a 0 1m ic=0\nL2 b 0 4m ic=0\nK1 L1 L2 1\nC1 a 0 1u ic=5\nC2 b 0 1u ic=0\n.tran 1u 100u uic"
-    found = transient(loads(f"ideal transformer\n{cards}"))
-    # 1 µF beside 2² · 1 µF
-    exact = np.cos(found.times / math.sqrt(1e-3 * 5e-6))
-    assert found.voltage("a") == pytest.approx(exact, abs=1e-12)
-    assert found.voltage("b") == pytest.approx(2.0 * exact, abs=1e-12)
-    assert found.energies.lost == pytest.approx(12.5e-6 * 0.8, rel=1e-12)
 
 
 @pytest.mark.parametrize(

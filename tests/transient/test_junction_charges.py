@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 import circuitsim
 from circuitsim.errors import UsageError
-from circuitsim.models.junction_diode import JunctionDiode, charge, junction
 from circuitsim.small_signal import ac
 from circuitsim.time_domain import Value, transient, waveform_gradient
 
@@ -33,19 +31,6 @@ DECKS = {
     ),
     "multiplier": (MULTIPLIER, "5n"),
 }
-
-
-@pytest.mark.parametrize("volts", [-5.0, -0.1, 0.2, 0.5, 0.9])
-def test_the_charge_is_the_integral_of_the_capacitance(volts: float) -> None:
-    row = JunctionDiode(cjo=3e-12, vj=0.7, mj=0.4, fc=0.5, tt=1e-9).row()
-
-    def of(u: float) -> tuple[float, float]:
-        return charge(row, u, *junction(row, u))
-
-    area = quad(lambda u: of(u)[1], 0.0, volts, epsabs=1e-24, points=[min(volts, 0.35)])[0]
-    assert of(volts)[0] == pytest.approx(area, rel=1e-9)
-    capacitance = 3e-12 * (1.0 - volts / 0.7) ** -0.4 if volts < 0.35 else of(volts)[1] - 1e-9 * junction(row, volts)[1]
-    assert of(volts)[1] - 1e-9 * junction(row, volts)[1] == pytest.approx(capacitance, rel=1e-9)
 
 
 def test_what_flows_in_is_stored() -> None:

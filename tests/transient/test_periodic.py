@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -10,14 +9,12 @@ import numpy as np
 import pytest
 
 from circuitsim import Circuit
-from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     Exponential,
     Integral,
     PeriodicResult,
-    PiecewiseLinear,
     Pulse,
     Sine,
     measure,
@@ -25,7 +22,7 @@ from circuitsim.time_domain import (
     transient,
     waveform_gradient,
 )
-from circuitsim.time_domain.steady import ImplicitPeriodicResult, Later, common, recurrence
+from circuitsim.time_domain.steady import ImplicitPeriodicResult
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 OMEGA = 100.0 * math.pi
@@ -103,17 +100,6 @@ def test_the_gradient_of_a_rectifier_with_a_junction_diode_follows_its_beginning
     assert found.gradient["RL"] == pytest.approx((up - down) / 40.0, rel=1e-3)
 
 
-def test_the_command_finds_the_periodic_state_of_curved_devices(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / "deck.cir").write_text(PEAK.format(load="2k"))
-    words = ["tran", str(tmp_path / "deck.cir"), "--steady", "--points", "5", "--columns", "v(out)", "--format", "json"]
-    assert main(words) == 0
-    said = capsys.readouterr()
-    assert "note: implicit method: D1 is a junction diode" in said.err
-    assert json.loads(said.out)["difference"] <= 1e-5
-    assert main([*words[:-4], "--measure", "mean AVG v(out)"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "name,value,error"
-
-
 def test_charges_that_jump_every_period() -> None:
     """A square wave steps straight across two capacitors in series; the multiplier is that of the resistor alone."""
     circuit = loads("t\nV1 a 0 0\nC1 a b 1e-06\nC2 b 0 3e-06\nR1 b 0 1000\n").circuit
@@ -154,33 +140,6 @@ def test_a_flux_that_grows_for_ever() -> None:
         steady_state(circuit, {"V1": Sine(1.0, 1.0, 50.0)}, initial={"L1": 0.0})
 
 
-def test_periods() -> None:
-    assert common([0.02, 0.03]) == pytest.approx(0.06)
-    assert recurrence(PiecewiseLinear([0.0, 1.0, 3.0], [0.0, 1.0, 0.0], 1.0)) == (2.0, 1.0)
-    wave = Later(Pulse(0.0, 1.0, 0.5, 0.0, 0.0, 1.0, 2.0), 2.0)
-    assert wave.corners(0.0, 3.0, 10).tolist() == [0.5, 1.5, 2.5]
-    assert wave.states(np.array([0.4, 0.6]))[0][:, 0].tolist() == [0.0, 1.0]
-    with pytest.raises(UsageError, match="no common period"):
-        common([1.0, math.sqrt(2.0)])
-
-
-def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    deck = str(NETLISTS / "boost-converter.cir")
-    words = ["--measure", "mean AVG v(out)", "--measure", "ripple PP v(out)", "--format", "json"]
-    assert main(["tran", deck, "--steady", *words]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["shooting"]["periods"] <= 5
-    assert found["measurements"]["mean"] == pytest.approx(12.475988432678, rel=1e-10)
-    assert found["measurements"]["ripple"] == pytest.approx(0.0796313268733, rel=1e-9)
-    picture = tmp_path / "period.svg"
-    words = ["--period", "20u", "--points", "5", "--columns", "v(out)", "--plot", str(picture)]
-    assert main(["tran", deck, "--steady", *words]) == 0
-    rows = capsys.readouterr().out.split()
-    assert len(rows) == 6
-    assert float(rows[1].split(",")[1]) == pytest.approx(float(rows[3].split(",")[1]), abs=1e-9)
-    assert picture.exists()
-
-
 def test_a_rectifier_with_a_slow_filter_in_five_periods() -> None:
     """Its deviations need 343 periods to fall to 1e-9; 400 periods one after the other end at the same voltage."""
     circuit = loads("t\nV1 a 0 0\nRs a s 10\nD1 s p\nC1 p 0 0.005\nR1 p 0 1000\n").circuit
@@ -217,32 +176,9 @@ def test_cascades_whose_newton_steps_are_shortened() -> None:
     assert long.voltage("b3")[-1] == pytest.approx(float(three.voltage("b3")[0]), abs=1e-8)
 
 
-@pytest.mark.parametrize("volts", [-1e-9, -4.2e-12, -1e-15])
-def test_a_reversed_voltage_as_small_as_rounding(volts: float) -> None:
-    """Two diodes in series across a capacitor reversed by less than rounding resolves: it begins at zero."""
-    circuit = loads("doubler\nV1 a 0 0\nRs a s 10\nC1 s x 0.001\nD1 0 x\nD2 x o\nC2 o 0 0.001\n").circuit
-    found = transient(circuit, 1e-3, {}, initial={"C1": -9.9, "C2": volts}, points=5)
-    exact = 4.95 * (1.0 - np.exp(-found.times / 5e-3))  # C1 and C2 in series, 10 Ω
-    assert np.abs(found.voltage("o") - exact).max() < 2e-9
-
-
 def test_rise_times_without_a_card() -> None:
     """A thousandth of the period where the pulse states none: it was all of it."""
     deck = "t\nV1 a 0 PULSE(0 4 0 0 0 0.5m 1m)\nR1 a b 1k\nC1 b 0 1u\n"
     swing = measure(steady_state(loads(deck)), "m PP v(b)").value
     share = math.exp(-0.5)  # of half a period
     assert swing == pytest.approx(4.0 * (1.0 - share) / (1.0 + share), rel=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--steady", "--stop", "1m"], "--steady takes --period and --points"),
-        (["--steady", "--vary", "R1=1k,2k"], "--steady takes --period and --points"),
-        (["--period", "20u"], "add --steady"),
-        (["--points", "5"], "add --steady"),
-    ],
-)
-def test_options_of_a_run_and_of_a_period(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
-    assert main(["tran", str(NETLISTS / "boost-converter.cir"), *words]) == 2
-    assert said in capsys.readouterr().err

@@ -9,7 +9,6 @@ import pytest
 from corpus import FAMILIES
 
 from circuitsim import Deck, UsageError, load, loads, transient
-from circuitsim.errors import ConvergenceError
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.cir"))
 ACCURACY = 1e-5
@@ -62,20 +61,7 @@ def test_an_error_that_is_not_met_is_stated() -> None:
     assert warning.kind == "accuracy" and f"off by {found.difference:.1e} of" in warning.message
 
 
-MULTIPLIER = "\n".join(
-    ["voltage multiplier", "V1 u0 0 SIN(0 10 50)"]
-    + [
-        f"CA{k} u{k} u{k + 1} 1u\nDA{k} l{k} u{k + 1}\nDB{k} u{k + 1} l{k + 1}\nCB{k} l{k} l{k + 1} 1u"
-        for k in range(6)
-    ]
-    + ["R0 l0 0 0", "R1 l6 0 1meg", ".tran 1m 10 uic\n"]
-)
-
-
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    deck, many = loads(MULTIPLIER), "\n".join(f"RX{k} l6 0 1meg" for k in range(120))
+def test_memory_is_bounded() -> None:
+    many = "\n".join(f"R{k} a 0 1meg" for k in range(150))
     with pytest.raises(UsageError, match=r"output times of .* at most"):
-        transient(loads(MULTIPLIER.replace(".tran", f"{many}\n.tran")), points=1_000_000)
-    monkeypatch.setattr("circuitsim.time_domain.library.LARGEST", 10_000)
-    with pytest.raises(ConvergenceError, match=r"sets of conducting diodes .* --method implicit"):
-        transient(deck, 0.1)
+        transient(loads(f"many\nV1 a 0 SIN(0 1 1)\nC1 a 0 1u\n{many}\n.tran 1m 10 uic\n"), points=1_000_000)

@@ -11,7 +11,6 @@ import pytest
 
 from circuitsim.errors import UsageError
 from circuitsim.netlist import load, loads
-from circuitsim.netlist.deck import measurements_of
 from circuitsim.netlist.writer import text_of
 from circuitsim.time_domain import ImplicitResult, TransientResult, transient
 from circuitsim.units import parse
@@ -21,11 +20,6 @@ NETLISTS = Path(__file__).parents[2] / "netlists"
 
 def ran(name: str) -> TransientResult:
     return transient(load(NETLISTS / f"{name}.cir"))
-
-
-def test_cards_of_the_decks_are_measured() -> None:
-    names = ("rectifier-bridge-smoothed", "rectifier-six-pulse-smoothed", "clamp-capacitor")
-    assert [len(measurements_of(load(NETLISTS / f"{name}.cir"), "tran")) for name in names] == [1, 2, 2]
 
 
 # Deck, quantity, bound: ngspice's diodes drop N vt ln(i / IS), some millivolts here, and its steps resolve events.
@@ -86,19 +80,6 @@ def test_parasitic_elements_of_ltspice() -> None:
     assert ours.voltage("a") == pytest.approx(by_hand.voltage("a"), abs=1e-10)
     names = {name for name in ours.circuit.names if "." in name}
     assert names == {"V1.Rser", "V1.Cpar", "L1.Rser", "L1.Cpar", "L1.Rpar", "C1.Rser", "C1.Lser", "C1.Rpar"}
-
-
-def test_sources_that_startup_turns_on() -> None:
-    """A ramp of 20 us into an RC filter; a time function keeps its own values."""
-    cards = "V1 in 0 10\nR1 in out 100\nC1 out 0 1u\nV2 b 0 SIN(1 1 1k)\nR2 b 0 1\n.tran 0 1m startup\n.end\n"
-    found = transient(loads(f"t\n{cards}"))
-    follows = transient(loads(f"t\nE1 e 0 out 0 2\nR3 e 0 1\n{cards}"), accuracy=1e-7)
-    assert follows.voltage("e") == pytest.approx(2.0 * found.voltage("out"), abs=1e-5)
-    t, tau, rise = found.times, 1e-4, 2e-5
-    ramp = np.where(t < rise, t - tau * (1 - np.exp(-t / tau)), 0.0) / rise
-    after = 1.0 - tau / rise * (np.exp(rise / tau) - 1.0) * np.exp(-t / tau)
-    assert found.voltage("out") == pytest.approx(10.0 * np.where(t < rise, ramp, after), abs=1e-10)
-    assert found.voltage("b")[0] == 1.0
 
 
 def test_the_longest_step_of_a_card() -> None:
