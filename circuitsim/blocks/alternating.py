@@ -21,6 +21,9 @@ from circuitsim.blocks.couplings import Coupling, rows
 from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError
 
+RESPONSE_SWEEPS, SWEEPS_AT_ONCE = 20_000, 8
+"""Most sweeps of a response, and how many are made between two looks at its change."""
+
 KINK = 1e-9
 """A unit at a bound whose minimum without it is within this share of max(1, |s|) of it is at a kink."""
 
@@ -72,11 +75,14 @@ class LayeredEnergy:
     local : bool
         What an error of a unit is relative to: the sum of the magnitudes of the terms of its balance, over its slope
         (circuits: Σ g (|v_j| + |v_k|) and its current, over Σ g; couplings without negative weights), or max(1, |s|).
+    frozen : bool
+        Whether the switches of pooled couplings stay.
     """
 
     layers: Sequence[Layer]
     couplings: Sequence[Coupling]
     local: bool = False
+    frozen: bool = False
 
     def relax(
         self,
@@ -156,7 +162,7 @@ class LayeredEnergy:
             return xp.maximum(size, xp.ones_like(size))
         near = {k: xp.abs(states[k]) for k in (index - 1, index + 1) if 0 <= k < len(states)}
         total, buffer = xp.empty_like(size), xp.empty_like(size)
-        self._pull(index, near, [None] * len(self.couplings), total, buffer, renew=True)
+        self.pull(index, near, [None] * len(self.couplings), total, buffer, renew=True)
         total = (total + xp.abs(tilted.pulls[index])) * tilted.inverses[index] + size
         return xp.where(total > 0, total, xp.ones_like(total))
 
@@ -217,83 +223,50 @@ class LayeredEnergy:
             gains.append(free / layer.slope)
         return gains
 
-    def truncated(self, relaxed: Relaxed, cotangent: Array, sweeps: int) -> list[Array]:
-        """Reverse-mode differentiation through so many free sweeps that stay at a state (truncated backpropagation).
+    def response(self, relaxed: Relaxed, cotangent: Array, sweeps: int | None = None) -> list[Array]:
+        """Sensitivity of cotangent · s_L to a pull on each layer: H q = cotangent on the units that are not at a bound.
 
-        Returns
-        -------
-        list of array
-            For each layer the sensitivity of cotangent · s_L to a pull on that layer, summed over the sweeps.
-        """
-        xp, states = namespace(cotangent), relaxed.layers
-        gains = self.gains(states)
-        adjoint = [xp.zeros_like(state) for state in states]
-        adjoint[-1] += xp.reshape(cotangent, states[-1].shape)
-        total = [xp.zeros_like(state) for state in states]
-        buffers = [xp.empty_like(state) for state in states]
-        for _ in range(sweeps):
-            for index in reversed(_order(len(states), reverse=False)):
-                pull = gains[index] * adjoint[index]
-                total[index] += pull
-                adjoint[index][...] = 0
-                if index:
-                    below = self.couplings[index - 1]
-                    below.backward(pull, buffers[index - 1], relaxed.switches[index - 1])
-                    adjoint[index - 1] += buffers[index - 1]
-                if index + 1 < len(states):
-                    self.couplings[index].forward(pull, buffers[index + 1], relaxed.switches[index], False)
-                    adjoint[index + 1] += buffers[index + 1]
-        return total
+        Sweeps of the linearised energy from zero, even layers first: t of them are reverse-mode differentiation through
+        t sweeps that stay at a state (truncated backpropagation).
 
-    def adjoint(self, relaxed: Relaxed, cotangent: Array) -> list[Array]:
-        """Solve H q = cotangent on the free units: the limit of `truncated` over all sweeps.
-
-        The odd layers are eliminated (they do not touch each other), and conjugate gradients solve for the even ones,
-        each sample with its own step lengths.
+        Parameters
+        ----------
+        relaxed : Relaxed
+            The state; its switches stay.
+        cotangent : (batch, outputs) array
+        sweeps : int, optional
+            As many as change q if not given.
 
         Raises
         ------
         ConvergenceError
-            The state is no strict minimum, or the system is too ill-conditioned for the precision.
+            q does not converge: the state is no strict minimum, or nearly none.
         """
         xp, states = namespace(cotangent), relaxed.layers
-        gains = self.gains(states)
-        right = [xp.zeros_like(state) for state in states]
-        right[-1] += xp.reshape(cotangent, states[-1].shape)
-        odd, even = range(0, len(states), 2), range(1, len(states), 2)
-
-        def spread(values: Sequence[Array | None], index: int) -> Array:
-            """What the neighbours, where they have values, pull at a layer with."""
-            out, buffer = xp.zeros_like(states[index]), xp.empty_like(states[index])
-            if index:
-                self.couplings[index - 1].forward(values[index - 1], buffer, relaxed.switches[index - 1], False)
-                out += buffer
-            if index + 1 < len(states):
-                self.couplings[index].backward(values[index + 1], buffer, relaxed.switches[index])
-                out += buffer
-            return out
-
-        def solve_odd(values: list[Array], pulls: Sequence[Array] | None) -> list[Array]:
-            for index in odd:
-                values[index] = gains[index] * (spread(values, index) + (pulls[index] if pulls is not None else 0))
-            return values
-
-        def apply(direction: list[Array]) -> list[Array]:
-            """Schur complement times a direction on the even layers, preconditioned by the slopes."""
-            full = solve_odd(list(direction), None)
-            return [
-                direction[index] - gains[index] * spread(full, index) if index % 2 else None
-                for index in range(len(states))
-            ]
-
-        if not even:
-            return [gains[0] * right[0]]
-        zeros = [xp.zeros_like(state) for state in states]
-        first = solve_odd(list(zeros), right)
-        residual = [None if i % 2 == 0 else gains[i] * (right[i] + spread(first, i)) for i in range(len(states))]
-        slopes = [layer.slope for layer in self.layers]
-        solution = _conjugate_gradients(xp, apply, residual, slopes, even)
-        return solve_odd([zeros[i] if i % 2 == 0 else solution[i] for i in range(len(states))], right)
+        layers = []
+        for layer, gain in zip(self.layers, self.gains(states), strict=True):
+            slope = xp.where(gain > 0, layer.slope + xp.zeros_like(gain), xp.full_like(gain, math.inf))
+            layers.append(Layer(layer.shape, slope, None, None))
+        linear = LayeredEnergy(layers, self.couplings, frozen=True)
+        pulls = [xp.zeros_like(state) for state in states]
+        pulls[-1] += xp.reshape(cotangent, states[-1].shape)
+        found = relaxed._replace(layers=tuple(xp.zeros_like(state) for state in states))
+        if sweeps is not None:
+            return list(linear.relax(pulls, found, sweeps, reverse=True).layers)
+        share, first = 64 * float(xp.finfo(pulls[0].dtype).eps), None
+        for _ in range(0, RESPONSE_SWEEPS, SWEEPS_AT_ONCE):
+            before, found = found, linear.relax(pulls, found, SWEEPS_AT_ONCE, reverse=True)
+            change = _largest(xp, [new - old for new, old in zip(found.layers, before.layers)])
+            size = _largest(xp, found.layers)
+            if bool(xp.all(change <= share * size)):
+                return list(found.layers)
+            first = size if first is None else first
+            if not bool(xp.all(share * size <= first)):
+                break
+        raise ConvergenceError(
+            "the adjoint does not converge: the state is not a strict minimum of the energy, or too flat a one; relax "
+            "with more sweeps"
+        )
 
     def _minimise(
         self,
@@ -309,7 +282,7 @@ class LayeredEnergy:
         neighbours then have, if ``clipped``); `buffer` is scratch."""
         follows = tilted.follow is not None and index == len(states) - 1
         late = tilted.follow(states[-1]) if follows else None  # type: ignore[misc]
-        self._pull(index, states, switches, out, buffer, renew=clipped)
+        self.pull(index, states, switches, out, buffer, renew=clipped and not self.frozen)
         out += tilted.pulls[index]
         if late is not None:
             out -= late
@@ -319,7 +292,7 @@ class LayeredEnergy:
             clip_into(namespace(out), out, self.layers[index].lower, self.layers[index].upper)
         return out
 
-    def _pull(
+    def pull(
         self,
         index: int,
         states: Sequence[Array] | Mapping[int, Array],
@@ -367,44 +340,7 @@ def _order(count: int, reverse: bool) -> list[int]:
     return even + odd if reverse else odd + even
 
 
-def _conjugate_gradients(
-    xp: Any,
-    apply: Callable[[list[Array]], list[Array]],
-    residual: list[Array],
-    slopes: Sequence[Any],
-    places: Sequence[int],
-) -> list[Array]:
-    """Solve ``apply(q) = residual`` on some layers, in the inner product of the slopes; one system a sample."""
-
-    def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
-        return sum(xp.sum(rows(xp, a[i] * b[i] * slopes[i]), axis=1) for i in places)
-
-    def along(step: Array, values: Array) -> Array:
-        return xp.reshape(step, (-1,) + (1,) * (values.ndim - 1)) * values
-
-    solution = [None if value is None else xp.zeros_like(value) for value in residual]
-    residual = list(residual)
-    direction = list(residual)
-    power = start = dot(residual, residual)
-    small = float(xp.finfo(residual[places[0]].dtype).eps) ** 1.5
-    units = sum(math.prod(residual[i].shape[1:]) for i in places)
-    for _ in range(2 * units + 20):
-        active = power > small * start
-        if not bool(xp.any(active)):
-            return solution
-        image = apply(direction)
-        curvature = dot(direction, image)
-        if bool(xp.any(active & (curvature <= 0))):
-            raise ConvergenceError(
-                "the adjoint does not exist: the state is not a strict minimum of the energy; relax with more sweeps"
-            )
-        step = xp.where(active, power / xp.where(active, curvature, xp.ones_like(curvature)), xp.zeros_like(power))
-        for i in places:
-            solution[i] = solution[i] + along(step, direction[i])
-            residual[i] = residual[i] - along(step, image[i])
-        after = dot(residual, residual)
-        turn = xp.where(active, after / xp.where(power > 0, power, xp.ones_like(power)), xp.zeros_like(power))
-        for i in places:
-            direction[i] = residual[i] + along(turn, direction[i])
-        power = after
-    raise ConvergenceError("the adjoint did not converge: the energy is too flat at this state for its precision")
+def _largest(xp: Any, layers: Sequence[Array]) -> Array:
+    """(batch,) largest magnitude over all layers."""
+    found = [xp.max(xp.abs(rows(xp, layer)), axis=1) for layer in layers]
+    return xp.max(xp.stack(found), axis=0)

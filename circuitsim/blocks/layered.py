@@ -138,14 +138,9 @@ def _product(
     """Hessian of the nudged energy at a state times a direction, without regard to bounds."""
     found = []
     for index, (layer, move) in enumerate(zip(energy.layers, direction, strict=True)):
-        total, buffer = layer.slope * move, xp.empty_like(move)
-        if index:
-            energy.couplings[index - 1].forward(direction[index - 1], buffer, relaxed.switches[index - 1], False)
-            total = total - buffer
-        if index + 1 < len(direction):
-            energy.couplings[index].backward(direction[index + 1], buffer, relaxed.switches[index])
-            total = total - buffer
-        found.append(total)
+        pull = xp.empty_like(move)
+        energy.pull(index, direction, list(relaxed.switches), pull, xp.empty_like(move), renew=False)
+        found.append(layer.slope * move - pull)
     if nudge is not None:
         found[-1] = found[-1] + nudge.stiffness * direction[-1]
         if nudge.follow is not None:
@@ -502,7 +497,7 @@ class LayeredBlock:
 
     def implicit(self, state: LayeredState, x: Array, cotangent: Array, weight: Array) -> tuple[Arrays, Array]:
         """Exact derivatives of cotangent · output at a free state, by the adjoint."""
-        return self._pulled(state, x, self._layered_energy().adjoint(state.relaxed, cotangent), weight)
+        return self._pulled(state, x, self._layered_energy().response(state.relaxed, cotangent), weight)
 
     def truncated(
         self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None = None
@@ -512,7 +507,7 @@ class LayeredBlock:
         As `implicit`, but truncated after so many sweeps (by default as many as a nudged phase makes).
         """
         count = self.sweeps.nudged if sweeps is None else sweeps
-        return self._pulled(state, x, self._layered_energy().truncated(state.relaxed, cotangent, count), weight)
+        return self._pulled(state, x, self._layered_energy().response(state.relaxed, cotangent, count), weight)
 
     def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound of a free state whose minimum without it is there too, and units with bounds."""
