@@ -15,7 +15,15 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
-from circuitsim.layered.tiles import Images, columns_of, pack, unpack
+from circuitsim.layered.tiles import pack, unpack
+
+STEPS = 256
+"""Steps whose images are made numbers of the network's type at a time."""
+
+
+def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Bytes as fractions of 255; numbers as they are."""
+    return images / dtype.type(255) if images.dtype == np.uint8 else images.astype(dtype)
 
 
 class Rule(NamedTuple):
@@ -64,7 +72,6 @@ class Memory(NamedTuple):
     no_low: np.ndarray
     no_high: np.ndarray
     mask: np.ndarray
-    levels: np.ndarray
     slot: np.ndarray
     where: np.ndarray
     pixels: np.ndarray
@@ -102,7 +109,7 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
     # The nudged phases have twice as many samples.
     twice, hidden = 2 * samples * n, PARTS * 2 * samples * n
     sizes = {
-        "tiles": 2 * pixels * columns_of(int(layout.units[1])),
+        "tiles": 2 * pixels * width,
         "inner": layout.size,
         "bias": n,
         "drop": width,
@@ -124,12 +131,10 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
         "diff": groups * samples * n,
         "mean": groups * samples * n,
     }
-    levels = (np.arange(256) / 255).astype(dtype)
     made = Memory(
         low=low,
         high=high,
         mask=mask,
-        levels=levels,
         slot=slot,
         where=where,
         pixels=nonzero,
@@ -272,23 +277,30 @@ class Engine:
             A unit is left without conductance, the nudge −β leaves an output without, or the network has no response
             to the loss's slope.
         """
-        gain = self.architecture.input_gain
         metrics = np.full((-(-len(rows) // self.batch), 4), np.nan)
-        factors = np.empty(0) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-        given, places = self._given(images, rows)
-        if places is not rows:
-            labels, factors = labels[rows], factors[rows] if factors.size else factors
+        for start in range(0, len(metrics), STEPS) if len(metrics) else (0,):
+            some = rows[start * self.batch : (start + STEPS) * self.batch]
+            factors = np.ones(len(some)) if weight is None else weight[some].astype(np.float64)
+            given = as_inputs(images[some], self.dtype), labels[some], factors
+            self._train(given, rates, bias_rates, metrics[start : start + STEPS])
+        return metrics
+
+    def _train(
+        self,
+        given: tuple[np.ndarray, np.ndarray, np.ndarray],
+        rates: Sequence[float],
+        bias_rates: Sequence[float],
+        metrics: np.ndarray,
+    ) -> None:
+        """Steps on images, labels and factors in order."""
         done, status, layer, unit = self._threaded(
             steps.train,
             self.memory,
             self.layout,
             self.rule,
-            np.array([gain, *rates], self.dtype),
+            np.array([self.architecture.input_gain, *rates], self.dtype),
             np.array([0, *bias_rates], self.dtype),
-            given,
-            labels,
-            factors,
-            places,
+            *given,
             self.batch,
             metrics,
             self.changed,
@@ -309,7 +321,6 @@ class Engine:
                 f"output {unit + 1} has less conductance than the nudge of -{self.learning.beta} S takes away; "
                 "lower beta, or nudge with the positive variant"
             )
-        return metrics
 
     def flush(self) -> None:
         """Make the pending step of the first layer."""
@@ -333,15 +344,6 @@ class Engine:
         self.memory.slot[0] = -1
         self.memory.drop[:] = 0
         self.pending = False
-
-    def _given(self, images: np.ndarray, rows: np.ndarray) -> tuple[Images, np.ndarray]:
-        """Images as kernels take them, and which rows; numbers of another type than the network's are copied."""
-        none = (0, images.shape[1])
-        if images.dtype == np.uint8:
-            return Images(images, np.empty(none, self.dtype)), rows
-        if images.dtype != self.dtype:
-            images, rows = images[rows].astype(self.dtype), np.arange(len(rows))
-        return Images(np.empty(none, np.uint8), images), rows
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
         if not self.shared:

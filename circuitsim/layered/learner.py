@@ -9,7 +9,7 @@ import numpy as np
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.engine import Engine
+from circuitsim.layered.engine import Engine, as_inputs
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
@@ -198,9 +198,7 @@ class LayeredLearner:
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """(N, outputs) volts after the free sweeps, from zero."""
         network, size = self.network(), max(1, TEST_STATES // sum(self.engine.architecture.units[1:]))
-        dtype = self.engine.dtype
-        scale = dtype.type(1 / 255 if images.dtype == np.uint8 else 1)
-        parts = [images[start : start + size].astype(dtype) * scale for start in range(0, len(images), size)]
+        parts = [as_inputs(images[start : start + size], self.engine.dtype) for start in range(0, len(images), size)]
         return np.concatenate([network.relax(part).output for part in parts])
 
     def network(self) -> DeepResistiveNetwork:

@@ -33,7 +33,7 @@ from circuitsim._vectors import (
     total,
 )
 from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
-from circuitsim.layered.tiles import all_tiles, all_tiles_in_parallel, fetch, nonzero_inputs
+from circuitsim.layered.tiles import TILE, all_tiles_in_parallel, nonzero_inputs, tile_pass
 
 NONE, HIDDEN, ALL = 0, 1, 2
 """Which units' moves a sweep measures."""
@@ -310,12 +310,13 @@ the traffic between their caches cost more than half of a pass."""
 @kernel()
 def advance(memory, layout, samples, nonzero, threads):
     """Make the pending step of the first layer, sum it, multiply it with the ``nonzero`` pixels in ``slot[1]``."""
-    m = memory
-    run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.levels[255], m.tile_sums, m.product)
+    m, width = memory, layout.width[1]
+    run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
     if threads is not None and m.tiles.size >= WORTH_THREADS:
-        all_tiles_in_parallel(m.tiles, layout.width[1], samples, *run)
+        all_tiles_in_parallel(m.tiles, width, samples, run)
     else:
-        all_tiles(m.tiles, layout.width[1], samples, *run)
+        for column in range(0, width, TILE):
+            tile_pass(column, m.tiles, width, samples, *run)
     for j in range(m.slot.shape[1]):
         m.slot[0, j] = m.slot[1, j]
     for i in range(nonzero * samples):
@@ -480,33 +481,26 @@ def relax(memory, layout, v, base, problem, samples, sweeps, tolerance, threads,
 
 
 @kernel()
-def factor_of(weight, row):
-    """The factor on a sample's loss; 1 where there are no weights."""
-    return weight[row] if weight.size else 1.0
-
-
-@kernel()
-def score(memory, layout, labels, rows, count, weight):
+def score(memory, layout, labels, weight):
     """Mean of ½ Σ (v_o − y_o)², weighted, and share of wrong answers, at the free state."""
     n, last = layout.total, layout.units.size - 1
-    cost, wrong = 0.0, 0
+    cost, wrong, count = 0.0, 0, labels.size
     for b in range(count):
-        o = b * n + layout.at[last]
-        best, factor = 0, factor_of(weight, rows[b])
+        o, best = b * n + layout.at[last], 0
         for k in range(layout.units[last]):
-            error = memory.free[o + k] - (1.0 if k == labels[rows[b]] else 0.0)
-            cost += 0.5 * error * error * factor
+            error = memory.free[o + k] - (1.0 if k == labels[b] else 0.0)
+            cost += 0.5 * error * error * weight[b]
             if memory.free[o + k] > memory.free[o + best]:
                 best = k
-        wrong += best != labels[rows[b]]
+        wrong += best != labels[b]
     return cost / count, wrong / count
 
 
 @kernel()
-def begin(memory, layout, rule, images, rows, count, threads):
+def begin(memory, layout, rule, images, threads):
     """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
-    nonzero = nonzero_inputs(images, rows, count, samples, m.levels, m.slot[1], m.pixels[1], m.where)
+    nonzero = nonzero_inputs(images, samples, m.slot[1], m.pixels[1], m.where)
     advance(m, layout, samples, nonzero, threads)
     gain = splat(m.bias.dtype.type(rule.gain), LANES)
     for b in range(samples):
@@ -518,7 +512,7 @@ def begin(memory, layout, rule, images, rows, count, threads):
 
 
 @kernel()
-def nudge(memory, layout, rule, labels, rows, count, threads):
+def nudge(memory, layout, rule, labels, threads):
     """The states at −β (first half of ``nudged``) and +β (second); returns the relative residual of the free state."""
     m, n, samples = memory, layout.total, rule.samples
     size, last = samples * n, layout.units.size - 1
@@ -526,8 +520,8 @@ def nudge(memory, layout, rule, labels, rows, count, threads):
     copy(m.free, m.nudged, 0)
     copy(m.free, m.nudged, size)
     copy(m.base[:size], m.base, size)
-    for b in range(count):
-        o = b * n + layout.at[last] + labels[rows[b]]
+    for b in range(labels.size):
+        o = b * n + layout.at[last] + labels[b]
         m.base[o] -= beta
         m.base[size + o] += beta
     first = 0 if rule.lower else size
@@ -552,13 +546,13 @@ def kinks(memory, layout, count):
 
 
 @kernel()
-def contrast(memory, layout, rule, rows, count, weight):
+def contrast(memory, layout, rule, weight):
     """``diff``, weighted, and ``mean`` of the two states, and where the next mini-batch starts."""
-    m, size = memory, rule.samples * layout.total
+    m, size, count = memory, rule.samples * layout.total, weight.size
     width = rule.beta * (int(rule.lower) + int(rule.upper))
     half = m.bias.dtype.type(0.5)
     for b in range(count):
-        scale = m.bias.dtype.type(factor_of(weight, rows[b]) / (width * count))
+        scale = m.bias.dtype.type(weight[b] / (width * count))
         for i in range(b * layout.total, (b + 1) * layout.total):
             minus, plus = m.nudged[i], m.nudged[size + i]
             m.diff[i] = (plus - minus) * scale
@@ -569,14 +563,14 @@ def contrast(memory, layout, rule, rows, count, weight):
 
 
 @kernel()
-def minus_slope(layout, states, labels, rows, count, weight, out):
+def minus_slope(layout, states, labels, weight, out):
     """Minus the derivative of the loss by the outputs of states, zeros for all other units."""
     n, last = layout.total, layout.units.size - 1
     out[:] = 0
-    for b in range(count):
-        o, factor = b * n + layout.at[last], factor_of(weight, rows[b]) / count
+    for b in range(labels.size):
+        o, factor = b * n + layout.at[last], weight[b] / labels.size
         for k in range(layout.units[last]):
-            out[o + k] = ((1.0 if k == labels[rows[b]] else 0.0) - states[o + k]) * factor
+            out[o + k] = ((1.0 if k == labels[b] else 0.0) - states[o + k]) * factor
 
 
 @kernel()
@@ -591,7 +585,7 @@ def linearise(memory, layout, states, samples):
 
 
 @kernel()
-def implicit(memory, layout, rule, labels, rows, count, weight, threads):
+def implicit(memory, layout, rule, labels, weight, threads):
     """``diff`` and ``mean`` of the implicit function theorem: the free units' response to minus the loss's slope.
 
     The linearised network is relaxed by the same sweeps until none changes the response by more than rounding.
@@ -605,7 +599,7 @@ def implicit(memory, layout, rule, labels, rows, count, weight, threads):
     v, base, response = m.nudged[:size], m.base[size:], m.nudged[size:]
     copy(m.free, v, 0)
     residual = sweep(m, layout, m.base[:size], v, (m.inverse, m.low, m.high, m.at_rest), samples, threads, ALL)
-    minus_slope(layout, m.free, labels, rows, count, weight, base)
+    minus_slope(layout, m.free, labels, weight, base)
     linearise(m, layout, m.free, samples)
     response[:] = 0
     for _ in range(ADJOINT_SWEEPS):
@@ -623,7 +617,7 @@ def implicit(memory, layout, rule, labels, rows, count, weight, threads):
 
 
 @kernel()
-def backpropagation(memory, layout, rule, labels, rows, count, weight, threads):
+def backpropagation(memory, layout, rule, labels, weight, threads):
     """``diff`` and ``mean`` of backpropagation through further sweeps from the free state, which counts as constant.
 
     Every sweep is differentiated at the state that it made: the published baseline of deep resistive networks, whose
@@ -647,7 +641,7 @@ def backpropagation(memory, layout, rule, labels, rows, count, weight, threads):
         residual = max(residual, sweep(m, layout, m.base[:size], v, problem, samples, threads, measured))
         copy_layers(layout, 1, samples, v, 0, m.mean, at)
         copy(v, m.mean, at + size)
-    minus_slope(layout, v, labels, rows, count, weight, base)
+    minus_slope(layout, v, labels, weight, base)
     m.diff[:] = 0
     v[:] = 0
     problem = m.gains, m.no_low, m.no_high, m.phase
@@ -667,18 +661,17 @@ def backpropagation(memory, layout, rule, labels, rows, count, weight, threads):
 
 
 @kernel()
-def train(memory, layout, rule, rates, bias_rates, images, labels, weight, rows, batch, metrics, changed, threads):
-    """Steps on mini-batches of ``batch`` rows in order; the last may be smaller.
+def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch, metrics, changed, threads):
+    """Steps on mini-batches of ``batch`` samples in order; the last may be smaller.
 
     Parameters
     ----------
     rates, bias_rates : (L + 1,) ndarray
         Learning rates of the layers' matrices and biases; ``rates[0]`` is the input's gain.
-    images : Images, labels : (N,) ndarray of int64
-    weight : (N,) or (0,) ndarray
-        Factor on each sample's loss; none: 1.
-    rows : (n,) ndarray of int64
-        Which images, in which order.
+    images : (n, D) ndarray, labels : (n,) ndarray of int64
+        In order.
+    weight : (n,) ndarray of float64
+        Factor on each sample's loss.
     metrics : (steps, 4) ndarray
         Written: cost and share of wrong answers at the free state, its relative residual, and `kinks` as a share.
     changed : bool
@@ -699,26 +692,24 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, rows,
         memory.mean[:] = 0
         update_inner(memory, layout, rates, threads)
     for i in range(len(metrics)):
-        some = rows[i * batch : (i + 1) * batch]
-        count = some.size
-        begin(memory, layout, rule, images, some, count, threads)
-        fetch(images, rows[(i + 1) * batch : (i + 2) * batch])
+        some, factors = labels[i * batch : (i + 1) * batch], weight[i * batch : (i + 1) * batch]
+        begin(memory, layout, rule, images[i * batch : (i + 1) * batch], threads)
         status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
         if status != OK:
             return i, status, layer, unit
         v, problem, tolerance = memory.free, (memory.inverse, memory.low, memory.high, memory.at_rest), rule.tolerance
         relax(memory, layout, v, memory.base[:size], problem, rule.samples, rule.sweeps, tolerance, threads, NONE)
-        metrics[i, 0], metrics[i, 1] = score(memory, layout, labels, some, count, weight)
+        metrics[i, 0], metrics[i, 1] = score(memory, layout, some, factors)
         if rule.method == EQUILIBRIUM:
-            metrics[i, 2] = nudge(memory, layout, rule, labels, some, count, threads)
-            metrics[i, 3] = kinks(memory, layout, count) / (count * bounded)
-            contrast(memory, layout, rule, some, count, weight)
+            metrics[i, 2] = nudge(memory, layout, rule, some, threads)
+            metrics[i, 3] = kinks(memory, layout, some.size) / (some.size * bounded)
+            contrast(memory, layout, rule, factors)
         elif rule.method == BACKPROPAGATION:
-            metrics[i, 2] = backpropagation(memory, layout, rule, labels, some, count, weight, threads)
+            metrics[i, 2] = backpropagation(memory, layout, rule, some, factors, threads)
         else:
-            metrics[i, 2] = implicit(memory, layout, rule, labels, some, count, weight, threads)
+            metrics[i, 2] = implicit(memory, layout, rule, some, factors, threads)
             if np.isnan(metrics[i, 2]):
                 return i, NO_RESPONSE, 0, 0
-        memory.free[count * layout.total :] = 0
+        memory.free[some.size * layout.total :] = 0
         update(memory, layout, rates, bias_rates, rule.samples, threads)
     return len(metrics), OK, 0, 0
