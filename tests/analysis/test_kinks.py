@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from circuits import draw, sketch_of
@@ -11,8 +9,6 @@ from corpus import ties
 from exact import Oracle
 
 import circuitsim
-from circuitsim.cli import main
-from circuitsim.formats.operating_point import as_csv, as_table
 
 BRIDGE = [("V", 1, 0, 6.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("R", 1, 3, 2.0), ("R", 3, 0, 6.0), ("D", 2, 3, 0.0)]
 
@@ -64,20 +60,3 @@ def test_devices_and_amplifiers() -> None:
     for v, kink in ((8.0, False), (9.0, True), (10.0, False)):
         point = circuitsim.solve(circuitsim.loads(amplified.format(v=v)))
         assert point.kink.tolist() == [False] * 5 + [kink], point.margin
-
-
-def test_json_csv_table_and_dataframe(tmp_path, capsys) -> None:
-    path = tmp_path / "bridge.cir"
-    path.write_text("bridge\nV1 1 0 6\nR1 1 2 1\nR2 2 0 3\nR3 1 3 2\nR4 3 0 6\nD1 2 3\nD2 0 1\n")
-    assert main(["solve", str(path), "--format", "json"]) == 0
-    point = json.loads(capsys.readouterr().out)
-    assert point["schema"] == 2 and point["certificate"]["certified"] is True
-    assert point["branches"]["D1"]["kink"] is True and point["branches"]["D1"]["margin"] <= 1e-9
-    assert point["branches"]["D2"]["kink"] is False and point["branches"]["D2"]["margin"] == 1.0
-    assert "kink" not in point["branches"]["R1"]
-    rows = [line.split(",") for line in as_csv(point).splitlines()]
-    assert [row[rows[0].index("kink")] for row in rows[-2:]] == ["true", "false"]
-    shown = as_table(point)
-    assert "blocking °" in shown and shown.count("°") == 2
-    frame = circuitsim.solve(circuitsim.load(path)).to_dataframe()
-    assert frame["kink"].tolist() == [False] * 5 + [True, False]

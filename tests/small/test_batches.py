@@ -147,3 +147,15 @@ def test_errors_say_what_is_wrong() -> None:
         solver.solve(np.array([[np.nan]]))
     with pytest.raises(TopologyError, match="2 samples"):
         solver.solve(np.ones((3, 1)), start=solver.solve(np.ones((2, 1))))
+
+
+def test_currents_of_samples_beside_a_nanoohm() -> None:
+    """1 nΩ between kiloohms: Ohm's law by hand is the reference."""
+    circuit = circuitsim.loads("t\nV1 a 0 5\nR1 a b 1n\nR2 b c 1k\nD1 c d\nR3 d 0 1k\nD2 0 c\n")
+    solver = circuitsim.batched(circuit, ["V1"])
+    x = np.array([[5.0], [7.0], [-2.0], [0.5], [0.0]])
+    found = solver.solve(x)
+    assert found.certified.all()
+    expected = np.where(x[:, 0] > 0.0, x[:, 0] / 2e3, x[:, 0] / 1e3)
+    assert found.current("R1") == pytest.approx(expected, rel=1e-9)
+    assert found.current("R3") == pytest.approx(np.maximum(expected, 0.0), rel=1e-9, abs=0.0)

@@ -15,14 +15,6 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
 from circuitsim.errors import TopologyError
 
 
-@pytest.mark.parametrize("more", ["D2 2 3\n", "V2 1 0 1\n", "D3 4 0\n"])
-def test_what_is_not_unique_has_its_unique_part(more: str) -> None:
-    """A diode or a source in parallel, a node that only a blocking diode holds."""
-    point = circuitsim.solve(circuitsim.loads(f"t\nV1 1 0 1\nR1 1 2 1\nD1 2 3\nR2 3 0 1\n{more}"))
-    assert point["3"] == 0.5 and point.certificate.certified
-    assert point.unique.all() == ("4" in more) and bool(point.intervals) == ("4" in more)
-
-
 def new_values(circuit: Circuit, count: int) -> list[np.ndarray]:
     """Value columns with other sources; one of them with other resistances too, and the first once more at the end."""
     rng = np.random.default_rng(7)

@@ -17,28 +17,6 @@ def frozen() -> Circuit:
     return circuit
 
 
-def mesh(side: int, seed: int, diodes: float = 0.5) -> Circuit:
-    """A grid of random resistors, a share of the edges with a diode; a source on the left, loads on the right."""
-    rng = np.random.default_rng(seed)
-    circuit = Circuit(f"mesh {side}")
-    circuit.voltage_source("V1", "in", "0", 1.0)
-    k = 0
-    for i in range(side):
-        circuit.resistor(f"Rin{i}", "in", f"n{i}_0", 1.0)
-        circuit.resistor(f"Rout{i}", f"n{i}_{side - 1}", "0", 1.0)
-        for j in range(side):
-            for a, b in ((i + 1, j), (i, j + 1)):
-                if a < side and b < side:
-                    k += 1
-                    ends = [f"n{i}_{j}", f"n{a}_{b}"]
-                    circuit.resistor(f"R{k}", *ends, float(np.exp(0.5 * rng.normal())))
-                    if rng.random() < diodes:
-                        circuit.diode(f"D{k}", *(ends if rng.random() < 0.5 else ends[::-1]))
-            if rng.random() < 0.1:
-                circuit.current_source(f"I{i}_{j}", "0", f"n{i}_{j}", float(rng.uniform(-0.1, 0.1)))
-    return circuit
-
-
 def test_descent_is_exact_where_diodes_end_at_fixed_potentials() -> None:
     circuit = Circuit("layer")
     circuit.voltage_source("V1", "x", "0", 1.0)
@@ -49,12 +27,6 @@ def test_descent_is_exact_where_diodes_end_at_fixed_potentials() -> None:
         circuit.diode(f"D{k}", *(("0", f"h{k}") if k % 2 else (f"h{k}", "0")))
     exact, descent = circuitsim.solve(circuit), circuitsim.solve(circuit, solver="coordinate-descent")
     np.testing.assert_allclose(descent.voltages, exact.voltages, rtol=0, atol=1e-12)
-
-
-def test_same_circuit_same_bits() -> None:
-    first, second = (circuitsim.solve(mesh(30, 5)) for _ in range(2))
-    assert first.voltages.tobytes() == second.voltages.tobytes()
-    assert first.currents.tobytes() == second.currents.tobytes()
 
 
 def test_unknown_solvers_are_refused_by_name() -> None:
