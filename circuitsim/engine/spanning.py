@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._graphs import Tracks, choose_forest, grow_forest
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.engine import tree
@@ -45,40 +44,10 @@ def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges
     order, edge, parent, depth, edge_of, parent_of, root_of = np.empty((7, n), dtype=np.int64)
     inside = np.zeros(first.size, dtype=bool)
     size = max(n, edges.size)
-    found = kernel(_grow, size)(
+    found = kernel(tree.grow, size)(
         first, second, int(roots[0]), preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside
     )
     return Tree(order[:found], edge[:found], parent[:found], edge_of, parent_of, depth, root_of, inside)
-
-
-def _grow(first, second, start, preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside):
-    """Fill in the members of a `Tree`; returns how many nodes its edges touch."""
-    n = edge_of.size
-    kept = np.empty(n, np.int64)
-    count = choose_forest(n, first, second, edges, kept)
-    kept = kept[:count]
-    a, b = np.empty(count, np.int64), np.empty(count, np.int64)
-    for k in range(count):
-        a[k], b[k] = first[kept[k]], second[kept[k]]
-        inside[kept[k]] = True
-    tracks = Tracks(
-        np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * count, np.int64), np.empty(n, np.int64)
-    )
-    node, above, by = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    grow_forest(n, count, a, b, start, preferred, tracks, node, above, by, root_of)
-    for k in range(n):
-        edge_of[k], parent_of[k], depth[k] = -1, k, 0
-    found, root = 0, -1
-    for k in range(count):
-        u, p, e = node[k], above[k], kept[by[k]]
-        if root_of[u] != root:
-            root = root_of[u]
-            order[found], edge[found], parent[found] = root, -1, root
-            found += 1
-        order[found], edge[found], parent[found] = u, e, p
-        edge_of[u], parent_of[u], depth[u] = e, p, depth[p] + 1
-        found += 1
-    return found
 
 
 def sums_of_drops(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim._graphs import find
+from circuitsim._graphs import Tracks, choose_forest, find, grow_forest
 from circuitsim.engine.double_double import add, multiply
 
 CLOSES = 2.0**-52
@@ -20,6 +20,37 @@ ROUNDED = 2.0**-96
 """Share of the largest current or potential that sums of pairs of doubles may be off by."""
 RESOLUTION = 1e-28
 """A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+
+
+def grow(first, second, start, preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside):
+    """Fill in the members of a `circuitsim.engine.spanning.Tree` of ``edges``, taken in the order given, with roots as
+    `circuitsim._graphs.grow_forest` chooses them. Returns how many nodes its edges touch."""
+    n = edge_of.size
+    kept = np.empty(n, np.int64)
+    count = choose_forest(n, first, second, edges, kept)
+    kept = kept[:count]
+    a, b = np.empty(count, np.int64), np.empty(count, np.int64)
+    for k in range(count):
+        a[k], b[k] = first[kept[k]], second[kept[k]]
+        inside[kept[k]] = True
+    tracks = Tracks(
+        np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(2 * count, np.int64), np.empty(n, np.int64)
+    )
+    node, above, by = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    grow_forest(n, count, a, b, start, preferred, tracks, node, above, by, root_of)
+    for k in range(n):
+        edge_of[k], parent_of[k], depth[k] = -1, k, 0
+    found, root = 0, -1
+    for k in range(count):
+        u, p, e = node[k], above[k], kept[by[k]]
+        if root_of[u] != root:
+            root = root_of[u]
+            order[found], edge[found], parent[found] = root, -1, root
+            found += 1
+        order[found], edge[found], parent[found] = u, e, p
+        edge_of[u], parent_of[u], depth[u] = e, p, depth[p] + 1
+        found += 1
+    return found
 
 
 def tree_currents(
@@ -392,8 +423,8 @@ def join(depth, leader, top, a, b):
 
 
 def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources, active):
-    """Take out of ``active`` (m,) the resistors on no loop with a source where shorts and conducting diodes make nodes
-    one: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
+    """Take out of ``active`` (m,) the resistors and voltage sources on no loop with a source where shorts and
+    conducting diodes make nodes one: they carry nothing. The tree joins the ends of all ``chords`` and ``sources``."""
     node, top, leader = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     depth = np.zeros(n, np.int64)
     looped, fed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -425,7 +456,7 @@ def mark_live(n, order, edge, parent, first, second, ohms, emf, chords, sources,
         active[chords[j]] = a != b and fed[find(leader, a if depth[a] >= depth[b] else b)]
     for k in range(order.size):
         e = edge[k]
-        if e >= 0 and ohms[e] != 0.0:
+        if e >= 0 and (ohms[e] != 0.0 or emf[e] != 0.0):
             name = find(leader, order[k])
             active[e] = active[e] and looped[name] and fed[name]
 

@@ -183,7 +183,7 @@ def newton_sample(
             move_tangents(places, first, second, own, value, v)
             space.low[:] = 0.0
             branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
-            if not correct(plan, space, kind, first, second, value, closed, v, current, False):
+            if not correct(plan, space, kind, first, second, value, closed, v, current):
                 break
             off = distances(first, second, value, places, role, rows, own, v, current, space.at_node)
             if off <= CLOSE or (off <= 0.5 * tolerance and off > 0.25 * best):

@@ -45,8 +45,8 @@ people read the last digits (nothing flows through the galvanometer of a balance
 
 
 def take_conductances(plan, value, space):
-    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, the forest they rooted and the
-    tree of their order."""
+    """Fill in the conductances of ``plan.resistor``, S; factors of others are forgotten, and the forest they
+    rooted."""
     strength = space.strength
     strength[:] = 0.0
     space.base[:] = 0.0
@@ -59,7 +59,6 @@ def take_conductances(plan, value, space):
             space.base[plan.resistor_slot[r]] += g
     space.stamp[:] = 0
     space.grown[:] = 0
-    space.walked[0] = 0
     space.stubs.found[0] = 0
 
 

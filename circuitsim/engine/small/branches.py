@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.circuit.elements import CURRENT, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.linear import substitute
@@ -78,94 +78,11 @@ def converged(first, second, chords, ohms, v, before, most, at_node, steps, curr
     return done
 
 
-def correct(
-    plan,
-    space,
-    kind,
-    first,
-    second,
-    value,
-    closed,
-    carriers,
-    chords,
-    most,
-    v,
-    current,
-    low,
-    need,
-    need_low,
-    limit,
-):
-    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
-
-    Returns whether they are.
-    """
-    m, n, live = kind.size, v.size, chords.size
-    forest = contract_diodes(plan, space, closed)
-    factor = refactor(plan, space, closed)
-    if factor < 0:
-        return False
-    walk, ohms, emf, v_low = space.walk, np.zeros(m), np.zeros(m), np.zeros(n)
-    before, residual, x, largest = np.empty(live), np.empty(live), np.empty(plan.n + 1), np.empty(n)
-    block, above, none = np.zeros(m, np.int64), np.zeros(n, np.int64), np.empty(0)
-    last = np.empty(n, np.int64)
-    for e in range(m):
-        if kind[e] == VOLTAGE:
-            emf[e] = value[e]
-        elif kind[e] == RESISTOR and abs(value[e]) < np.inf:
-            ohms[e] = value[e]
-    for k in range(n):
-        last[k] = forest.last[plan.coordinate[k]]
-    edge_of = np.full(n, -1, np.int64)
-    for k in range(walk.order.size):
-        edge_of[walk.order[k]] = walk.edge[k]
-    v[0] = 0.0
-    done, steps = live == 0, 0
-    while not done and steps < limit:
-        if steps > 0:
-            tree_currents(
-                walk.order,
-                walk.edge,
-                walk.parent,
-                first,
-                second,
-                carriers,
-                block,
-                above,
-                none,
-                none,
-                current,
-                low,
-                need,
-                need_low,
-                largest,
-                0.0,
-            )
-        tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
-        loop_residuals(
-            chords,
-            first,
-            second,
-            plan.coordinate,
-            ohms,
-            emf,
-            current,
-            low,
-            v,
-            v_low,
-            walk.depth,
-            edge_of,
-            walk.above,
-            residual,
-            x,
-        )
-        x[plan.n] = 0.0
-        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
-        for k in range(live):
-            before[k] = current[chords[k]]
-        correct_chords(chords, first, second, last, ohms, residual, x, current, low)
-        steps += 1
-        done = converged(first, second, chords, ohms, v, before, most, space.at_node[0], steps, current, low)
+def follow(walk, first, second, carriers, current, low, share):
+    """Fill in the currents of the tree that follow from those of all ``carriers`` outside it, A, in pairs of doubles;
+    those below ``share`` of the largest in their subtree are zero."""
+    n, none = walk.order.size, np.empty(0)
+    block, above = np.zeros(current.size, np.int64), np.zeros(n, np.int64)
     tree_currents(
         walk.order,
         walk.edge,
@@ -179,11 +96,57 @@ def correct(
         none,
         current,
         low,
-        need,
-        need_low,
-        largest,
-        RESOLUTION,
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        share,
     )
+
+
+def correct(plan, space, walk, first, second, closed, carriers, most, v, current, low, limit):
+    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
+
+    Returns whether they are.
+    """
+    forest, chords = contract_diodes(plan, space, closed), walk.chord
+    n, live, factor = v.size, chords.size, refactor(plan, space, closed)
+    if factor < 0:
+        return False
+    before, residual, x, v_low = np.empty(live), np.empty(live), np.empty(plan.n + 1), np.zeros(n)
+    last = np.empty(n, np.int64)
+    for k in range(n):
+        last[k] = forest.last[plan.coordinate[k]]
+    v[0] = 0.0
+    done, steps = live == 0, 0
+    while not done and steps < limit:
+        if steps > 0:
+            follow(walk, first, second, carriers, current, low, 0.0)
+        tree_potentials(walk.order, walk.edge, walk.parent, first, walk.ohms, walk.emf, current, low, v, v_low)
+        loop_residuals(
+            chords,
+            first,
+            second,
+            plan.coordinate,
+            walk.ohms,
+            walk.emf,
+            current,
+            low,
+            v,
+            v_low,
+            walk.depth,
+            walk.by,
+            walk.above,
+            residual,
+            x,
+        )
+        x[plan.n] = 0.0
+        substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
+        for k in range(live):
+            before[k] = current[chords[k]]
+        correct_chords(chords, first, second, last, walk.ohms, residual, x, current, low)
+        steps += 1
+        done = converged(first, second, chords, walk.ohms, v, before, most, space.at_node[0], steps, current, low)
+    follow(walk, first, second, carriers, current, low, RESOLUTION)
     return done
 
 
@@ -232,55 +195,19 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     bool
         Whether all currents are right by their own scale, and so are the diodes' states.
     """
-    m, n = kind.size, v.size
-    live = take_tree(plan, space, kind, first, second, value, closed)
-    if live < 0:
+    walk = take_tree(plan, kind, first, second, value, closed)
+    carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)
+    if not walk.whole:
         return False
-    walk, chords, carriers = space.walk, space.walk.chord[:live], np.empty(kind.size, np.int64)
-    low, need, need_low, largest = np.zeros(m), np.empty(n), np.empty(n), np.empty(n)
-    block, above, none = np.zeros(m, np.int64), np.zeros(n, np.int64), np.empty(0)
-    count, most = carry(kind, first, second, value, v, chords, current, carriers)
+    count, most = carry(kind, first, second, value, v, walk.chord, current, carriers)
     carriers = carriers[:count]
-    tree_currents(
-        walk.order,
-        walk.edge,
-        walk.parent,
-        first,
-        second,
-        carriers,
-        block,
-        above,
-        none,
-        none,
-        current,
-        low,
-        need,
-        need_low,
-        largest,
-        RESOLUTION,
-    )
+    follow(walk, first, second, carriers, current, low, RESOLUTION)
     early = signs and passive(plan, value)
     for attempt in range(0 if early else 2, 3):
         # First with currents that are differences of potentials, then after one correction: they may be good enough.
         if attempt > 0:
-            good = correct(
-                plan,
-                space,
-                kind,
-                first,
-                second,
-                value,
-                closed,
-                carriers,
-                chords,
-                most,
-                v,
-                current,
-                low,
-                need,
-                need_low,
-                1 if attempt == 1 else STEPS,
-            )
+            limit = 1 if attempt == 1 else STEPS
+            good = correct(plan, space, walk, first, second, closed, carriers, most, v, current, low, limit)
             if not good and attempt > 1:
                 return False
         bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.certificate import CLEAR, current_scale, net_currents, update_maximum
-from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR
 from circuitsim.engine.double_double import add, multiply
 from circuitsim.engine.tree import tree_potentials
 
@@ -21,14 +21,14 @@ AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
 
 
-def loop_scale(walk, by, drop, a, b, left, relative):
+def loop_scale(walk, drop, a, b, left, relative):
     """The largest |drop| on the tree path from a to b, V; one of which ``left``, V, is at most the share ``relative``
-    suffices. ``by`` is the element from each node to the one above."""
+    suffices."""
     most = 0.0
     while a != b and not left <= relative * most:
         if walk.depth[a] < walk.depth[b]:
             a, b = b, a
-        most = max(most, abs(drop[by[a]]))
+        most = max(most, abs(drop[walk.by[a]]))
         a = walk.above[a]
     return most
 
@@ -38,13 +38,13 @@ def tied_scale(e, size, local, above_first, above_second):
     return current_scale(size, local) if e in (above_first, above_second) else local
 
 
-def error_bound(first, second, ohms, current, largest, by, total, power):
+def error_bound(walk, first, second, current, largest, total, power):
     """Bound on the error of any current against its `circuitsim.certificate.current_scale`, given the sum of the
     residuals' currents ``total``, A, and of their powers, W.
 
     A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
     """
-    bound = 0.0
+    bound, by, ohms = 0.0, walk.by, walk.ohms
     for e in range(ohms.size):
         if current[e] != 0.0:
             local = max(largest[first[e]], largest[second[e]])
@@ -55,7 +55,7 @@ def error_bound(first, second, ohms, current, largest, by, total, power):
     return bound
 
 
-def potential_bound(walk, ohms, drop, v, total, power):
+def potential_bound(walk, drop, v, total, power):
     """Bound on the error of any potential against itself (`CANCELS`); arguments as for `error_bound`.
 
     The error at the end of a path is at most that of the currents in its resistance, Σ R ``total``, and √(Σ R
@@ -64,7 +64,7 @@ def potential_bound(walk, ohms, drop, v, total, power):
     bound, path, largest = 0.0, np.zeros(v.size), np.zeros(v.size)
     for j in range(1, v.size):
         u, p, e = walk.order[j], walk.parent[j], walk.edge[j]
-        path[u], largest[u] = path[p] + abs(ohms[e]), max(largest[p], abs(drop[e]))
+        path[u], largest[u] = path[p] + abs(walk.ohms[e]), max(largest[p], abs(drop[e]))
         scale = max(abs(v[u]), CANCELS * largest[u])
         if path[u] * total > bound * scale:
             error = min(path[u] * total, np.sqrt(path[u] * power))
@@ -101,15 +101,9 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
     worst[:] = 0.0
     relative[:] = 0.0
     worst[0], relative[0], _ = net_currents(first, second, current, at_node)
-    ohms, emf, v_low, by = np.zeros(m), np.zeros(m), np.zeros(n), np.empty(n, np.int64)
+    ohms, emf, by, v_low = walk.ohms, walk.emf, walk.by, np.zeros(n)
     for e in range(m):
-        if kind[e] == VOLTAGE:
-            emf[e] = value[e]
-        elif kind[e] == RESISTOR and abs(value[e]) < np.inf:
-            ohms[e] = value[e]
         drop[e] = emf[e] if ohms[e] == 0.0 else ohms[e] * current[e]
-    for j in range(n):
-        by[walk.order[j]] = walk.edge[j]
     v[0] = 0.0
     tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
     kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
@@ -124,7 +118,7 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
             drop[e] = between
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
             if between > 0.0:
-                scale = max(between, loop_scale(walk, by, drop, a, b, between, forward_relative))
+                scale = max(between, loop_scale(walk, drop, a, b, between, forward_relative))
                 forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
         elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
             drop[e] = between
@@ -141,7 +135,7 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
             else:
                 scale = size
                 if not left <= AGREES * size:
-                    scale = max(size, loop_scale(walk, by, drop, a, b, left, kvl_relative))
+                    scale = max(size, loop_scale(walk, drop, a, b, left, kvl_relative))
                 kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
         if kind[e] == DIODE:
             reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
@@ -153,10 +147,10 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
     for j in range(1, n):
         u, p = walk.order[j], walk.parent[j]
         # Zero by balance or by rounding?
-        clear = clear and (walk.live[u] == 0 or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
+        clear = clear and (not walk.live[walk.edge[j]] or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
     if not clear:
         return np.inf
     bound = total / least if least < np.inf else total
     if total > AIM * least:
-        bound = error_bound(first, second, ohms, current, at_node[1], by, total, power)
-    return max(bound, potential_bound(walk, ohms, drop, v, total, power))
+        bound = error_bound(walk, first, second, current, at_node[1], total, power)
+    return max(bound, potential_bound(walk, drop, v, total, power))

@@ -25,6 +25,7 @@ from circuitsim.engine.small.plan import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.proof import prove_branches
 from circuitsim.engine.small.samples import injections
+from circuitsim.engine.small.spanning import take_tree
 from circuitsim.engine.small.workspace import workspace, workspace_size
 from circuitsim.engine.steps import offsets
 
@@ -309,9 +310,8 @@ def refine_once(packed, numbers, out, drop, what, shares):
         good = share(plan, space, first, second, current)
         if good:
             low = np.zeros(kind.size)
-            prove_branches(
-                space.walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative
-            )
+            walk = take_tree(plan, kind, first, second, values, space.closed)
+            prove_branches(walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
     else:
         good = refine(
             plan, space, kind, first, second, values, space.closed, what == ALL, v, current, drop, worst, relative

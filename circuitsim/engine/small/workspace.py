@@ -14,18 +14,6 @@ FACTORS, FACTOR_ENTRIES = 6, 1 << 20
 two."""
 
 
-class Walk(NamedTuple):
-    """A spanning tree of the nodes, from node 0 outwards (`circuitsim.engine.small.spanning`)."""
-
-    order: np.ndarray  # (n_nodes,)
-    edge: np.ndarray  # (n_nodes,): the element to the parent, −1 at the root
-    parent: np.ndarray  # (n_nodes,)
-    above: np.ndarray  # (n_nodes,): the parent, by node
-    depth: np.ndarray  # (n_nodes,): by node
-    live: np.ndarray  # (n_nodes,): whether the element to the parent may carry current, by node
-    chord: np.ndarray  # (r,): resistors outside the tree that may carry current
-
-
 class Stubs(NamedTuple):
     """Nodes that hang on one other by resistors, the outermost first (`circuitsim.engine.small.stubs`)."""
 
@@ -77,9 +65,6 @@ class Workspace(NamedTuple):
     wanted: np.ndarray
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
-    walk: Walk
-    walked: np.ndarray  # (2,): whether there is a tree at hand, its chords that may carry current
-    walked_with: np.ndarray  # the diodes that conduct in it
     low: np.ndarray  # (n_nodes,): what rounding the potentials to doubles leaves over, V
     stubs: Stubs
 
@@ -93,88 +78,69 @@ def workspace_size(plan):
     """Numbers (float), places (int) and marks (bool) that a `workspace` needs."""
     nodes, n, fill, r = plan.coordinate.size, plan.n, plan.rows.size, plan.resistor.size
     d, f = plan.diode.size, factors(fill, n)
-    numbers = r + fill + n + (f + 1) * (2 * fill + 2 * n) + 6 * (n + 1) + n + 2 * d + 7 * nodes + f * n
-    return numbers, f + 1 + 8 * (n + 1) + 5 * d + 3 + 12 * nodes + r + 3, f * d + 2 * f + n + 1 + 7 * d + nodes
+    numbers = r + (f + 2) * (fill + n) + (f + 1) * (fill + n) + (f + 1) * n + 6 * (n + 1) + 7 * nodes + 2 * d
+    return numbers, f + 13 + 8 * n + 5 * d + 6 * nodes, (f + 6) * d + 2 * f + n + 1 + nodes
 
 
 def workspace(plan, numbers, places, marks):
     """Work arrays in stretches of memory as large as `workspace_size` says; ``places`` zero (no factors) at first."""
     nodes, n, fill = plan.coordinate.size, plan.n, plan.rows.size
     d, f, r, s, c = plan.diode.size, factors(fill, n), plan.resistor.size, fill + n, n + 1
-    b = f + 1
-    e = r + s + b * (s + fill + n)
-    t = e + 5 * c + n
-    k = t + 2 * d
-    p = f + 1
-    q = p + 8 * c + 1
-    m = f * d + f
-    h = q + 5 * d + 2
-    i = h + 6 * nodes + r
+    # Numbers: of resistors, slots, factors, then rows of equal lengths.
+    base, multiplier = r + s, r + s + (f + 1) * s
+    pivot = multiplier + (f + 1) * fill
+    reach = pivot + (f + 1) * n
+    rows = reach + (f + 1) * n
+    of_nodes = rows + 6 * c
+    of_diodes = of_nodes + 7 * nodes
+    x, v, i = numbers[rows:of_nodes].reshape(6, c), numbers[of_nodes:of_diodes].reshape(7, nodes), numbers[of_diodes:]
+    held, some = f * d, f * d + 2 * f
+    on, other = marks[some : some + 6 * d].reshape(6, d), some + 6 * d
+    own = f + 4
+    kept = own + 5 * d
+    last = kept + 6 * nodes
+    end = last + 7 * c
+    e, p, k = places[own:kept].reshape(5, d), places[kept:last].reshape(6, nodes), places[last:end].reshape(7, c)
     return Workspace(
         numbers[:r],
-        numbers[k + 6 * nodes : k + 6 * nodes + c],
-        numbers[r : r + s],
-        numbers[r + s : r + s + b * s].reshape(b, s),
-        numbers[r + s + b * s : r + s + b * (s + fill)].reshape(b, fill),
-        numbers[r + s + b * (s + fill) : e].reshape(b, n),
-        marks[: f * d].reshape(f, d),
-        marks[f * d : m],
-        numbers[k + 7 * nodes + c : k + 7 * nodes + c + f * n].reshape(f, n),
-        marks[m + c + 7 * d + nodes : m + c + 7 * d + nodes + f],
-        places[:p],
-        numbers[e : e + c],
-        numbers[e + c : e + 2 * c],
-        numbers[e + 2 * c : e + 3 * c],
-        numbers[e + 3 * c : e + 4 * c],
-        numbers[e + 4 * c : e + 5 * c],
-        numbers[e + 5 * c : t],
-        numbers[k : k + nodes],
-        numbers[k + nodes : k + 2 * nodes],
-        numbers[t : t + d],
-        numbers[t + d : k],
-        numbers[k + 2 * nodes : k + 3 * nodes],
-        numbers[k + 3 * nodes : k + 4 * nodes],
-        numbers[k + 4 * nodes : k + 6 * nodes].reshape(2, nodes),
-        Forest(
-            places[p : p + c], places[p + c : p + 2 * c], places[p + 2 * c : p + 3 * c], places[p + 3 * c : p + 4 * c]
-        ),
-        places[q + 5 * d : h],
-        places[p + 4 * c : p + 5 * c],
-        Tracks(
-            places[p + 5 * c : p + 6 * c + 1],
-            places[p + 6 * c + 1 : p + 7 * c + 1],
-            places[q : q + 2 * d],
-            places[p + 7 * c + 1 : q],
-        ),
-        places[q + 2 * d : q + 3 * d],
-        places[q + 3 * d : q + 4 * d],
-        places[q + 4 * d : q + 5 * d],
-        marks[m : m + c],
-        marks[m + c : m + c + d],
-        marks[m + c + d : m + c + 2 * d],
-        marks[m + c + 2 * d : m + c + 3 * d],
-        marks[m + c + 3 * d : m + c + 4 * d],
-        marks[m + c + 4 * d : m + c + 5 * d],
-        Walk(
-            places[h : h + nodes],
-            places[h + nodes : h + 2 * nodes],
-            places[h + 2 * nodes : h + 3 * nodes],
-            places[h + 3 * nodes : h + 4 * nodes],
-            places[h + 4 * nodes : h + 5 * nodes],
-            places[h + 5 * nodes : h + 6 * nodes],
-            places[h + 6 * nodes : i],
-        ),
-        places[i : i + 2],
-        marks[m + c + 5 * d : m + c + 6 * d],
-        numbers[k + 6 * nodes + c : k + 7 * nodes + c],
-        Stubs(
-            places[i + 2 : i + 2 + nodes],
-            places[i + 2 + nodes : i + 2 + 2 * nodes],
-            places[i + 2 + 2 * nodes : i + 3 + 2 * nodes],
-            marks[m + c + 7 * d : m + c + 7 * d + nodes],
-            marks[m + c + 6 * d : m + c + 7 * d],
-            places[i + 3 + 2 * nodes : i + 3 + 6 * nodes].reshape(4, nodes),
-        ),
+        x[0],
+        numbers[r:base],
+        numbers[base:multiplier].reshape(f + 1, s),
+        numbers[multiplier:pivot].reshape(f + 1, fill),
+        numbers[pivot:reach].reshape(f + 1, n),
+        marks[:held].reshape(f, d),
+        marks[held : held + f],
+        numbers[reach : rows - n].reshape(f, n),
+        marks[held + f : some],
+        places[: f + 1],
+        x[1],
+        x[2],
+        x[3],
+        x[4],
+        x[5],
+        numbers[rows - n : rows],
+        v[0],
+        v[1],
+        i[:d],
+        i[d:],
+        v[2],
+        v[3],
+        v[4:6],
+        Forest(k[0], k[1], k[2], k[3]),
+        places[f + 1 : f + 3],
+        k[4],
+        Tracks(places[end:], k[5], places[own : own + 2 * d], k[6]),
+        e[2],
+        e[3],
+        e[4],
+        marks[other : other + c],
+        on[0],
+        on[1],
+        on[2],
+        on[3],
+        on[4],
+        v[6],
+        Stubs(p[0], p[1], places[f + 3 : f + 4], marks[other + c :], on[5], p[2:]),
     )
 
 
