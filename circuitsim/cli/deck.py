@@ -116,7 +116,7 @@ def held_switches(deck: Deck) -> list[Problem]:
 def elsewhere(note: Problem) -> bool:
     """Whether a note says what an operating point leaves out: over time and frequency it is not true, or of another
     analysis."""
-    from circuitsim.netlist.refused import OVER_TIME
+    from circuitsim.netlist.dialect import OVER_TIME
 
     no_effect = note.kind == "no-effect" and any(name in OVER_TIME for name in note.names)
     return no_effect or note.kind in ("coupled", "tran", "ac", "amplitude")

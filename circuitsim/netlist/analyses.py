@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from circuitsim.circuit import ELEMENTS, Circuit
 from circuitsim.errors import TopologyError
-from circuitsim.netlist import limits
+from circuitsim.netlist import dialect, limits
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Reporter, Token, delimited, finish, tokens
 from circuitsim.netlist.deck import (
     Analysis,
@@ -45,7 +45,7 @@ from circuitsim.netlist.deck import (
 )
 from circuitsim.netlist.definitions import Table
 from circuitsim.netlist.evaluate import Environment, Evaluator
-from circuitsim.netlist.physical import ACTING, TYPES, Temperatures, checked_temperature
+from circuitsim.netlist.physical import TYPES, Temperatures, checked_temperature
 from circuitsim.netlist.scope import Model, Scope, value_of
 from circuitsim.units import short
 
@@ -86,13 +86,8 @@ def merged(found: list[Token]) -> list[Token]:
 def steps(model: Model, parameter: str) -> bool:
     """Whether the elements of a resistor's, capacitor's or inductor's model follow this parameter."""
     letter = next((letter for letter in PASSIVE if model.type in TYPES[letter]), None)
-    return letter is not None and parameter.lower() in ACTING[letter]
+    return letter is not None and parameter.lower() in dialect.MODELS[letter]
 
-
-PRINTED = frozenset(
-    ("dc", "op", "tran", "ac", "noise", "disto", "tf", "pz", "sp", "hb", "sens", "es", "pce", "homotopy", "ac_ic")
-)
-"""The word behind ``.print`` that says for which analysis it is."""
 
 OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
 """Of Xyce's ``.print``: how its file is written; they have no effect."""
@@ -135,7 +130,7 @@ def output(card: Card, word: str, at: int) -> Output:
             end = _end_of_word(text, at)
             requests.append(text[at:end])
             at = end
-    if requests and requests[0].lower() in PRINTED:
+    if requests and requests[0].lower() in dialect.PRINTED:
         analysis = requests.pop(0).lower()
     return Output(word[1:], analysis, tuple(requests), card.place())
 

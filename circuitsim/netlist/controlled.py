@@ -25,6 +25,7 @@ from circuitsim.circuit.elements import (
     RESISTOR,
     VOLTAGE,
 )
+from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import MARK, WORD, Card, CardError, Token, delimited, fields, tokens
 from circuitsim.netlist.expression import CALL, PUSH, SIGNAL, Code, Signal
 from circuitsim.netlist.parts import ElementReader, Reader
@@ -37,37 +38,7 @@ if TYPE_CHECKING:
 LETTERS = frozenset("efghb")
 
 _PLAIN = {"e": BY_VOLTAGE_E, "f": BY_CURRENT_F, "g": BY_VOLTAGE_G, "h": BY_CURRENT_H}
-_LIMITS = "its output is not affine in its control: use the sub-circuit limited_opamp, or clamp with diodes"
 _FORM = "Bname first second V={formula}, Ename and Gname first second VALUE={formula}"
-_NO_EXPRESSION = "a TABLE without an expression", "write TABLE {v(a,b)} = (x1,y1) (x2,y2) …"
-_REFUSED = {
-    "laplace": ("a LAPLACE transfer function", "write it as R, C and controlled sources, or its gain at s = 0"),
-    "freq": ("a table over frequency (FREQ)", "circuits are solved at DC: write its gain at zero frequency"),
-    "foster": ("a FOSTER transfer function", "write it as R, C and controlled sources, or its gain at s = 0"),
-    "pole": ("a POLE transfer function", "write it as R, C and controlled sources, or its gain at s = 0"),
-    "chebyshev": ("a CHEBYSHEV filter", "circuits are solved at DC: write its gain at zero frequency"),
-    "delay": ("a DELAY element", "circuits are solved at DC: write its gain"),
-    "vcr": ("a voltage-controlled resistor (VCR)", "its current is a product of two voltages"),
-    "vccap": ("a voltage-controlled capacitor (VCCAP)", "capacitors are open at the operating point: leave it out"),
-    "transformer": ("a TRANSFORMER card", "use the sub-circuit ideal_transformer, or an E and an F"),
-    "pwl": ("a PWL function", _LIMITS),
-    "npwl": ("an NPWL function", _LIMITS),
-    "ppwl": ("a PPWL function", _LIMITS),
-    "and": ("a logic function", _LIMITS),
-    "or": ("a logic function", _LIMITS),
-    "nand": ("a logic function", _LIMITS),
-    "nor": ("a logic function", _LIMITS),
-}
-_PAIRS = {
-    "min": ("a limit (min)", _LIMITS),
-    "max": ("a limit (max)", _LIMITS),
-    "abs": ("an absolute value", _LIMITS),
-    "laplace": _REFUSED["laplace"],
-    "table": _NO_EXPRESSION,
-    "freq": _REFUSED["freq"],
-    "pwl": _REFUSED["pwl"],
-    "td": ("a delay (td)", "circuits are solved at DC: leave it out"),
-}
 _OWN_NAMES = frozenset(("vcvs", "vccs", "cccs", "ccvs"))
 _HEAD = re.compile(r"[\s(),]*([^\s(),={}'\"]+)")
 _POLY = re.compile(r"[\s(),]*poly\s*\(\s*(\d+)\s*\)", re.IGNORECASE)
@@ -164,8 +135,8 @@ class SourceCard(ElementReader):
         """
         text, card, letter, after = self.card.text, self.card, self.letter, self.after
         word = _HEAD.match(text, after)
-        if word is not None and word[1].lower() in _REFUSED:
-            raise self.refused(word.start(1), "is", *_REFUSED[word[1].lower()])
+        if word is not None and word[1].lower() in dialect.SOURCES:
+            raise self.refused(word.start(1), "is", *dialect.SOURCES[word[1].lower()])
         stated = sections(text, after)
         formulas = [section for section in stated if section.word in _NAMES and (section.word != "r" or letter == "b")]
         if formulas:
@@ -213,7 +184,7 @@ class SourceCard(ElementReader):
         if word not in _FORMULAS[letter]:
             raise CardError("syntax", f"{self.shown} has no {short(word)}=", section.name.offset)
         if word == "laplace":
-            raise self.refused(section.name.offset, "has", *_PAIRS[word])
+            raise self.refused(section.name.offset, "has", *dialect.OF_SOURCES[word])
         if words:
             message = f"{self.shown}: {short(words[0].text)!r} does not belong here"
             raise CardError("syntax", message, words[0].offset, _FORM)
@@ -265,7 +236,7 @@ class SourceCard(ElementReader):
     def polygon(self, section: Section) -> Code:
         """``TABLE {formula} = (x1,y1) (x2,y2) …``: the formula table(formula, x1, y1, …)."""
         if self.card.text[section.start] not in "{'":
-            raise self.refused(section.name.offset, "has", *_PAIRS["table"])
+            raise self.refused(section.name.offset, "has", *dialect.OF_SOURCES["table"])
         token = delimited(self.card.text, section.start)
         code = of_token(token, self.card, self.scope, (), True)
         found = tokens(self.cut(section.stop), token.end)
@@ -286,8 +257,8 @@ class SourceCard(ElementReader):
         details: dict[str, Count] = {}
         for section in stated:
             word, at, shown = section.word, section.name.offset, short(section.name.text)
-            if word in _PAIRS:
-                raise self.refused(at, "has", *_PAIRS[word])
+            if word in dialect.OF_SOURCES:
+                raise self.refused(at, "has", *dialect.OF_SOURCES[word])
             found = tokens(self.cut(section.stop), section.start)
             if word not in _DETAILS or word in details:
                 message = f"{self.shown} {'states twice' if word in details else 'has no parameter'} {shown!r}"
@@ -321,8 +292,8 @@ class SourceCard(ElementReader):
     def multiplier(self) -> Value:
         """``m=``, and what is refused; leaves ``gain=``."""
         for key, _ in self.words.pairs:
-            if key.word in _PAIRS:
-                raise self.refused(key.offset, "has", *_PAIRS[key.word])
+            if key.word in dialect.OF_SOURCES:
+                raise self.refused(key.offset, "has", *dialect.OF_SOURCES[key.word])
         return self.pairs(("gain",))
 
     def controls(self, count: int) -> list[Signal]:

@@ -34,6 +34,7 @@ from circuitsim.netlist import physical
 from circuitsim.netlist.cards import CardError, Reporter, Source
 from circuitsim.netlist.definitions import AMPLIFIER_SCOPE, DEFAULT_GAIN, GAIN
 from circuitsim.netlist.deviations import SIGMAS, Deviations, Distribution, Draws
+from circuitsim.netlist.dialect import MODELS
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import NAME, Code, ExpressionError
 from circuitsim.netlist.functional import FollowingSources, Formula
@@ -544,7 +545,7 @@ class Elaborator:
     def stepped(self, model: Model, letter: str) -> dict[str, float]:
         """The parameters of a model that are stepped (``.step RMOD(R) …``)."""
         values = self.environment.values
-        names = {word: f"{model.name.lower()}:{word}" for word in physical.ACTING[letter]} if values else {}
+        names = {word: f"{model.name.lower()}:{word}" for word in MODELS[letter]} if values else {}
         return {word: values[name] for word, name in names.items() if name in values}
 
     def read_model(self, model: Model, letter: str) -> dict[str, tuple[int, Value]]:
@@ -552,7 +553,7 @@ class Elaborator:
         found: dict[str, tuple[int, Value]] = {}
         for key, token in model.pairs:
             word = key.word
-            if word in physical.ACTING[letter]:
+            if word in MODELS[letter]:
                 with self.reporter.at(model.card):
                     found[word] = token.offset, value_of(token, model.card, model.scope)
         warn_of_unread(self.reporter, model, letter)

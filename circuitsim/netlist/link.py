@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.models import MODELS, ElementModel
-from circuitsim.netlist import limits, physical, refused
+from circuitsim.netlist import dialect, limits, physical
 from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source, Token
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
 from circuitsim.netlist.expression import Code
@@ -276,8 +276,8 @@ class Linker:
                     wrong = f"no model is called {called!r}"
                     hint = f"define it: .model {called} D, or leave the name out: diodes are ideal"
                     hint = self.elsewhere or hint
-                elif model.type in refused.NUMERICAL:
-                    kind, hint = "unsupported", refused.NUMERICAL_HINT
+                elif model.type in dialect.NUMERICAL:
+                    kind, hint = "unsupported", dialect.NUMERICAL_HINT
                     what = "semiconductor equations on a mesh are not solved here"
                     wrong = f"model {called} is numerical ({short(model.type)}): {what}"
                 elif model.type not in TYPES:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from circuitsim.circuit import Circuit
 from circuitsim.errors import AmplifierError, Location, NetlistError, Problem, UsageError
-from circuitsim.netlist import definitions, refused
+from circuitsim.netlist import definitions, dialect
 from circuitsim.netlist.analyses import Analyses, steps, undeclared
 from circuitsim.netlist.cards import (
     CardError,
@@ -69,7 +69,7 @@ LONGEST_TITLE = 1000
 """Characters of a title that are looked at."""
 
 _ANALYSES = (".op", ".dc", ".step", ".temp", ".tran", ".ac")
-_CARDS = frozenset((*definitions.CARDS, *refused.OPTIONS, *_ANALYSES))
+_CARDS = frozenset((*definitions.CARDS, *dialect.OPTIONS, *_ANALYSES))
 """Dot cards that no title begins with."""
 
 _WORDS = re.compile(r"[^\s(),]+")
@@ -106,7 +106,7 @@ def is_element(line: str, top: Scope) -> bool:
     reader = DeckReader(Files(None))
     reader.read(Source("", "", line), 1)
     found = reader.top
-    if not (found.kind or found.calls or found.couplings or reader.foreign or letter in refused.ELEMENTS):
+    if not (found.kind or found.calls or found.couplings or reader.foreign or letter in dialect.LINES):
         return False
     ends = [found.node_names[node] for node in found.calls[0].nodes] if found.calls else words[1:3]
     if not all(is_node(word, top) for word in ends):

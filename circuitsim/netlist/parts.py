@@ -6,11 +6,11 @@ import re
 from array import array
 from itertools import pairwise, takewhile
 
-from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
-from circuitsim.netlist import refused
+from circuitsim.circuit.elements import AMPLIFIER, BY_LETTER, CAPACITOR, CURRENT, DIODE, ELEMENTS, RESISTOR, VOLTAGE
+from circuitsim.netlist import dialect
 from circuitsim.netlist.cards import EXPRESSION, MARK, WORD, Card, CardError, Reporter, Token, Words, fields, tokens
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.physical import OWN, WITHOUT_EFFECT, attach, checked, initial, parasitics, positive, tolerance
+from circuitsim.netlist.physical import OWN, attach, checked, initial, parasitics, positive, tolerance
 from circuitsim.netlist.scope import (
     Call,
     Count,
@@ -61,9 +61,6 @@ def valued(token: Token) -> bool:
         return token.kind == EXPRESSION
     return token.numeric or (token.text.isidentifier() and token.word not in KEYWORDS)
 
-
-NO_EFFECT = frozenset(("pj", "off", "ic", "scale", "ac", "noisy", "noiseless", "nt", "bv_max"))
-"""Instance parameters without effect on the operating point of an ideal circuit."""
 
 # By first character in either case; no upper(), which would turn a dotless ı into I.
 # X begins a call; the amplifier's is identified by the sub-circuit's name.
@@ -235,7 +232,7 @@ class ElementReader:
         extra = parasitics(self.scope, self.card, code, self.words)
         at_first = initial(self.scope, self.card, code, self.words)
         share = tolerance(self.words)
-        ignored = NO_EFFECT | WITHOUT_EFFECT.get(code, frozenset())
+        ignored = dialect.INSTANCE | dialect.RATINGS | ({"v"} if code == CAPACITOR else set())
         own = OF_PWL if source else OWN
         multiplier = self.pairs((*row.keywords, *own), ignored)
         stated = (self.source if source else self.passive)(code)
@@ -270,7 +267,7 @@ class ElementReader:
         del self.words.words[:2]
         return nodes[0], nodes[1]
 
-    def pairs(self, own: tuple[str, ...], ignored: frozenset[str] = NO_EFFECT) -> Value:
+    def pairs(self, own: tuple[str, ...], ignored: frozenset[str] = dialect.INSTANCE) -> Value:
         """Take ``m=``, note what has no effect, leave the value's own pairs; returns the multiplier."""
         multiplier: Value = 1.0
         kept = [pair for pair in self.words.pairs if pair[0].word in own]
@@ -290,8 +287,8 @@ class ElementReader:
                         key.offset,
                         "write times and values to a text file: PWL file=points.txt",
                     )
-                if word in refused.FORMULAS:
-                    what, instead = refused.FORMULAS[word]
+                if word in dialect.FORMULAS:
+                    what, instead = dialect.FORMULAS[word]
                     raise CardError("unsupported", f"{self.shown}: {what} is not supported", key.offset, instead)
                 raise CardError(
                     "syntax",
@@ -310,7 +307,7 @@ class ElementReader:
 
     def flag(self, token: Token) -> bool:
         """Whether ``token`` is a bare word without effect (``off``)."""
-        if token.kind == WORD and token.word in NO_EFFECT:
+        if token.kind == WORD and token.word in dialect.INSTANCE:
             self.no_effect(token.word, token.offset)
             return True
         return False

@@ -27,9 +27,10 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models.base import ROOM
 from circuitsim.netlist.cards import MARK, Card, CardError, Reporter, Token, Words, tokens
+from circuitsim.netlist.dialect import MODELS, MODELS_IDLE
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.scope import ElementCard, Scope, Value, value_of
@@ -167,16 +168,6 @@ PARASITIC: dict[int, tuple[str, ...]] = {
 }
 """Attributes that are elements of their own, by element."""
 
-RATINGS = frozenset(("pwr", "irms", "vrms", "ipk", "mfg", "type", "pn", "cpar", "lser", "rlshunt", "load"))
-WITHOUT_EFFECT: dict[int, frozenset[str]] = {
-    RESISTOR: RATINGS,
-    INDUCTOR: RATINGS,
-    CAPACITOR: RATINGS | {"v"},
-    VOLTAGE: RATINGS,
-    CURRENT: RATINGS,
-}
-"""Attributes without effect, by element."""
-
 
 def percent(text: str) -> float | None:
     """``5%`` as 0.05; None for what is no positive percentage."""
@@ -259,23 +250,6 @@ TYPES = {
 }
 """Types of the ``.model`` cards that elements with these letters take."""
 
-COEFFICIENTS = ("tc1", "tc2", "tnom", "t_measured")
-"""Parameters of capacitances and inductances over temperature."""
-
-ACTING = {
-    "R": frozenset(
-        ("r", "res", "rsh", "narrow", "short", "dw", "dlr", "defw", "w", "l", "tc1", "tc2", "tce", "tnom", "t_measured")
-    ),
-    "C": frozenset(("cap", "c", "cj", "cjsw", "narrow", "short", "defw", "defl", *COEFFICIENTS)),
-    "L": frozenset(("ind", "l", *COEFFICIENTS)),
-    "S": frozenset(("vt", "vh", "ron", "roff")),
-    "W": frozenset(("it", "ih", "ron", "roff")),
-}
-"""Parameters of these models that are read."""
-
-IDLE = frozenset(("kf", "af", "lf", "wf", "ef", "bv_max", "noise", "level", "temp"))
-"""Parameters of these models without effect on any steady state."""
-
 TOLERANCES = frozenset(("dev", "lot"))
 """Words of a passive element's model that state tolerances."""
 
@@ -290,9 +264,9 @@ def unread(letter: str, stated: Iterable[str], bare: Iterable[str]) -> list[str]
     stated, bare : iterable of str
         Its parameters with and without a value.
     """
-    known = IDLE | ACTING[letter]
+    known = MODELS_IDLE | MODELS[letter]
     wrong = [word for word in stated if word.lower() not in known and word.lower().partition("/")[0] not in TOLERANCES]
-    return wrong + [word for word in bare if word.lower() not in IDLE]
+    return wrong + [word for word in bare if word.lower() not in MODELS_IDLE]
 
 
 Numbers = Mapping[str, float]
@@ -310,7 +284,7 @@ def element_value(
     stated : float or None
         Value on its card, at the nominal temperature.
     own, model : mapping of str to float
-        Other numbers of its card (`OWN`) and of its model (`ACTING`), by name.
+        Other numbers of its card (`OWN`) and of its model (`MODELS`), by name.
     temperatures : Temperatures
 
     Raises

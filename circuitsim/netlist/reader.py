@@ -17,7 +17,7 @@ from array import array
 from typing import NamedTuple
 
 from circuitsim.circuit.elements import DIODE
-from circuitsim.netlist import controlled, definitions, limits, refused
+from circuitsim.netlist import controlled, definitions, dialect, limits
 from circuitsim.netlist.cards import (
     EXPRESSION,
     WINDOW,
@@ -39,7 +39,7 @@ from circuitsim.netlist.deck import Directive
 from circuitsim.netlist.definitions import Table, normal, table
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.expression import Code
-from circuitsim.netlist.parts import CODES, NO_EFFECT, SWITCHES, USES_KEPT, ElementReader
+from circuitsim.netlist.parts import CODES, SWITCHES, USES_KEPT, ElementReader
 from circuitsim.netlist.scope import LEAST, Choice, Coupling, ModelUse, Scope, expression, value_of
 from circuitsim.units import NumberError, parse, short
 
@@ -313,7 +313,7 @@ _NAME = r"[!#%&*+\-./0-9:<>?@A-Z\[\\\]^_`a-z|~]"
 _NODES = rf"{_NAME}*+[ \t]++{_NAME}++[ \t]++{_NAME}++[ \t]++"
 # No unit, no capital M (milli or mega?), no A (atto or ampere?): they need a warning.
 _SIZE = r"(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?:[kKgGtTuUnNpPm]|[mM][eE][gG])?+"
-_MODEL = rf"(?!(?i:{'|'.join(sorted(NO_EFFECT))})\s)[A-Za-z0-9_]++"
+_MODEL = rf"(?!(?i:{'|'.join(sorted(dialect.INSTANCE))})\s)[A-Za-z0-9_]++"
 _LINE = rf"(?:[Rr]{_NODES}\+?+{_SIZE}|[CLVIclvi]{_NODES}[+-]?+{_SIZE}|[Dd]{_NODES}{_MODEL})"
 _LINES = re.compile(rf"(?:[ \t]*+{_LINE}[ \t]*+\n(?=[A-Za-z.]))++")
 
@@ -375,9 +375,6 @@ def _note_model(scope: Scope, lines: Lines, k: int, name: str, model: str) -> No
         card = Card(lines.source, number, lines.source.line(number))
         uses.append(ModelUse(card, len(card.text.rstrip()) - len(model), name, model))
     scope.modelled.setdefault(model.lower(), array("q")).append(len(scope.kind) + k)
-
-
-ANALYSES = frozenset((".op", ".dc", ".step", ".tran", ".ac", ".temp", ".print", ".plot", ".save", ".tf", ".sens"))
 
 
 class DeckReader(definitions.Includes):
@@ -487,20 +484,20 @@ class DeckReader(definitions.Includes):
             self.without_model.append((card, start, word, self.scope))
             card.done()
             return
-        if head in refused.FOREIGN and card.source.callers and self.scope.parent is not None:
+        if head in dialect.FOREIGN and card.source.callers and self.scope.parent is not None:
             raise CardError(
                 "unsupported",
-                f"{word} is a {refused.FOREIGN[head]}, which is not supported",
+                f"{word} is a {dialect.FOREIGN[head]}, which is not supported",
                 start,
-                refused.FOREIGN_HINT,
+                dialect.FOREIGN_HINT,
             )
-        if head in refused.FOREIGN:
+        if head in dialect.FOREIGN:
             self.foreign.setdefault(head, []).append((card, start, word))
             card.done()
             return
-        if head in refused.ELEMENTS:
-            what, why = refused.ELEMENTS[head]
-            raise CardError("unsupported", f"{word} is {what}, which is not supported", start, why)
+        if head in dialect.LINES:
+            message = f"{word} is {dialect.LINES[head]}, which is not supported"
+            raise CardError("unsupported", message, start, dialect.LINE_HINT)
         raise CardError(
             "unknown-card",
             f"{word!r} begins no card that is known",
@@ -529,9 +526,9 @@ class DeckReader(definitions.Includes):
             definitions.CARDS[word](self, card, after)
             if inside.choices and word == ".ends":
                 self.conditions.read_variants(self, inside)
-        elif word in ANALYSES:
+        elif word in dialect.ANALYSES:
             self.request(card)
-        elif word in refused.OPTIONS:
+        elif word in dialect.OPTIONS:
             options(self, card, after)
         elif word == ".data":
             self.rows = [card]
@@ -542,20 +539,20 @@ class DeckReader(definitions.Includes):
             self.ended = True
         elif word == ".enddata":
             pass  # the table ends with its card
-        elif word in refused.NO_EFFECT:
+        elif word in dialect.NO_EFFECT:
             self.reporter.gather("no-effect", f"{word} has no effect at the operating point", card, start, word)
             card.done()
-            if word in refused.OVER_TIME and self.scope is self.top:
+            if word in dialect.OVER_TIME and self.scope is self.top:
                 self.request(card)
-        elif word in refused.OTHER_ANALYSES:
-            what = refused.OTHER_ANALYSES[word]
-            hint = refused.ADVICE.get(word, "")
+        elif word in dialect.OTHER_ANALYSES:
+            what = dialect.OTHER_ANALYSES[word]
+            hint = dialect.ADVICE.get(word, "")
             self.reporter.warning(
                 "analysis", f"{word} is left out: there is no {what} analysis here", card, start, hint
             )
             card.done()
-        elif word in refused.CARDS:
-            message, hint = refused.CARDS[word]
+        elif word in dialect.CARDS:
+            message, hint = dialect.CARDS[word]
             raise CardError("unsupported", f"{word}: {message}", start, hint)
         else:
             raise CardError(
@@ -615,11 +612,11 @@ class DeckReader(definitions.Includes):
             names = [name for _, _, name in places]
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             parts.append(
-                f"{len(names)} × {refused.FOREIGN.get(letter, 'part with a model')}: {', '.join(names[:5])}{more}"
+                f"{len(names)} × {dialect.FOREIGN.get(letter, 'part with a model')}: {', '.join(names[:5])}{more}"
             )
         message = f"elements that are not supported: {'; '.join(parts)}"
         if len(found) == 1:
-            kind = refused.FOREIGN.get(next(iter(self.foreign)), "part with a model")
+            kind = dialect.FOREIGN.get(next(iter(self.foreign)), "part with a model")
             message = f"{found[0][2]} is {'an' if kind[0] == 'X' else 'a'} {kind}, which is not supported"
         names = [name for _, _, name in found]
-        self.reporter.error("unsupported", message, card, start, refused.FOREIGN_HINT, names[:20])
+        self.reporter.error("unsupported", message, card, start, dialect.FOREIGN_HINT, names[:20])

@@ -1,0 +1,147 @@
+"""The words of SPICE programs that are known and not done: what is refused, with the reason, and what is accepted
+without effect."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LINE_HINT = "write sections of R, L and C; for the operating point alone a resistor between its ends (0 Ω without loss)"
+"""What to write for a line."""
+
+LINES = {
+    "o": "a lossy transmission line",
+    "p": "a coupled transmission line",
+    "t": "a transmission line",
+    "u": "a distributed RC line",
+    "y": "a lossy transmission line",
+}
+"""First letter → an element that is refused."""
+
+FOREIGN: dict[str, str] = {
+    "a": "XSPICE code model",
+    "j": "transistor (JFET)",
+    "m": "transistor (MOSFET)",
+    "n": "Verilog-A device",
+    "q": "transistor (bipolar)",
+    "z": "transistor (MESFET)",
+}
+"""First letter → an element with a model of its own kind; those of a deck are refused together."""
+
+FOREIGN_HINT = (
+    "such a deck needs a program with models of them, as ngspice; or write each as what it is at its operating point: "
+    "a resistor, an open, a diode and a source"
+)
+"""What a deck with such elements needs."""
+
+NUMERICAL = ("NUMD", "NBJT", "NUMOS")
+"""Types of the numerical models of ngspice (CIDER)."""
+
+NUMERICAL_HINT = (
+    "such a deck needs ngspice built with CIDER; or write the diode's law: .model NAME D(IS=… N=… RS=…), or points of "
+    "its measured curve: .model NAME PWL(v1 i1 v2 i2 …)"
+)
+"""What an element with a numerical model needs."""
+
+CARDS: dict[str, tuple[str, str]] = {
+    ".macro": ("sub-circuits begin with .subckt", "write .subckt"),
+    ".eom": ("sub-circuits end with .ends", "write .ends"),
+    ".connect": ("it would join nodes", "write a resistor of 0 Ω"),
+    ".alter": ("a deck is one circuit", "use .step param, or a deck for each"),
+}
+
+OVER_TIME = _words(".ic .meas .measure .four .fourier")
+"""Cards that cannot change the operating point, and act over time."""
+
+NO_EFFECT = OVER_TIME | _words(
+    """.nodeset .width .probe .probe64 .csparam .backanno .title .protect .unprotect .prot .unprot .graph .savebias
+    .loadbias .wave .net .watch .autoconverge .text .stmlib .dcvolt .result .preprocess"""
+)
+"""Cards that cannot change the operating point."""
+
+OPTIONS = _words(".option .options .opt")
+"""Spellings of the card of options."""
+
+ANALYSES = _words(".op .dc .step .tran .ac .temp .print .plot .save .tf .sens")
+"""Cards of analyses and of outputs."""
+
+OTHER_ANALYSES: dict[str, str] = {
+    ".noise": "noise",
+    ".disto": "distortion",
+    ".pz": "pole-zero",
+    ".sp": "scattering-parameter",
+    ".pss": "periodic-steady-state",
+    ".hb": "harmonic-balance",
+    ".mc": "Monte Carlo",
+    ".wcase": "worst-case",
+    ".sampling": "Monte Carlo",
+    ".embeddedsampling": "Monte Carlo",
+    ".pce": "polynomial-chaos",
+}
+"""Analyses that are not done; the operating point is solved instead."""
+
+ADVICE: dict[str, str] = {
+    ".mc": "circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand",
+    ".wcase": "circuitsim sweep DECK --vary R1=0.95k,1.05k --vary R2=… takes all combinations of the limits",
+}
+"""What does instead, of the analyses that are functions of operating points."""
+
+PRINTED = _words("dc op tran ac noise disto tf pz sp hb sens es pce homotopy ac_ic")
+"""The word behind ``.print`` that says for which analysis it is."""
+
+INSTANCE = _words("pj off ic scale ac noisy noiseless nt bv_max")
+"""Words on an element's card without effect on the operating point of an ideal circuit."""
+
+RATINGS = _words("pwr irms vrms ipk mfg type pn cpar lser rlshunt load")
+"""Attributes of R, L, C, V and I without effect (LTspice)."""
+
+MODELS = {
+    "R": _words("r res rsh narrow short dw dlr defw w l tc1 tc2 tce tnom t_measured"),
+    "C": _words("cap c cj cjsw narrow short defw defl tc1 tc2 tnom t_measured"),
+    "L": _words("ind l tc1 tc2 tnom t_measured"),
+    "S": _words("vt vh ron roff"),
+    "W": _words("it ih ron roff"),
+}
+"""Parameters that are read of the models of elements with these letters."""
+
+MODELS_IDLE = _words("kf af lf wf ef bv_max noise level temp")
+"""Parameters of these models without effect on any steady state."""
+
+FORMULAS = {
+    "q": ("a charge by a formula (Q=)", "write the capacitance near the operating point: C=1u"),
+    "flux": ("a flux by a formula (FLUX=)", "write the inductance near the operating point: L=1m"),
+}
+"""Parameters of capacitors and inductors that LTspice and Xyce know: what they state, and what to write."""
+
+_TRANSFER = "write it as R, C and controlled sources, or its gain at s = 0"
+_FREQUENCY = "circuits are solved at DC: write its gain at zero frequency"
+_LIMITS = "its output is not affine in its control: use the sub-circuit limited_opamp, or clamp with diodes"
+
+SOURCES = {
+    "laplace": ("a LAPLACE transfer function", _TRANSFER),
+    "freq": ("a table over frequency (FREQ)", _FREQUENCY),
+    "foster": ("a FOSTER transfer function", _TRANSFER),
+    "pole": ("a POLE transfer function", _TRANSFER),
+    "chebyshev": ("a CHEBYSHEV filter", _FREQUENCY),
+    "delay": ("a DELAY element", "circuits are solved at DC: write its gain"),
+    "vcr": ("a voltage-controlled resistor (VCR)", "its current is a product of two voltages"),
+    "vccap": ("a voltage-controlled capacitor (VCCAP)", "capacitors are open at the operating point: leave it out"),
+    "transformer": ("a TRANSFORMER card", "use the sub-circuit ideal_transformer, or an E and an F"),
+    "pwl": ("a PWL function", _LIMITS),
+    "npwl": ("an NPWL function", _LIMITS),
+    "ppwl": ("a PPWL function", _LIMITS),
+    **dict.fromkeys(("and", "or", "nand", "nor"), ("a logic function", _LIMITS)),
+}
+"""Words behind the nodes of a controlled source: what it is, and what to write."""
+
+OF_SOURCES = {
+    **{word: SOURCES[word] for word in ("laplace", "freq", "pwl")},
+    "min": ("a limit (min)", _LIMITS),
+    "max": ("a limit (max)", _LIMITS),
+    "abs": ("an absolute value", _LIMITS),
+    "table": ("a TABLE without an expression", "write TABLE {v(a,b)} = (x1,y1) (x2,y2) …"),
+    "td": ("a delay (td)", "circuits are solved at DC: leave it out"),
+}
+"""Names of what a controlled source may state."""
