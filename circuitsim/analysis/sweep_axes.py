@@ -153,7 +153,7 @@ def elaborated(
     source: Circuit | Deck, axes: Sequence[Axis], setting: Sequence[float]
 ) -> tuple[Circuit, FollowingSources | None]:
     """The circuit of a deck with these parameters and this temperature, and the sources that follow others."""
-    return source.elaborate_with_sources(*of_deck(axes, setting)) if isinstance(source, Deck) else (source, None)
+    return source.with_sources(*of_deck(axes, setting), False) if isinstance(source, Deck) else (source, None)
 
 
 def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, float], float | None]:
@@ -165,7 +165,7 @@ def of_deck(axes: Sequence[Axis], setting: Sequence[float]) -> tuple[dict[str, f
 
 def moving_at(deck: Deck, axes: Sequence[Axis], setting: Sequence[float]) -> tuple[Circuit, FollowingSources]:
     """The circuit of a deck at these values where sources vary over time, and the sources that follow others."""
-    circuit, following = deck.all_controlled(*of_deck(axes, setting))
+    circuit, following = deck.with_sources(*of_deck(axes, setting))
     given = {axis.name: value for axis, value in zip(axes, setting) if axis.sort is Sort.VALUE}
     return circuit.with_values(following.of_cards(given)) if given else circuit, following
 

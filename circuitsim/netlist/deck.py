@@ -292,7 +292,7 @@ class Deck(Circuit):
         self._bare, self.following = circuit, following
         self._elaborate: Any = elaborate
         self.operating_circuit = circuit.carrying(following)
-        whole, moving = self.all_controlled()
+        whole, moving = self.with_sources()
         self._share(whole.carrying(moving))
         self.problems, self.notes = problems, (*problems, *notes)
         self.analyses, self.directives, self.parameters = analyses, directives, parameters
@@ -341,7 +341,7 @@ class Deck(Circuit):
         NetlistError
             An element's value is out of range with these parameters.
         """
-        circuit, following = self.all_controlled(parameters, temperature)
+        circuit, following = self.with_sources(parameters, temperature)
         return circuit.carrying(following)
 
     def cards(self) -> list[str]:
@@ -375,8 +375,11 @@ class Deck(Circuit):
         found: dict[str, str] = self._elaborate.idle()
         return found
 
-    def elaborate_with_sources(
-        self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
+    def with_sources(
+        self,
+        parameters: Mapping[str, float] | None = None,
+        temperature: float | None = None,
+        all_controlled: bool = True,
     ) -> tuple[Circuit, FollowingSources]:
         """As `elaborate`, with the sources whose values follow time or other sources.
 
@@ -384,26 +387,13 @@ class Deck(Circuit):
         ----------
         parameters, temperature
             See `elaborate`.
+        all_controlled : bool
+            Affine formulas are controlled sources also where sources fix their controls: for analyses in which these
+            move. Formulas that are not affine stay in the sources' ``formulas``.
         """
-        if not parameters and temperature is None:
+        if not (parameters or temperature is not None or (all_controlled and self.following.formulas)):
             return self._bare, self.following
-        found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, False)
-        return found
-
-    def all_controlled(
-        self, parameters: Mapping[str, float] | None = None, temperature: float | None = None
-    ) -> tuple[Circuit, FollowingSources]:
-        """The circuit with affine formulas as controlled sources, also where sources fix their controls: for analyses
-        in which these move. Formulas that are not affine stay in the sources' ``formulas``.
-
-        Parameters
-        ----------
-        parameters, temperature
-            See `elaborate`.
-        """
-        if not (self.following.formulas or parameters or temperature is not None):
-            return self._bare, self.following
-        found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, True)
+        found: tuple[Circuit, FollowingSources] = self._elaborate(parameters or {}, temperature, all_controlled)
         return found
 
     def where_change(self, names: Collection[str] | None) -> tuple[Circuit, FollowingSources]:
@@ -422,7 +412,7 @@ class Deck(Circuit):
         """
         if not (self.following.over_time() if names is None else self.following).followers(names):
             return self._bare, self.following
-        circuit, following = self.all_controlled()
+        circuit, following = self.with_sources()
         at = following.over_time() if names is None else following
         at.check_frozen(names)
         left = at.followers(names)

@@ -428,10 +428,9 @@ class ElementReader:
             A word that does not belong there, a function without a value at DC.
         """
         offset = max(self.words.end - 1, 0)
-        value: Value | Wave | None = None
+        value: Value | None = None
         again = {}
         words = self.words.take()
-        amplitude = self.phasor(words)
         named = next((k for k, word in enumerate(words[:-1]) if word.word == POINTS), None)
         points = None if named is None else words[named + 1]
         if named is not None:
@@ -444,7 +443,7 @@ class ElementReader:
                 again[key.word] = self.value(token)
             else:
                 offset, value = token.offset, self.number(token)
-        offset, value, wave = self.source_words(words, (offset, value))
+        offset, value, wave, amplitude = self.source_words(words, offset, value)
         for key, _ in pairs:
             if key.word in again and (wave is None or wave.name != "pwl"):
                 message = f"{self.shown}: {short(key.text)}= belongs to PWL"
@@ -463,7 +462,7 @@ class ElementReader:
                 checked_waveform(Waveform(wave.name, known), wave.offset)
             return ElementCard(self.card, wave.offset, wave, wave=wave, phasor=amplitude)
         if value is None:
-            if not any(word.word == "ac" for word in words):
+            if amplitude is None:
                 self.reporter.gather(
                     "no-value", "no DC value is given: 0 is taken (%s)", self.card, offset, self.name.text
                 )
@@ -473,11 +472,11 @@ class ElementReader:
         return ElementCard(self.card, offset, value, wave=wave, phasor=amplitude)
 
     def source_words(
-        self, words: list[Token], stated: tuple[int, Value | Wave | None]
-    ) -> tuple[int, Value | Wave | None, Wave | None]:
-        """The DC value and the time function among the words of the card."""
-        offset, value = stated
-        wave = None
+        self, words: list[Token], offset: int, value: Value | None
+    ) -> tuple[int, Value | None, Wave | None, Phasor | None]:
+        """The DC value with its offset, the time function and the amplitude among the words of the card."""
+        wave: Wave | None = None
+        amplitude: Phasor | None = None
         k, seen = 0, set()
         while k < len(words):
             token = words[k]
@@ -494,7 +493,10 @@ class ElementReader:
                     offset, value = words[k].offset, self.number(words[k])
                     k += 1
             elif word in ("ac", "distof1", "distof2"):
-                k += len(list(takewhile(valued, words[k : k + 2])))
+                given = [self.value(number) for number in takewhile(valued, words[k : k + 2])]
+                k += len(given)
+                if word == "ac":  # magnitude and phase
+                    amplitude = given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
                 self.no_effect(word, token.offset, "amplitude" if word == "ac" else "no-effect")
             elif word in ("load", "noiseless"):
                 self.no_effect(word, token.offset)
@@ -529,7 +531,7 @@ class ElementReader:
                     token.offset,
                     "a source reads: DC value AC magnitude phase FUNCTION(…)",
                 )
-        return offset, value, wave
+        return offset, value, wave, amplitude
 
     def from_file(self, points: Token, wave: Wave | None) -> Wave:
         """PWL with the points of a file."""
@@ -564,14 +566,6 @@ class ElementReader:
             [self.name.text],
         )
         return wave._replace(numbers=numbers)
-
-    def phasor(self, words: list[Token]) -> Phasor | None:
-        """Magnitude and phase of ``AC [magnitude [phase]]`` among words: 1 and 0 where they are left out."""
-        place = next((k for k, token in enumerate(words) if token.kind == WORD and token.word == "ac"), None)
-        if place is None:
-            return None
-        given = [self.value(t) for t in takewhile(valued, words[place + 1 : place + 3])]
-        return given[0] if given else 1.0, given[1] if len(given) > 1 else 0.0
 
     def diode(self, first: int, second: int) -> None:
         """A diode: the model name is optional, switches have no effect, an area where its model has one."""

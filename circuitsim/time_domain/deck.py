@@ -104,7 +104,7 @@ def setting(
         raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)
     grid = Grid(step or (grid.step if stop is None else stop / 1000.0), stop or grid.stop)
-    circuit, following = deck.all_controlled() if elaborated is None else elaborated
+    circuit, following = deck.with_sources() if elaborated is None else elaborated
     if cards and cards[0].uic:
         initial = _stated(circuit, following) | dict(initial or {})
     waves, switches = _moving(circuit, following, grid), _abrupt(circuit, following)
