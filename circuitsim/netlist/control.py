@@ -133,7 +133,7 @@ class Script:
             skipped = 2 if text.startswith("$&") else 1
             at, text = at + skipped, text[skipped:]
         try:
-            code, end = parse(card.text, at, card, Scope(), stop=at + len(text))
+            code, end = parse(card, at, Scope(), stop=at + len(text))
             whole = not card.text[end : at + len(text)].strip()
             return Evaluator({}).value(code, Environment(None, {}, (self.values,))) if whole else None
         except ExpressionError:

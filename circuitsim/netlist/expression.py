@@ -109,9 +109,8 @@ class Code:
 
 
 def parse(
-    text: str,
-    start: int,
     card: Any,
+    start: int,
     scope: Any,
     arguments: tuple[str, ...] = (),
     stop: int | None = None,
@@ -126,8 +125,7 @@ def parse(
     ExpressionError
         Where the text is no expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
     """
-    reader = _Reader(text, start, len(text) if stop is None else stop, Code(card, scope, start), arguments)
-    reader.signals = signals
+    reader = _Reader(start, stop, Code(card, scope, start), arguments, signals)
     reader.ternary(0)
     return reader.code, reader.end
 
@@ -135,10 +133,10 @@ def parse(
 class _Reader:
     """Recursive descent with one token of look-ahead; depth is counted, so that no text exhausts Python's stack."""
 
-    def __init__(self, text: str, start: int, stop: int, code: Code, arguments: tuple[str, ...]) -> None:
-        self.text, self.stop, self.code = text, stop, code
+    def __init__(self, start: int, stop: int | None, code: Code, arguments: tuple[str, ...], signals: bool) -> None:
+        self.text: str = code.card.text
+        self.stop, self.code, self.signals = len(self.text) if stop is None else stop, code, signals
         self.arguments = {name: k for k, name in enumerate(arguments)}
-        self.signals = False
         self.end = start  # just behind the last token taken
         self.emit = code.program.append
         self.look(start)

@@ -23,6 +23,9 @@ from circuitsim.netlist.functions import Linear
 from circuitsim.netlist.scope import Frame
 from circuitsim.netlist.waveform import STEADY, Grid, Waveform
 
+Lines = Mapping[int, Callable[[float], tuple[float, float]]]
+"""Position of a source → its value and slope at a time, s."""
+
 
 class Formula(NamedTuple):
     """The value of a source as an expression, in its call; ``factor`` sources in parallel; ``fixed``: of a controlled
@@ -265,9 +268,7 @@ class FollowingSources(Dynamics):
         moment = Moment(self, {}, time, grid)
         return moment.placed(k), tuple(moment.taken)
 
-    def line_at(
-        self, k: int, time: float, lines: Mapping[int, Callable[[float], tuple[float, float]]]
-    ) -> tuple[float, float] | None:
+    def line_at(self, k: int, time: float, lines: Lines) -> tuple[float, float] | None:
         """The value and the slope of a source that a formula gives, at a time, s, while its decisions stay the same;
         None where it follows a curve.
 
@@ -277,7 +278,7 @@ class FollowingSources(Dynamics):
         lines : mapping of int to callable
             Those of the sources that have time functions, by position; the slopes of curves are nan.
         """
-        found = _LineMoment(self, time, lines).placed(k)
+        found = Moment(self, {}, Linear(time, {"time": 1.0}), lines=lines).placed(k)
         terms = found.terms if isinstance(found, Linear) else {}
         return None if terms is None else (float(found), terms.get("time", 0.0))
 
@@ -330,12 +331,19 @@ class Moment:
         s.
     grid : Grid, optional
         With it, time functions that are not stated act, and the decisions of formulas are kept in ``taken``.
+    lines : mapping of int to callable, optional
+        With it values follow straight lines; see `FollowingSources.line_at`.
     """
 
     def __init__(
-        self, sources: FollowingSources, stated: dict[int, float], time: float, grid: Grid | None = None
+        self,
+        sources: FollowingSources,
+        stated: dict[int, float],
+        time: float,
+        grid: Grid | None = None,
+        lines: Lines | None = None,
     ) -> None:
-        self.sources, self.known, self.time, self.grid = sources, dict(stated), time, grid
+        self.sources, self.known, self.time, self.grid, self.lines = sources, dict(stated), time, grid, lines
         self.open: list[int] = []
         self.taken: list[Any] = []
 
@@ -360,20 +368,21 @@ class Moment:
             if k in self.open:
                 raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
             self.open.append(k)
-            evaluator = self.evaluator(partial(self.signal, formula=formula))
+            taken = None if self.grid is None else self.taken
+            read = partial(self.signal, formula=formula)
+            evaluator = Evaluator(self.sources.constants, read, None, taken, self.lines is not None)
             self.known[k] = formula.factor * evaluator.value(formula.code, formula.frame.environment)
             self.open.pop()
         return self.known[k]
 
     def moved(self, k: int, wave: Waveform) -> float:
-        """The value of a source with a time function: without a grid that of its card."""
+        """The value, or the line, of a source with a time function: without a grid that of its card."""
+        if self.lines is not None:
+            value, slope = self.lines[k](float(self.time))
+            return Linear(value, None if math.isnan(slope) else {"time": slope})
         if self.grid is None:
             return float(self.sources.circuit.columns()[3][k])
         return self.sources._wave(k, wave, self.time, self.grid)
-
-    def evaluator(self, read: Callable[[Signal], float]) -> Evaluator:
-        """What runs a formula."""
-        return Evaluator(self.sources.constants, read, None, None if self.grid is None else self.taken)
 
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""
@@ -393,22 +402,3 @@ class Moment:
             f"{signal.kind}({signal.first}) is not fixed by a current source: a controlled source has no "
             "energy function in general"
         )
-
-
-class _LineMoment(Moment):
-    """The straight lines of all sources at one time; see `FollowingSources.line_at`."""
-
-    def __init__(
-        self, sources: FollowingSources, time: float, lines: Mapping[int, Callable[[float], tuple[float, float]]]
-    ) -> None:
-        super().__init__(sources, {}, Linear(time, {"time": 1.0}))
-        self.lines = lines
-
-    def moved(self, k: int, wave: Waveform) -> float:
-        """The line of a source with a time function."""
-        value, slope = self.lines[k](float(self.time))
-        return Linear(value, None if math.isnan(slope) else {"time": slope})
-
-    def evaluator(self, read: Callable[[Signal], float]) -> Evaluator:
-        """What runs a formula on lines."""
-        return Evaluator(self.sources.constants, read, lines=True)

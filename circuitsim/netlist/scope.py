@@ -11,7 +11,7 @@ import re
 from array import array
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models import ElementModel
@@ -440,7 +440,7 @@ def expression(
     ExpressionError
         It is no expression, or more than one.
     """
-    code, stop = parse(card.text, start, card, scope, arguments, end, signals)
+    code, stop = parse(card, start, scope, arguments, end, signals)
     check_end(card.text, stop, end)
     return code
 
@@ -465,10 +465,10 @@ def formula(
         token = delimited(text, at)
         if _GOES_ON.match(text, token.end, len(text) if stop is None else stop) is None:
             return of_token(token, card, scope, arguments, signals), token.end
-    return parse(text, at, card, scope, arguments, stop, signals)
+    return parse(card, at, scope, arguments, stop, signals)
 
 
-def whole_formula(card: Card, at: int, stop: int, scope: Scope, arguments: tuple[str, ...] = ()) -> Code:
+def whole_formula(card: Card, at: int, stop: int, scope: Scope) -> Code:
     """The expression of a source that fills ``card.text[at:stop]``.
 
     Raises
@@ -476,23 +476,19 @@ def whole_formula(card: Card, at: int, stop: int, scope: Scope, arguments: tuple
     CardError, ExpressionError
         It is no expression, or more than one.
     """
-    code, end = formula(card, at, scope, arguments, stop, not arguments)
+    code, end = formula(card, at, scope, (), stop, True)
     check_end(card.text, end, stop)
     return code
 
 
 def check_end(text: str, end: int, stop: int) -> None:
-    """Refuse what stands behind an expression."""
+    """Refuse what stands behind an expression, which does not end where it should."""
     rest = text[end:stop]
-    if rest.strip():
-        leftover(rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip()))
-
-
-def leftover(found: str, at: int) -> NoReturn:
-    """The error of an expression that does not end where it should, but goes on with ``found``."""
+    if not rest.strip():
+        return
+    found, at = rest.strip()[:30].split()[0], end + len(rest) - len(rest.lstrip())
     hint = "an operator is missing before it" if found[0].isalnum() or found[0] in "({'" else ""
-    if found[0] == "=":
-        hint = "compare with =="
+    hint = "compare with ==" if found[0] == "=" else hint
     raise ExpressionError("expression", f"{short(found)!r} does not belong in the expression", at, hint)
 
 
