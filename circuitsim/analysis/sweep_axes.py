@@ -143,7 +143,7 @@ def _an(noun: str) -> str:
 def _unknown(name: str, names: Sequence[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3)
+    near = difflib.get_close_matches(name.lower(), [n.lower() for n in names])
     some = ", ".join(names[:SHOWN]) + ", …" * (len(names) > SHOWN)
     hint = f"; did you mean {', '.join(near)}?" if near else f"; there are {some}" if names else ""
     return f"nothing that can vary is called {name!r}: no element, no parameter of the deck{hint}"

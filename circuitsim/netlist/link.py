@@ -201,7 +201,7 @@ class Linker:
             return "define it with .subckt … .ends"
         import difflib
 
-        close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60], n=3)
+        close = difflib.get_close_matches(name, [k for k in known if len(k) <= 60])
         if close:
             return f"did you mean {', '.join(close)}?"
         return f"defined here: {', '.join(short(k, 20) for k in known[:8])}"
