@@ -116,25 +116,6 @@ def store(typing: Any, array: Any, index: Any, vector: Any) -> tuple[Any, Codege
     return types.void(array, index, vector), build
 
 
-@_primitive()
-def prefetch(typing: Any, array: Any, index: Any) -> tuple[Any, Codegen] | None:
-    """Prefetch the cache line of ``array[index]``; no effect on values."""
-    if not _is_flat(array):
-        return None
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        index = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=arguments[0]).data
-        place, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        shape = ir.FunctionType(ir.VoidType(), [place, number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")
-        read, near, of_data = ir.Constant(number, 0), ir.Constant(number, 2), ir.Constant(number, 1)
-        builder.call(function, [builder.bitcast(builder.gep(data, [index]), place), read, near, of_data])
-        return context.get_dummy_value()
-
-    return types.void(array, index), build
-
-
 @_primitive(literal=True)
 def splat(typing: Any, scalar: Any, lanes: Any) -> tuple[Any, Codegen] | None:
     """A vector with the same number in every lane."""

@@ -14,7 +14,7 @@ from circuitsim.blocks.resistive import Crossbar, conductance_rows, diodes
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.layout import BLOCK, GROUP, LANES, PARTS, Layout, blocks_of, lay_out
+from circuitsim.layered.layout import BLOCK, LANES, PARTS, Layout, blocks_of, lay_out
 from circuitsim.layered.tiles import pack, unpack
 
 STEPS = 256
@@ -87,7 +87,6 @@ class Memory(NamedTuple):
     sums: np.ndarray
     nudged: np.ndarray
     partial: np.ndarray
-    lanes: np.ndarray
     moved: np.ndarray
     diff: np.ndarray
     mean: np.ndarray
@@ -127,7 +126,6 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
         "nudged": twice,
         "partial": hidden,
         "moved": PARTS,
-        "lanes": PARTS * GROUP * 2 * samples * BLOCK * LANES,
         "diff": groups * samples * n,
         "mean": groups * samples * n,
     }

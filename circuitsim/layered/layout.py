@@ -11,8 +11,6 @@ from circuitsim.layered.tiles import TILE
 #: Rows of an inner matrix that are handled together, and columns in a vector. A block of rows is stored as
 #: (columns / LANES, BLOCK, LANES), so that it is read from its first byte to its last.
 BLOCK, LANES = 4, 16
-#: Blocks that go through the columns together, and columns that they go through at a time.
-GROUP, PANEL = 8, 512
 #: Shares in which the rows of inner matrices are handed to threads. Fixed, so that sums over rows do not depend on how
 #: many threads there are.
 PARTS = 8

@@ -32,7 +32,7 @@ from circuitsim._vectors import (
     sub,
     total,
 )
-from circuitsim.layered.layout import BLOCK, GROUP, LANES, PANEL, PARTS
+from circuitsim.layered.layout import BLOCK, LANES, PARTS
 from circuitsim.layered.tiles import TILE, all_tiles_in_parallel, nonzero_inputs, tile_pass
 
 NONE, HIDDEN, ALL = 0, 1, 2
@@ -50,19 +50,14 @@ def larger(moves, new, old, p, smallest):
 
 @kernel()
 def gather(inner, g, length, v, o, n, sums, s):
-    """Four rows times four samples: 16 vectors from ``sums[s]`` on, sample by sample, take up Σ_k G[r, k] v_i[k].
+    """Four rows times four samples: ``sums[s + i n + r] += Σ_k G[r, k] v_i[k]``.
 
     ``g`` is the place of the rows' first columns, ``length`` their number, ``o`` that of the first sample's states,
-    ``n`` the distance to the next sample's. The sum over the lanes of each vector is left to `collect`.
+    ``n`` the distance to the next sample's.
     """
-    a00, a01 = load(sums, s, LANES), load(sums, s + LANES, LANES)
-    a02, a03 = load(sums, s + 2 * LANES, LANES), load(sums, s + 3 * LANES, LANES)
-    a10, a11 = load(sums, s + 4 * LANES, LANES), load(sums, s + 5 * LANES, LANES)
-    a12, a13 = load(sums, s + 6 * LANES, LANES), load(sums, s + 7 * LANES, LANES)
-    a20, a21 = load(sums, s + 8 * LANES, LANES), load(sums, s + 9 * LANES, LANES)
-    a22, a23 = load(sums, s + 10 * LANES, LANES), load(sums, s + 11 * LANES, LANES)
-    a30, a31 = load(sums, s + 12 * LANES, LANES), load(sums, s + 13 * LANES, LANES)
-    a32, a33 = load(sums, s + 14 * LANES, LANES), load(sums, s + 15 * LANES, LANES)
+    zero = splat(inner.dtype.type(0), LANES)
+    a00, a01, a02, a03, a10, a11, a12, a13 = zero, zero, zero, zero, zero, zero, zero, zero
+    a20, a21, a22, a23, a30, a31, a32, a33 = zero, zero, zero, zero, zero, zero, zero, zero
     o1, o2, o3 = o + n, o + 2 * n, o + 3 * n
     for k in range(0, length, LANES):
         w0 = load(inner, g + 4 * k, LANES)
@@ -77,33 +72,19 @@ def gather(inner, g, length, v, o, n, sums, s):
         a20, a21, a22, a23 = fma(w0, x, a20), fma(w1, x, a21), fma(w2, x, a22), fma(w3, x, a23)
         x = load(v, o3 + k, LANES)
         a30, a31, a32, a33 = fma(w0, x, a30), fma(w1, x, a31), fma(w2, x, a32), fma(w3, x, a33)
-    store(sums, s, a00)
-    store(sums, s + LANES, a01)
-    store(sums, s + 2 * LANES, a02)
-    store(sums, s + 3 * LANES, a03)
-    store(sums, s + 4 * LANES, a10)
-    store(sums, s + 5 * LANES, a11)
-    store(sums, s + 6 * LANES, a12)
-    store(sums, s + 7 * LANES, a13)
-    store(sums, s + 8 * LANES, a20)
-    store(sums, s + 9 * LANES, a21)
-    store(sums, s + 10 * LANES, a22)
-    store(sums, s + 11 * LANES, a23)
-    store(sums, s + 12 * LANES, a30)
-    store(sums, s + 13 * LANES, a31)
-    store(sums, s + 14 * LANES, a32)
-    store(sums, s + 15 * LANES, a33)
+    add_totals(sums, s, a00, a01, a02, a03)
+    add_totals(sums, s + n, a10, a11, a12, a13)
+    add_totals(sums, s + 2 * n, a20, a21, a22, a23)
+    add_totals(sums, s + 3 * n, a30, a31, a32, a33)
 
 
 @kernel()
-def collect(lanes, s, n, sums, o):
-    """Add the lanes of the 16 vectors of `gather` to the numerators of four units of four samples; clear them."""
-    zero = splat(lanes.dtype.type(0), LANES)
-    for i in range(4):
-        for r in range(BLOCK):
-            at = s + (i * BLOCK + r) * LANES
-            sums[o + i * n + r] += total(load(lanes, at, LANES))
-            store(lanes, at, zero)
+def add_totals(sums, s, a, b, c, d):
+    """Add the sums over the lanes of four vectors to four numbers."""
+    sums[s] += total(a)
+    sums[s + 1] += total(b)
+    sums[s + 2] += total(c)
+    sums[s + 3] += total(d)
 
 
 @kernel()
@@ -155,56 +136,33 @@ def clip_layer(layer, layout, sums, v, problem, samples, measured):
 
 @kernel()
 def sweep_part(part, memory, layout, v, problem, samples, measured):
-    """One share of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`.
-
-    A few blocks at a time go through panels of `PANEL` columns: the panel's states and sums stay in the nearest cache,
-    the blocks in the next one until they are read a second time.
-    """
-    inner, sums, partial, lanes = memory.inner, memory.sums, memory.partial, memory.lanes
+    """One share of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`."""
+    inner, sums, partial = memory.inner, memory.sums, memory.partial
     inverse, low, high, phase = problem
     n, last, zero = layout.total, layout.units.size - 1, splat(v.dtype.type(0), LANES)
-    mine, cell = part * samples * n, samples // 4 * 16 * LANES
+    mine = part * samples * n
     for layer in range(2, layout.units.size, 2):
         for b in range(samples):
             at = mine + b * n + layout.at[layer]
             for k in range(at, at + layout.width[layer], LANES):
                 store(partial, k, zero)
     moves = splat(v.dtype.type(0), BLOCK)
-    first, end = layout.parts[part], layout.parts[part + 1]
-    while first < end:
-        layer, stop = layout.blocks[first, 0], first + 1
-        while stop < min(end, first + GROUP) and layout.blocks[stop, 0] == layer:
-            stop += 1
+    for block in range(layout.parts[part], layout.parts[part + 1]):
+        layer, row = layout.blocks[block]
+        unit = layout.at[layer] + row
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
                 stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
-                for start in range(0, stride, PANEL):
-                    length = min(PANEL, stride - start)
-                    for b in range(0, samples, 4):
-                        for block in range(first, stop):
-                            g = layout.matrix[upper] + layout.blocks[block, 1] * stride + BLOCK * start
-                            place = (part * GROUP + block - first) * cell
-                            gather(inner, g, length, v, b * n + columns + start, n, lanes, place + b * 4 * LANES)
-        for block in range(first, stop):
-            unit, place = layout.at[layer] + layout.blocks[block, 1], (part * GROUP + block - first) * cell
-            for b in range(0, samples, 4):
-                collect(lanes, place + b * 4 * LANES, n, sums, b * n + unit)
-            for b in range(samples):
-                counted = measured == ALL or (measured == HIDDEN and layer < last)
-                at = phase[b] * n + unit
-                moves = clip(sums, v, inverse, low, high, at, unit, b * n + unit, moves, counted, BLOCK)
+                for b in range(0, samples * n, 4 * n):
+                    gather(inner, layout.matrix[upper] + row * stride, stride, v, b + columns, n, sums, b + unit)
+        for b in range(samples):
+            counted = measured == ALL or (measured == HIDDEN and layer < last)
+            moves = clip(sums, v, inverse, low, high, phase[b] * n + unit, unit, b * n + unit, moves, counted, BLOCK)
         for upper in range(layer, layer + 2):
             if 2 <= upper <= last and layout.row_layer[upper] == layer:
-                stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
-                for start in range(0, stride, PANEL):
-                    length = min(PANEL, stride - start)
-                    for b in range(0, samples, 4):
-                        for block in range(first, stop):
-                            row = layout.blocks[block, 1]
-                            g = layout.matrix[upper] + row * stride + BLOCK * start
-                            unit = b * n + layout.at[layer] + row
-                            scatter(inner, g, length, v, unit, n, partial, mine + b * n + columns + start)
-        first = stop
+                stride, columns = layout.stride[upper], mine + layout.at[layout.column_layer[upper]]
+                for b in range(0, samples * n, 4 * n):
+                    scatter(inner, layout.matrix[upper] + row * stride, stride, v, b + unit, n, partial, b + columns)
     memory.moved[part] = largest(moves)
 
 
@@ -277,8 +235,7 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
         for row in range(0, layout.units[last], BLOCK):
             for b in range(0, samples * n, 4 * n):
                 g = layout.matrix[last] + row * stride
-                gather(m.inner, g, stride, v, b + layout.at[last - 1], n, m.lanes, 0)
-                collect(m.lanes, 0, n, m.sums, b + outputs + row)
+                gather(m.inner, g, stride, v, b + layout.at[last - 1], n, m.sums, b + outputs + row)
     for layer in range(2, last + 1, 2):
         if layer < last:
             for b in range(samples):
