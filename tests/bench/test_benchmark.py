@@ -142,9 +142,3 @@ def test_lines_that_are_no_rows_are_left_out(tmp_path: Path, line: bytes) -> Non
     lines = [line, json.dumps(row).encode(), json.dumps(wrong).encode(), line]
     (tmp_path / runner.RESULTS).write_bytes(b"\n".join(lines))
     assert runner.finished(tmp_path) == [row]
-
-
-@pytest.mark.parametrize("words", [["--max-unknowns", "0"], ["--limit", "nan"], ["--limit", "0"], ["--seed", "-1"]])
-def test_a_benchmark_that_cannot_be_run_is_refused(tmp_path: Path, words: list[str]) -> None:
-    assert main(["bench", "--out", str(tmp_path / "b"), *words]) == 2
-    assert not (tmp_path / "b").exists()

@@ -20,7 +20,6 @@ from circuitsim.boltzmann import (
     total_variation,
     transition_matrix,
 )
-from circuitsim.boltzmann import exact as exact_module
 from circuitsim.boltzmann.enumeration import data_expectation, model_expectation, states
 from circuitsim.boltzmann.exact import after_gibbs, largest
 from circuitsim.errors import UsageError
@@ -102,15 +101,6 @@ def test_transition_matrix(visible, hidden):
     np.testing.assert_allclose(flow, flow.T, rtol=1e-10)
     start = np.random.default_rng(1).dirichlet(np.ones(2**visible))
     np.testing.assert_allclose(after_gibbs(machine, start, 3), start @ np.linalg.matrix_power(matrix, 3), rtol=1e-10)
-
-
-def test_blocks_do_not_change_the_result(monkeypatch):
-    machine = random_machine(6, 5)
-    start = empirical_distribution(pattern_set("diag", 6))
-    whole, matrix = after_gibbs(machine, start, 2), transition_matrix(machine)
-    monkeypatch.setattr(exact_module, "_BLOCK_ENTRIES", 100)
-    np.testing.assert_allclose(after_gibbs(machine, start, 2), whole, rtol=1e-13)
-    np.testing.assert_allclose(transition_matrix(machine), matrix, rtol=1e-13)
 
 
 @SIZES

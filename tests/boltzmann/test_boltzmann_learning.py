@@ -46,18 +46,6 @@ def test_learning_raises_the_exact_likelihood(chains):
     assert before < -3.4 and after > -2.1
 
 
-def test_gradient_is_reproducible_and_counts_each_sample():
-    machine = random_machine(6, 4, dtype=np.float32)
-    data = pattern_set("diag", 6).astype(np.float32)
-    learner = ContrastiveDivergence(machine, FixedSteps(2))
-    one = {name: array.copy() for name, array in learner.gradient((data,), np.random.default_rng(1))[0].items()}
-    two, metrics = learner.gradient((data,), np.random.default_rng(1))
-    assert all(one[name].tobytes() == two[name].tobytes() for name in one)
-    assert metrics["k"] == 2 and 0 < metrics["reconstruction"] < 1
-    # Grey values as bytes, as fractions, and a start that is already the model's own chain at zero weights.
-    assert as_states(np.array([[255, 0, 51]], np.uint8), 3, np.dtype(np.float64)).tolist() == [[1.0, 0.0, 0.2]]
-
-
 def test_persistent_chains_of_another_number_than_the_batch():
     """The mean over chains and the mean over the batch are each taken over their own number."""
     machine = random_machine(3, 2, scale=0.0)

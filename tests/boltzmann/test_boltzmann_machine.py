@@ -38,6 +38,20 @@ def test_conditionals_are_those_of_the_joint_distribution():
     np.testing.assert_allclose(machine.visible_probability(h), table.T @ v / table.sum(0)[:, None], rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 300.0])
+def test_conditionals_of_large_layers_are_logistic(dtype, scale):
+    """Sparse and grey states; activations from where exp underflows to where it overflows."""
+    machine, rng = random_machine(345, 150, scale=scale, dtype=dtype), np.random.default_rng(1)
+    v = ((rng.random((9, 345)) < 0.3) * rng.choice([1.0, 0.37], (9, 345))).astype(dtype)
+    activation = v.astype(float) @ machine.weights.T.astype(float) + machine.hidden_bias
+    found = machine.hidden_probability(v)
+    with np.errstate(over="ignore"):
+        exact = 1.0 / (1.0 + np.exp(-activation))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e3 * np.finfo(dtype).eps * max(1.0, scale))
+
+
 def test_pseudo_likelihood_is_the_product_of_conditionals():
     machine = random_machine(4, 3)
     p = joint_table(machine)[0].sum(axis=1)

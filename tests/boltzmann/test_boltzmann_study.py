@@ -94,22 +94,3 @@ def test_the_command_without_out_writes_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["reproduce", "cd-bias", "--runs", "2", "--updates", "3", "--patterns", "diag"]) == 0
     assert "| Diag |" in capsys.readouterr().out and list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (["--runs", "1"], "error: runs must be at least 2, not 1\n"),
-        (["--k", "0"], "error: k must be at least 1, not 0\n"),
-        (["--updates", "0"], "error: updates must be at least 1, not 0\n"),
-    ],
-)
-def test_the_command_refuses(words, message, capsys):
-    assert main(["reproduce", "cd-bias", *words]) == 2
-    assert capsys.readouterr().err == message
-
-
-def test_an_unknown_study_lists_those_there_are(capsys):
-    assert main(["reproduce", "table9"]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("error: argument STUDY: invalid choice: 'table9' (choose from ") and "cd-bias" in message

@@ -84,31 +84,3 @@ def test_a_chain_of_numpy_arrays_takes_tensors() -> None:
     assert others is not None
     for name, array in others.items():
         np.testing.assert_array_equal(found[name], array)
-
-
-@pytest.mark.parametrize("sweeps", [1, 3, 12])
-def test_convolutional_sweeps_are_those_of_torch(sweeps: int) -> None:
-    """The same alternation written with torch's convolutions, pooling and unpooling."""
-    functional = torch.nn.functional
-    block = ConvolutionalHopfieldBlock(
-        (8, 8, 6), [8, 5], [True, False], [7], sweeps=Sweeps(sweeps, sweeps), variance=2e-2, dtype=np.float64
-    )
-    x = np.random.default_rng(2).normal(size=(3, block.n_inputs))
-    kernels = [torch.from_numpy(block.parameters[f"weights{k}"].transpose(3, 2, 0, 1).copy()) for k in (1, 2)]
-    # Rows of the dense weights are in the order rows, columns, channels; torch has channels first.
-    dense = torch.from_numpy(block.parameters["weights3"].reshape(4, 4, 5, 7).transpose(2, 0, 1, 3).reshape(80, 7))
-    first = torch.from_numpy(x.reshape(3, 8, 8, 6).transpose(0, 3, 1, 2).copy())
-    a, b, c, d = (torch.zeros(3, *s, dtype=torch.float64) for s in ((6, 8, 8), (8, 4, 4), (5, 4, 4), (7,)))
-    places = None
-    for _ in range(sweeps):
-        back = (
-            0
-            if places is None
-            else functional.conv_transpose2d(functional.max_unpool2d(b, places, 2), kernels[0], padding=1)
-        )
-        a = (first + back).clamp(0, 1)
-        c = (functional.conv2d(b, kernels[1], padding=1) + (d @ dense.T).reshape(3, 5, 4, 4)).clamp(0, 1)
-        pooled, places = functional.max_pool2d(functional.conv2d(a, kernels[0], padding=1), 2, return_indices=True)
-        b = (pooled + functional.conv_transpose2d(c, kernels[1], padding=1)).clamp(0, 1)
-        d = (c.reshape(3, -1) @ dense).clamp(0, 1)
-    np.testing.assert_allclose(block.relax(x).output, d.numpy(), atol=1e-14)

@@ -69,19 +69,3 @@ def test_the_study(tmp_path, capsys):
     assert main([*words, "--epochs", "1"]) == 0
     page = capsys.readouterr().out
     assert "| 1h | drn | 1 | 1 | 4, 4 |" in page and "| 1h | dhn |" in page
-
-
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (["--rows", "4h"], "there is no row '4h' in this study; there are 1h, 2h, 3h"),
-        (["--models", "rbm"], "there is no model 'rbm' in this study; there are drn, dhn"),
-        (["--seeds", "0"], "--seeds must be at least 1, not 0"),
-        (["--epochs", "0"], "--epochs must be at least 1, not 0"),
-        (["--budget", "nan"], "--budget must be a finite number, not nan"),
-        (["--budget", "0", "--dataset", "digits", "--rows", "1h"], "no network finished an epoch; give more time"),
-    ],
-)
-def test_refusals(words, message, capsys):
-    assert main(["reproduce", "table3", *words]) == 2
-    assert f"error: {message}" in capsys.readouterr().err

@@ -84,20 +84,6 @@ def test_one_sided_nudges_follow_the_chain(variant: str) -> None:
     assert largest(engine.get(), chained.get()) < 1e-12
 
 
-def trained(threads: int, pieces: int, dtype: type = np.float32, hidden: tuple[int, ...] = (70, 50)) -> Engine:
-    of = architecture(*hidden)
-    engine = Engine(of, learning(), 4, dtype, threads)
-    engine.set(parameters(of, dtype=dtype))
-    for some in np.array_split(order(3, 1)[:200].reshape(-1, 4), pieces):
-        engine.train(*DATA, some.ravel(), RATES[len(hidden)], RATES[len(hidden)])
-    return engine
-
-
-def test_bits_do_not_depend_on_threads() -> None:
-    one, two = trained(1, 1).get(), trained(2, 1).get()
-    assert all((one[name] == two[name]).all() for name in one)
-
-
 def test_threads_share_large_matrices_to_the_same_bits() -> None:
     """Enough conductances in the first layer and in the inner ones that threads are called at all."""
     of = Architecture((400, 420, 300, CLASSES), 20.0)
@@ -114,27 +100,6 @@ def test_threads_share_large_matrices_to_the_same_bits() -> None:
     assert all((found[0][name] == found[1][name]).all() for name in found[0])
 
 
-def test_bits_do_not_depend_on_how_many_steps_come_at_once_nor_on_flushing() -> None:
-    whole, split = trained(1, 1), trained(1, 7)
-    of = architecture(70, 50)
-    flushed = Engine(of, learning(), 4)
-    flushed.set(parameters(of, dtype=np.float32))
-    for some in order(3, 1)[:200].reshape(-1, 4):
-        flushed.train(*DATA, some, RATES[2], RATES[2])
-        flushed.flush()
-    found = [engine.get() for engine in (whole, split, flushed)]
-    assert all((found[0][name] == other[name]).all() for other in found[1:] for name in other)
-
-
-def test_floats_are_taken_as_they_are() -> None:
-    of = architecture(40)
-    bytes_, floats = Engine(of, learning(), 4, np.float64), Engine(of, learning(), 4, np.float64)
-    for engine, x in ((bytes_, DATA[0]), (floats, DATA[0] / 255)):
-        engine.set(parameters(of))
-        engine.train(x, DATA[1], order(4, 1), RATES[1], RATES[1])
-    assert largest(bytes_.get(), floats.get()) == 0
-
-
 def test_a_tolerance_ends_the_sweeps_and_holds() -> None:
     of = architecture(40, 30, 20)
     engine = Engine(of, learning(sweeps=500, nudged_sweeps=500, tolerance=1e-10), 4, np.float64)
@@ -144,13 +109,6 @@ def test_a_tolerance_ends_the_sweeps_and_holds() -> None:
     few = Engine(of, learning(sweeps=2), 4, np.float64)
     few.set(parameters(of))
     assert few.train(*DATA, order(5, 1)[:40], RATES[3], RATES[3])[:, 2].min() > 1e-6
-
-
-def test_parameters_come_back_as_they_went_in() -> None:
-    of = architecture(37, 41, 35)
-    engine, start = Engine(of, learning(), 4, np.float64), parameters(architecture(37, 41, 35))
-    engine.set(start)
-    assert largest(engine.get(), start) == 0
 
 
 def test_drawing_conductances_in_pieces_gives_those_drawn_at_once() -> None:

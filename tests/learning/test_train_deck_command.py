@@ -9,10 +9,8 @@ import json
 import numpy as np
 import pytest
 
-import circuitsim
 from circuitsim import netlist
 from circuitsim.cli import main
-from circuitsim.netlist.roles import read_roles
 
 DECK = """a network with a diode between free nodes
 *! input V1 V2
@@ -79,16 +77,6 @@ def test_from_a_deck_to_a_trained_deck(here, capsys) -> None:
     assert config["options"]["beta"] > 0 and config["options"]["lr"] > 0 and "numpy" in config["versions"]
 
 
-def test_the_trained_deck_is_a_deck_and_can_be_trained_on(here, capsys) -> None:
-    assert main([*TRAIN, "--epochs", "5", "--out", "run"]) == 0
-    deck = netlist.load(here / "run/trained.cir")
-    assert read_roles(deck)[0] == read_roles(netlist.load(here / "net.cir"))[0]
-    assert deck.circuit["Ra"].value != 1000.0 and deck.circuit["Ib"].value != 1e-4
-    assert circuitsim.solve(deck.circuit).certificate.certified
-    assert main(["check", "run/trained.cir"]) == 0
-    assert main(["train", "circuit", "run/trained.cir", "--data", "data.csv", "--epochs", "1"]) == 0
-
-
 def test_parameters_on_a_bound_are_counted_at_the_end(here, capsys) -> None:
     """The column of the history is the mean over the steps of an epoch."""
     bounds = ["--trainable", "Ra Rd Re Rg min=990 max=1010"]
@@ -118,70 +106,3 @@ def test_every_method_learns(here, words) -> None:
     sides = {"positive": {"lower"}, "negative": {"upper"}}
     found = {name for name in ("lower", "upper") if name in rows[0]}
     assert found == next((sides[word] for word in words if word in sides), set())
-
-
-def test_classes_and_cross_entropy(here, capsys) -> None:
-    lines = (here / "data.csv").read_text().splitlines()[1:]
-    values = [[float(cell) for cell in line.split(",")] for line in lines]
-    rows = [f"{a},{b},{'up' if a > b else 'down'}\n" for a, b, *_ in values]
-    (here / "c.csv").write_text("V1,V2,class\n" + "".join(rows))
-    words = ["train", "circuit", "net.cir", "--data", "c.csv", "--epochs", "30", "--out", "run"]
-    words += ["--no-pictures", "--outputs", "v(p) v(out,q)"]
-    assert main(words) == 0
-    rows = rows_of(here / "run")
-    assert rows[-1]["loss"] < rows[0]["loss"] and 0 <= rows[-1]["error"] <= 1
-    options = json.loads((here / "run/config.json").read_text())["options"]
-    assert options["classes"] == ["down", "up"] and options["temperature"] > 0
-    assert "*! output v(p) v(out,q)" in (here / "run/trained.cir").read_text()
-
-
-def test_uncertified_states_are_never_used(here, capsys) -> None:
-    impossible = ["--tolerance", "1e-300", "--epochs", "2", "--out"]
-    assert main([*DRAWN[:7], *impossible, "run"]) == 3
-    told = capsys.readouterr().err
-    assert "steps were skipped" in told and "nothing was learned: all 6 steps" in told
-    rows = rows_of(here / "run")
-    assert rows[-1]["skipped"] > 0 and rows[-1]["uncertified_fraction"] > 0
-    before, after = (netlist.load(here / name) for name in ("net.cir", "run/trained.cir"))
-    assert rows[-1]["updates"] == 0
-    assert [e.value for e in before if e.kind == "resistor"] == [e.value for e in after if e.kind == "resistor"]
-    assert main([*DRAWN[:7], *impossible, "other", "--uncertified", "stop"]) == 3
-    assert "have no state certified to the tolerance" in capsys.readouterr().err
-
-
-def test_a_run_resumes_only_with_its_own_deck_and_data(here, capsys) -> None:
-    assert main([*TRAIN, "--epochs", "1", "--out", "run"]) == 0
-    (here / "net.cir").write_text(DECK.replace("Rg out 0 1k", "Rg out 0 2k"))
-    assert main(["train", "resume", "--epochs", "2", "--out", "run"]) == 2
-    assert "the deck or the data have changed since" in capsys.readouterr().err
-
-
-def test_gradients_by_every_method(here, capsys) -> None:
-    assert main([*TRAIN, "--compare", "json"]) == 0
-    found = {m["method"]: m for m in json.loads(capsys.readouterr().out)["methods"]}
-    assert list(found) == ["implicit", "ep centred", "ep positive", "ep negative", "coupled", "frequency", "agnostic"]
-    assert found["implicit"]["relative_error"] == 0
-    assert list(found["implicit"]["gradient"]) == ["Ra", "Rb", "Rc", "Rd", "Re", "Rf", "Rg", "Ib"]
-    assert found["ep centred"]["relative_error"] < 0.05 and found["frequency"]["cosine"] > 0.99
-    assert main([*TRAIN, "--compare"]) == 0
-    text = capsys.readouterr().out
-    assert text.splitlines()[1].split()[:2] == ["method", "strength"] and "ep centred" in text
-    assert main([*TRAIN, "--compare", "csv", "--variant", "centred"]) == 0
-    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
-    assert [row[0] for row in rows[1:]] == ["implicit", "ep centred", "coupled", "frequency", "agnostic"]
-
-
-def test_a_method_that_does_not_fit_is_left_out_and_named(here, capsys) -> None:
-    (here / "c.csv").write_text("V1,V2,class\n1,0,0\n0,1,1\n")
-    assert main(["train", "circuit", "net.cir", "--data", "c.csv", "--nudge", "constant", "--compare"]) == 0
-    shown = capsys.readouterr()
-    assert "note: coupled is left out" in shown.err and "coupled" not in shown.out
-
-
-def test_comparing_trains_nothing(here, capsys) -> None:
-    assert main([*TRAIN, "--compare", "--out", "run"]) == 2
-    assert "leave --out out" in capsys.readouterr().err and not (here / "run").exists()
-    assert main([*TRAIN, "--compare", "json", "--batch", "1"]) == 0
-    one = json.loads(capsys.readouterr().out)["methods"][0]["gradient"]
-    assert main([*TRAIN, "--compare", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["methods"][0]["gradient"] != one

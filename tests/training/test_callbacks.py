@@ -133,51 +133,43 @@ def test_a_warm_start_with_other_data_is_refused(which: int) -> None:
         model.fit(X, np.arange(30) % 3)
 
 
-@pytest.mark.parametrize("which", range(5))
-@pytest.mark.parametrize(
-    "wrong, words",
-    [
-        ({"max_iter": -1}, "max_iter must be a whole number of at least 0, not -1"),
-        ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, not 2.5"),
-        ({"callbacks": len}, r"callbacks is a list of functions of the history, such as \[callback\]"),
-    ],
-)
-def test_wrong_parameters_are_refused_by_their_own_names(which: int, wrong: dict, words: str) -> None:
-    X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8) % 2
-    with pytest.raises(ValueError, match=words):
-        _estimators()[which].set_params(**wrong).fit(X, y)
+EVERY = [
+    ({"max_iter": -1}, "max_iter must be a whole number of at least 0, not -1"),
+    ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, not 2.5"),
+    ({"callbacks": len}, r"callbacks is a list of functions of the history, such as \[callback\]"),
+]
 
 
 @pytest.mark.parametrize(
-    "which, wrong, words",
+    ("which", "wrong", "words"),
     [
+        *((which, *row) for row in EVERY for which in range(5)),
         (0, {"hidden": 0}, r"the units of each hidden layer, each at least 2, such as \(100,\), not 0"),
         (0, {"hidden": (8, 0)}, r"the units of each hidden layer, each at least 2, such as \(100,\), not \(8, 0\)"),
         (0, {"dtype": "int32"}, "dtype must be float32 or float64, not 'int32'"),
         (0, {"learning_rate_init": "fast"}, "learning_rate_init must be a number, not 'fast'"),
+        (0, {"tol": -1.0}, "tol must be a finite number of at least zero, not -1.0"),
+        (0, {"n_iter_no_change": 0}, "n_iter_no_change must be a whole number of at least 1, not 0"),
+        (0, {"input_gain": "auto"}, "input_gain must be a finite number above zero or None, not 'auto'"),
         (1, {"hidden": 2.5}, "hidden must be a whole number of at least 0, not 2.5"),
         (2, {"estimator": "ep"}, "estimator must be a rule such as EquilibriumPropagation"),
+        (2, {"swing": 0}, "swing must be a finite number above zero, not 0"),
+        (2, {"hidden": -1}, "hidden must be a whole number of at least 0, not -1"),
         (3, {"hidden": 0}, "hidden must be a whole number of at least 1, not 0"),
         (3, {"beta": 0}, "beta must be a finite number above zero, not 0"),
         (4, {"n_components": 0}, "n_components must be a whole number of at least 1, not 0"),
         (4, {"k": 0}, "k must be a whole number of at least 1, not 0"),
     ],
 )
-def test_wrong_sizes_say_what_is_right(which: int, wrong: dict, words: str) -> None:
+def test_wrong_parameters_say_what_is_right(which: int, wrong: dict, words: str) -> None:
     X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8) % 2
     with pytest.raises(ValueError, match=words):
         _estimators()[which].set_params(**wrong).fit(X, y)
 
 
-def test_volts_that_scale_nothing_and_features_without_a_variance_are_refused() -> None:
-    regressor = _estimators()[2]
-    X, y = np.linspace(0.0, 1.0, 24).reshape(8, 3), np.arange(8.0)
-    with pytest.raises(ValueError, match="swing must be a finite number above zero, not 0"):
-        regressor.set_params(swing=0).fit(X, y)
+def test_features_without_a_variance_are_refused() -> None:
     with pytest.raises(ValueError, match=r"values up to 1e\+300 are too large for a variance"):
-        regressor.set_params(swing=0.3).fit(1e300 * X, y)
-    with pytest.raises(ValueError, match="hidden must be a whole number of at least 0, not -1"):
-        regressor.set_params(hidden=-1).fit(X, y)
+        _estimators()[2].fit(np.linspace(0.0, 1e300, 24).reshape(8, 3), np.arange(8.0))
 
 
 def test_boltzmann_machines_warn_of_values_that_are_no_probabilities() -> None:

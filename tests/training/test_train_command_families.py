@@ -76,17 +76,6 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
     assert (tmp_path / "o" / "picture.txt").read_text() == "drawn"
 
 
-def test_an_option_of_another_family_is_refused(toy, capsys):
-    assert main(["train", "toy", "--k", "3"]) == 2
-    assert capsys.readouterr().err.startswith("error: unrecognized arguments: --k 3\n")
-
-
-def test_an_unknown_model_lists_all(toy, capsys):
-    assert main(["train", "cat"]) == 2
-    assert capsys.readouterr().err == f"error: there is no model 'cat'; there are {', '.join(MODELS)}\n"
-    assert "toy" in MODELS
-
-
 def test_help_shows_the_options_of_each_family(toy, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["train", "--help"])

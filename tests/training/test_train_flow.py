@@ -118,8 +118,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     x = rng.uniform(-2, 2, (12, 2))
     y = np.stack([0.3 * x[:, 0] + 0.1 * x[:, 1], 0.2 * x[:, 0]], axis=1)
     rows = "\n".join(",".join(map(repr, row)) for row in np.hstack([x, y]).tolist())
-    texts = {"net.cir": DECK, "block.cir": BLOCK, "chain.toml": CHAIN, "bad.toml": "epochs = = 3\n"}
-    texts["wrong.toml"] = CHAIN.replace('kind = "linear"', 'kind = "dense"')
+    texts = {"net.cir": DECK, "block.cir": BLOCK, "chain.toml": CHAIN}
     for name, text in {**texts, "data.csv": f'V1,V2,v(out),"v(p,q)"\n{rows}\n'}.items():
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -206,105 +205,3 @@ def test_killed_or_interrupted_and_resumed_it_is_the_same_run_bit_for_bit(here: 
         assert train(f"resume --out {out} --no-pictures") == 0
         same(here / out, here / "whole")
         assert not list((here / out).glob("*.part"))
-
-
-CIRCUIT, DRN, DHN, RBM = (FLOWS[family].words for family in ("circuit", "drn", "dhn", "rbm"))
-REFUSED = [
-    ("circuit", "no deck given"),
-    ("circuit net.cir", "no training data: give --data FILE"),
-    ("circuit none.cir --data data.csv", "no deck 'none.cir'"),
-    ("circuit net.cir --data none.csv", "no data file 'none.csv'"),
-    ("circuit --config none.toml", "there is no such file"),
-    ("circuit --config bad.toml", "bad.toml: "),
-    (f"{CIRCUIT} --method guess", "there is no method 'guess'; there are ep, coupled"),
-    (f"{CIRCUIT} --nudge elbow", "there is no nudge 'elbow'"),
-    (f"{CIRCUIT} --variant sideways", "there is no variant 'sideways'"),
-    (f"{CIRCUIT} --optimizer luck", "there is no optimizer 'luck'"),
-    (f"{CIRCUIT} --schedule now", "there is no schedule 'now'"),
-    (f"{CIRCUIT} --loss none", "there is no loss 'none'"),
-    (f"{CIRCUIT} --loss cross-entropy", "cross-entropy needs classes"),
-    (f"{CIRCUIT} --test data.csv", "either --test FILE or --split F, not both"),
-    (f"{CIRCUIT} --uncertified pray", "skip or stop"),
-    (f"{CIRCUIT} --inputs V9", "no element is called 'V9'"),
-    (f"{CIRCUIT} --beta -1", "beta must be positive"),
-    (f"{CIRCUIT} --scatter -1", "scatter must be finite and not negative"),
-    (f"{CIRCUIT} --k 3", "unrecognized arguments: --k 3"),
-    (f"{CIRCUIT} --nudge resistor --beta 9", "leaves no convex energy"),
-    (f"{DRN} --beta -1", "beta must be positive"),
-    (f"{DRN} --threads 0", "at least one thread is needed, not 0"),
-    (f"{DRN} --method id", "--method must be ep or bp or implicit, not 'id'"),
-    (f"{DRN} --epochs 1 --beta 1000", "output"),
-    (f"{DHN} --beta 0", "beta must be positive and finite, not 0.0"),
-    (f"{DHN} --beta 1.5", "a nudge of −1.5 leaves the linear output without a minimum; β must be below 1"),
-    (f"{DHN} --method magic", "there is no method 'magic'; there are ep, bp, implicit"),
-    (f"{DHN} --variant both", "there is no variant 'both'; there are centred, positive, negative"),
-    (f"{DHN} --hidden 0", "a hidden layer needs at least one unit, not 0"),
-    (f"{DHN} --sweeps 0", "at least one sweep is needed, not 0 free and 8 nudged ones"),
-    (f"{DHN} --tolerance -1", "a tolerance must be positive, not -1.0"),
-    (f"{DHN} --lr 1e9", "training diverged: "),
-    ("ffebm --config wrong.toml", "element 1: there is no kind of element 'dense'"),
-    ("ffebm --preset l7", "no preset 'l7'"),
-    ("ffebm --dataset digits --method id", "there is no method"),
-    ("ffebm --dataset digits --optimizer lion", "adam or sgd"),
-    ("ffebm --dataset digits --lr 0", "must be positive"),
-    ("ffebm --preset l6-bs3 --dataset cifar10 --data-dir /nonexistent", "does not exist"),
-    (
-        "--model rbm",
-        "circuitsim train --model was removed: name the model first: `circuitsim train drn --preset drn-xs`",
-    ),
-    ("drn-1h", "drn-1h is a preset: circuitsim train drn --preset drn-1h"),
-    ("my.cir --data x", "a deck is trained by circuitsim train circuit my.cir"),
-    ("drn --tol 1", "circuitsim train --tol was removed: use `--tolerance`"),
-    ("circuit my.cir --estimator centred", "circuitsim train --estimator was removed: use `--variant`"),
-    ("gpt", f"there is no model 'gpt'; there are {', '.join(MODELS)}"),
-    (f"{RBM} --k 0", "k, the number of Gibbs steps, must be at least 1, not 0"),
-    (f"{RBM} --k many", "argument --k: 'many' is not a whole number"),
-    (f"{RBM} --k 5 --k-max 4", "k_max must be at least k = 5, not 4"),
-    (f"{RBM} --lr -1", "a learning rate must be finite and not negative, not -1.0"),
-    (f"{RBM} --momentum 2", "momentum must lie in [0, 1), not 2.0"),
-    (f"{RBM} --weight-decay -1", "a weight decay must be finite and not negative, not -1.0"),
-    (f"{RBM} --epochs -1", "epochs must be at least 0, not -1"),
-    (f"{RBM} --batch 0", "batch must be at least 1, not 0"),
-    (f"{RBM} --hidden 0", "a Boltzmann machine needs at least one unit in each layer, not 6 and 0"),
-    (f"{RBM} --units 0", "patterns need at least one unit, not 0"),
-    (f"{RBM} --spread -1", "the spread of the initial weights must not be negative, not -1.0"),
-    (f"{RBM} --persistent -1", "the number of persistent chains must not be negative, not -1"),
-    (f"{RBM} --resume", "circuitsim train --resume was removed: use `circuitsim train resume --out DIR`"),
-    (f"{RBM} --epochs 400 --momentum 0.99 --lr 1e38", "training diverged: "),
-    ("rbm --dataset cats", "there is no data set 'cats' for rbm; there are digits, mnist, diag, 1dball"),
-    ("rbm --data-dir /nonexistent", "the data directory /nonexistent does not exist"),
-    ("resume", "name the run: circuitsim train resume --out DIR"),
-    ("resume --out nowhere", "there is no run to resume in nowhere (no config.json)"),
-]
-NOT_CONVERGED = ("leaves no convex energy", "output", "training diverged: ")
-
-
-@pytest.mark.parametrize(("words", "message"), REFUSED)
-def test_what_makes_no_sense_is_refused(here: Path, words: str, message: str, capsys) -> None:
-    assert train(words) == (3 if message in NOT_CONVERGED else 2)
-    shown = capsys.readouterr().err
-    assert message in shown and shown.startswith("error: ")
-
-
-def test_an_occupied_directory_and_a_contradicting_resumption(here: Path, capsys) -> None:
-    assert train(RBM, "--epochs", "1", "--out", "run") == 0
-    for words, message in (
-        (f"{RBM} --epochs 1 --out run", "already holds a run; continue it with circuitsim train resume --out"),
-        ("resume --lr 0.9 --out run", "unrecognized arguments: --lr 0.9\n"),
-        ("resume --threads 2 --out run", "--threads is not an option of circuitsim train rbm\n"),
-    ):
-        assert train(words) == 2
-        assert message in capsys.readouterr().err
-    # The longer run is now the recorded one: resuming it again has nothing left to do, and a shorter one is refused.
-    for words in ("--epochs 2", ""):
-        assert train(f"resume --no-pictures --out run {words}") == 0
-        assert [row["epoch"] for row in rows_of(here / "run")] == [1, 2]
-    assert train("resume --epochs 1 --out run") == 2
-    assert capsys.readouterr().err == "error: the run is already in epoch 2, beyond the 1 asked for\n"
-    checkpoint = here / "run/checkpoint.npz"
-    checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
-    assert train("resume --out run") == 2
-    assert "error: the checkpoint run/checkpoint.npz is damaged and cannot be read (" in capsys.readouterr().err
-    (here / "run/config.json").write_text('{"options": {"model": "rbm"}}')
-    assert train("resume --out run") == 2
-    assert "error: the recorded configuration lacks epochs, " in capsys.readouterr().err

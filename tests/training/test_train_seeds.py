@@ -47,22 +47,3 @@ def test_seeds_are_the_runs_of_single_commands(tmp_path: Path, capsys: pytest.Ca
     mean, deviation = (next(float(row[1]) for row in rows if row and row[0] == word) for word in ("mean", "deviation"))
     assert mean == pytest.approx(np.mean(losses), rel=1e-4)
     assert deviation == pytest.approx(np.std(losses, ddof=1), rel=0.05)
-
-
-def test_runs_with_other_options_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = str(tmp_path / "all")
-    assert main([*WORDS, "--epochs", "1", "--seeds", "1", "--out", out]) == 0
-    before = (tmp_path / "all" / "seed-0" / "trained.cir").read_bytes()
-    assert main([*WORDS, "--epochs", "1", "--seeds", "1", "--out", out, "--lr", "3"]) == 2
-    assert "name another --out" in capsys.readouterr().err
-    assert (tmp_path / "all" / "seed-0" / "trained.cir").read_bytes() == before
-
-
-def test_options_that_do_not_fit(capsys: pytest.CaptureFixture[str]) -> None:
-    for more, message in (
-        (["--workers", "2"], "give --seeds"),
-        (["--seeds", "0"], "at least 1"),
-        (["--seeds", "2", "--workers", "2", "--dask", "tcp://x:1"], "give one of them"),
-    ):
-        assert main([*WORDS, *more]) == 2
-        assert message in capsys.readouterr().err

@@ -5,25 +5,21 @@ import errno
 import io
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from circuitsim import _files as files_module
-from circuitsim._files import atomic_file, atomic_write, remove_abandoned
+from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim.errors import UsageError
 from circuitsim.training import CheckpointError, History, ProgressLine, RunDirectory, load_checkpoint, save_checkpoint
 from circuitsim.training import checkpoint as checkpoint_module
 from circuitsim.training import history as history_module
-from circuitsim.training.checkpoint import copy_into, pack, unpack
 from circuitsim.training.counters import Counters
-from circuitsim.training.curves import uncertified_line
 
 
 def test_checkpoint_keeps_every_bit(tmp_path):
@@ -43,13 +39,6 @@ def test_checkpoint_keeps_every_bit(tmp_path):
         assert found[name].dtype == array.dtype and found[name].shape == array.shape
         assert found[name].tobytes() == array.tobytes()
     assert [p.name for p in tmp_path.iterdir()] == ["c.npz"]
-
-
-def test_equal_content_gives_equal_files_whenever_it_is_written(tmp_path, monkeypatch):
-    for name, clock in (("a", 1e9), ("b", 1.5e9)):
-        monkeypatch.setattr(time, "time", lambda clock=clock: clock)
-        save_checkpoint(tmp_path / name, {"w": np.ones(3)}, {"x": 1})
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_every_damaged_byte_and_every_cut_is_noticed(tmp_path):
@@ -88,29 +77,6 @@ def test_pickled_objects_are_neither_written_nor_read(tmp_path):
         load_checkpoint(tmp_path / "evil.npz")
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_rubbish(tmp_path, monkeypatch):
-    path = tmp_path / "f"
-    atomic_write(path, b"old")
-
-    def fail(source, target):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        atomic_write(path, b"new")
-    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
-
-
-def test_two_writings_at_once_do_not_disturb_each_other(tmp_path):
-    path = tmp_path / "f"
-    with atomic_file(path) as first:
-        first.write(b"first")
-        with atomic_file(path) as second:
-            second.write(b"second")
-        assert path.read_bytes() == b"second"
-    assert path.read_bytes() == b"first" and list(tmp_path.iterdir()) == [path]
-
-
 def test_a_killed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "f"
     atomic_write(path, b"old")
@@ -133,13 +99,6 @@ def test_a_resumed_run_removes_what_a_killed_one_left(tmp_path):
     left.write_bytes(b"half")
     run.update({})
     assert not left.exists()
-
-
-def test_long_names_and_usual_permissions(tmp_path):
-    path = tmp_path / ("é" * 127)
-    atomic_write(path, b"x")
-    (tmp_path / "plain").write_bytes(b"x")
-    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 class _FullDisk:
@@ -175,16 +134,6 @@ def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
     with pytest.raises(OSError) as caught:
         History(tmp_path).append({"loss": 1.0})
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "history.jsonl"))
-
-
-def test_groups_and_copies():
-    arrays = pack(a={"x": np.ones(2)}, b={"x": np.zeros(1)})
-    assert list(arrays) == ["a/x", "b/x"] and list(unpack(arrays, "b")) == ["x"]
-    with pytest.raises(CheckpointError, match=r"^the checkpoint's parameters are \['y'\], the model's are \['x'\]$"):
-        copy_into({"x": np.ones(2)}, {"y": np.ones(2)}, "parameters")
-    wrong = r"^the checkpoint's parameters 'x' is float64 \(3,\), the model's is float32 \(2,\)$"
-    with pytest.raises(CheckpointError, match=wrong):
-        copy_into({"x": np.ones(2, np.float32)}, {"x": np.ones(3)}, "parameters")
 
 
 def test_history_on_disk(tmp_path):
@@ -238,14 +187,6 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_silent_where_nobody_watches():
-    stream = io.StringIO()
-    line = ProgressLine(stream, "training")
-    line.update(0.5, "x")
-    line.close()
-    assert stream.getvalue() == ""
-
-
 def test_progress_never_wraps(monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     stream = _Terminal()
@@ -282,12 +223,6 @@ def test_progress_without_a_terminal_is_a_line_now_and_then():
         f"training  {second / 2:.1f} %  {left} left  step {second}"
         for second, left in ((60, "2:20 min"), (120, "1:20 min"), (180, "20 s"))
     ]
-
-
-def test_a_summary_names_samples_without_a_certified_state() -> None:
-    line = "not certified   50.7 % of the samples of the last epoch"
-    assert uncertified_line({"uncertified_fraction": 0.507}, 16) == [line]
-    assert uncertified_line({"uncertified_fraction": 0.0}, 16) == uncertified_line({}, 16) == []
 
 
 def test_former_names_of_columns_are_replaced():

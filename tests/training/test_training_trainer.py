@@ -1,8 +1,5 @@
 """The loop: what it computes, and that stopping it changes no bit."""
 
-import signal
-import threading
-
 import numpy as np
 import pytest
 from quadratic import NoisyQuadratic
@@ -15,11 +12,9 @@ from circuitsim.training import (
     Exponential,
     Momentum,
     RunDirectory,
-    Trainable,
     Trainer,
     TrainingPlan,
 )
-from circuitsim.training.interrupt import interrupt_flag
 
 DATA = np.random.default_rng(5).standard_normal((23, 3))
 
@@ -34,10 +29,6 @@ def _evaluate(rng):
 
 def _without_time(history):
     return [{name: value for name, value in row.items() if name != "seconds"} for row in history.rows]
-
-
-def test_the_model_is_trainable():
-    assert isinstance(NoisyQuadratic(), Trainable)
 
 
 def test_plain_descent_is_the_formula():
@@ -58,14 +49,6 @@ def test_history_rows():
     assert outcome.history.column("epoch") == [2, 4, 5]
     assert outcome.updates + outcome.skipped == 25 and outcome.skipped == 8
     assert list(outcome.history.rows[0]) == ["epoch", "updates", "skipped", "rate_factor", "loss", "drawn", "seconds"]
-
-
-def test_every_epoch_sees_every_sample_once_in_an_order_of_its_own():
-    plan = _plan()
-    orders = [plan.order(epoch, 23) for epoch in range(3)]
-    assert all(sorted(order) == list(range(23)) for order in orders)
-    assert (orders[0] != orders[1]).any() and (orders[1] != orders[2]).any()
-    np.testing.assert_array_equal(orders[1], plan.order(1, 23))
 
 
 @pytest.mark.parametrize("optimizer", [SGD(0.1), Momentum(0.1, 0.9), Adam(0.01)])
@@ -182,30 +165,6 @@ def test_refusals(make, message):
     with pytest.raises(UsageError) as caught:
         make()
     assert str(caught.value) == message
-
-
-def test_the_first_interrupt_raises_a_flag_and_the_second_interrupts():
-    before = signal.getsignal(signal.SIGINT)
-    with interrupt_flag() as stopped:
-        assert not stopped()
-        signal.raise_signal(signal.SIGINT)
-        assert stopped()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_outside_the_main_thread_the_flag_stays_down():
-    seen = []
-
-    def work():
-        with interrupt_flag() as stopped:
-            seen.append(stopped())
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == [False]
 
 
 @pytest.mark.parametrize(("samples", "batch"), [(4, 16), (23, 5), (10, 5)])
