@@ -19,10 +19,10 @@ from circuitsim.time_domain.exponentials import PRODUCTS
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, branch_weights, check
 from circuitsim.time_domain.implicit_gradients import implicit_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult
-from circuitsim.time_domain.jumps import JumpMap, constraint, jump_maps, no_jump, projection, storage
+from circuitsim.time_domain.jumps import Jumps, constraint, key, storage
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Modes, ordered, ordered_square
-from circuitsim.time_domain.modes import Mode, Role, mode_of
+from circuitsim.time_domain.modes import Role, mode_of
 from circuitsim.time_domain.monodromy import embedding, event_row, monodromy, propagator, slip
 from circuitsim.time_domain.numbers import STEP, Stepped, stepped
 from circuitsim.time_domain.problem import Problem
@@ -116,19 +116,13 @@ class ModeDerivative(NamedTuple):
     storing: np.ndarray
 
 
-def _mode(problem: Problem, conducting: np.ndarray, of: Stepped) -> Mode:
-    """A mode with complex values."""
-    value, d = of.value.copy(), problem.diodes.size
-    value[problem.switched] = np.where(conducting[d:], of.ohms[0], of.ohms[1])
-    parts = problem.parts._replace(value=value, coupling=of.coupling)
-    return mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, of.rows)
-
-
 def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> ModeDerivative:
     """The derivative of mode ``m``."""
     d, s, q = problem.diodes.size, problem.system.shape[0], problem.storing.size
-    conducting = modes.conducting[m]
-    mode = _mode(problem, conducting, of)
+    conducting, value = modes.conducting[m], of.value.copy()
+    value[problem.switched] = np.where(conducting[d:], *of.ohms)
+    parts = problem.parts._replace(value=value, coupling=of.coupling)
+    mode = mode_of(parts, problem.diodes, conducting[:d], problem.sources, problem.system, of.rows)
 
     def part(matrix: np.ndarray) -> np.ndarray:
         return ordered(matrix.imag / STEP, mode.states.size, s, q)
@@ -165,42 +159,31 @@ class JumpSweep:
 
     Attributes
     ----------
-    maps : dict of int to JumpMap
-        By the segment that begins with them.
+    jumps : Jumps
     """
 
     def __init__(self, origin: Origin) -> None:
         self.problem, self.turns = origin.problem, origin.turns
-        self.q, self.s = self.problem.storing.size, self.problem.system.shape[0]
-        self.maps = jump_maps(self.problem, self.turns)
+        self.jumps = Jumps(self.problem, self.turns)
         self.before: dict[int, list[Turn]] = {}
-        self.sets: dict[bytes, tuple[Turn, np.ndarray, np.ndarray, np.ndarray]] = {}
-        k = storage(self.problem, self.problem.parts.value, self.problem.parts.coupling)
         for turn in self.turns:
             self.before.setdefault(turn.segment, []).append(turn)
-            if (key := _key(turn)) not in self.sets:
-                free, given = constraint(self.problem, turn.carrying, turn.open, self.problem.rows)
-                self.sets[key] = turn, given, *projection(free, k)
-            _, given, p, _ = self.sets[key]
-            gap = p @ turn.before + (np.eye(self.q) - p) @ (given @ turn.w) - turn.after
+            _, given, p, _ = self.jumps.sets[key(turn)]
+            gap = p @ turn.before + given @ turn.w - p @ (given @ turn.w) - turn.after
             if np.abs(gap).max(initial=0.0) > SAME * np.abs([turn.before, turn.after]).max():
                 raise UsageError("states jump between two sets of conducting diodes: there is no gradient")
         self.clear()
 
     def clear(self) -> None:
         """Forget all contributions."""
-        self.by_storage = np.zeros((self.q, self.q))
-        self.by_given = {key: np.zeros((self.q, self.s)) for key in self.sets}
-
-    def at(self, segment: int) -> JumpMap:
-        """All jumps before a segment."""
-        return self.maps.get(segment) or no_jump(self.q, self.s)
+        q, s = self.jumps.q, self.jumps.s
+        self.by_storage, self.by_given = np.zeros((q, q)), {own: np.zeros((q, s)) for own in self.jumps.sets}
 
     def back(self, segment: int, by_x: np.ndarray) -> np.ndarray:
         """From the derivative by the states after the jumps before a segment to that by the states before them (q,)."""
         for turn in reversed(self.before.get(segment, [])):
-            _, _, p, inner = self.sets[key := _key(turn)]
-            self.by_given[key] += np.outer(by_x - p.T @ by_x, turn.w)
+            _, _, p, inner = self.jumps.sets[key(turn)]
+            self.by_given[key(turn)] += np.outer(by_x - p.T @ by_x, turn.w)
             self.by_storage += np.outer(inner @ by_x, turn.before - turn.after)
             by_x = p.T @ by_x
         return by_x
@@ -211,14 +194,10 @@ class JumpSweep:
             return 0.0
         found = float((self.by_storage * storage(self.problem, of.value, of.coupling).imag).sum())
         if of.rows.imag.any():
-            for key, (turn, *_) in self.sets.items():
+            for own, (turn, *_) in self.jumps.sets.items():
                 given = constraint(self.problem, turn.carrying, turn.open, of.rows).given
-                found += float((self.by_given[key] * given.imag).sum())
+                found += float((self.by_given[own] * given.imag).sum())
         return found / STEP
-
-
-def _key(turn: Turn) -> bytes:
-    return turn.carrying.tobytes() + turn.open.tobytes()
 
 
 class WaveformGradient(NamedTuple):
@@ -282,7 +261,7 @@ def waveform_gradient(
     sweep = _Sweep(result, functionals, shares)
     begin = sweep.run(np.zeros(sweep.q))
     if isinstance(result, PeriodicResult):
-        derivative = monodromy(result.segments, result.stop, sweep.jumps.maps)
+        derivative = monodromy(result.segments, result.stop, sweep.jumps.jumps)
         last = np.linalg.lstsq(np.eye(sweep.q) - derivative.T, begin, rcond=ONCE)[0]
         sweep.clear()
         sweep.run(last)
@@ -396,7 +375,7 @@ class _Sweep:
         if row is None:
             raise UsageError(f"at {end:g} s a waveform only touches zero: there is no gradient")
         rate = modes.system[m] @ state
-        shift = moved + more + float(by_x @ slip(seg, k, state, self.jumps.at(k + 1)))
+        shift = moved + more + float(by_x @ slip(seg, k, state, self.jumps.jumps.at(k + 1)))
         for mode, z, sign in ((m, state, 1.0), (after, seg.state[k + 1], -1.0)):
             form, _ = self.form(mode, end)
             shift += 0.0 if form is None else sign * float(z @ form @ z)

@@ -30,7 +30,7 @@ from circuitsim.time_domain.implicit_step import (
     euler_step,
     runge_kutta_step,
 )
-from circuitsim.time_domain.regeneration import controlling, with_parasitics
+from circuitsim.time_domain.regeneration import controlling, with_capacitances
 from circuitsim.time_domain.result import Event
 
 INSTANT, LONGEST = 1e-12, 1e-6
@@ -160,7 +160,8 @@ class Implicit:
             raise UsageError(f"the accuracy must lie between 0 and 0.1, not {accuracy!r}")
         self.shown, self.parasitic, self.controlling = circuit, parasitic, controlling(circuit, switches.values())
         if parasitic:
-            circuit = with_parasitics(circuit, self.controlling, parasitic)
+            nodes = [str(circuit.node_names[node]) for node in self.controlling]
+            circuit = with_capacitances(circuit, dict.fromkeys(nodes, parasitic))
         kind = circuit.arrays().kind
         if (kind == AMPLIFIER).any():
             raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")

@@ -95,26 +95,23 @@ def _run(
     """A run; None if it is not certified, its energy balance to ``balance``."""
     begun = beginning(run, initial, held)
     x = run.companion.starting(begun.level, begun.point)
+
+    def certified(times: np.ndarray) -> ImplicitResult | None:
+        found = run.ledger.certificate(tolerance, balance)
+        return ImplicitResult(run, times, found, begun) if found.certified else None
+
     try:
         stop = run.run(x, begun.closed, float(times[-1]), progress)
     except CircuitError as error:
         if run.reached is not None and run.reached.time > times[0]:
             cut = np.append(times[times < run.reached.time], run.reached.time)
-            error.partial_result = _certified(run, cut, begun, tolerance, balance)
+            error.partial_result = certified(cut)
         raise
     if stop < times[-1]:
         if stop <= times[0]:
             raise UsageError(f"the run was ended at {stop:g} s, before its first output time of {times[0]:g} s")
         times = np.append(times[times < stop], stop)
-    return _certified(run, times, begun, tolerance, balance)
-
-
-def _certified(
-    run: Implicit, times: np.ndarray, begun: Start, tolerance: float, balance: float
-) -> ImplicitResult | None:
-    """The result of a run with output times (n,), s; None if it is not certified."""
-    found = run.ledger.certificate(tolerance, balance)
-    return ImplicitResult(run, times, found, begun) if found.certified else None
+    return certified(times)
 
 
 def beginning(run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> Start:

@@ -47,11 +47,6 @@ class Constraint(NamedTuple):
     given: np.ndarray
 
 
-def no_jump(q: int, s: int) -> JumpMap:
-    """The map of states that do not jump."""
-    return JumpMap(np.eye(q), np.zeros((q, s)))
-
-
 def storage(problem: Problem, value: np.ndarray, coupling: np.ndarray | None) -> np.ndarray:
     """K (q, q): capacitances and inductances."""
     found = np.diag(value[problem.storing])
@@ -90,22 +85,39 @@ def projection(free: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return inner @ k, inner
 
 
-def jump_maps(problem: Problem, turns: Sequence[Turn]) -> dict[int, JumpMap]:
-    """The jumps by the segment that begins with them."""
-    q, s = problem.storing.size, problem.system.shape[0]
-    k, known = storage(problem, problem.parts.value, problem.parts.coupling), dict[bytes, JumpMap]()
-    found: dict[int, JumpMap] = {}
-    for turn in turns:
-        key = turn.carrying.tobytes() + turn.open.tobytes()
-        if key not in known:
-            free, given = constraint(problem, turn.carrying, turn.open, problem.rows)
-            p = projection(free, k)[0]
-            known[key] = JumpMap(p, (np.eye(q) - p) @ given)
-        before, own = found.get(turn.segment, no_jump(q, s)), known[key]
-        found[turn.segment] = JumpMap(
-            own.by_states @ before.by_states, own.by_states @ before.by_sources + own.by_sources
-        )
-    return found
+class Jumps:
+    """The jumps of a run.
+
+    Attributes
+    ----------
+    sets : dict of bytes to tuple
+        Of each pair of sets of diodes (`key`) a jump, N, P and M (Mᵀ K M)⁻¹ Mᵀ; see `Constraint`.
+    maps : dict of int to JumpMap
+        By the segment that begins with them.
+    """
+
+    def __init__(self, problem: Problem, turns: Sequence[Turn]) -> None:
+        self.q, self.s = problem.storing.size, problem.system.shape[0]
+        self.sets: dict[bytes, tuple[Turn, np.ndarray, np.ndarray, np.ndarray]] = {}
+        self.maps: dict[int, JumpMap] = {}
+        k = storage(problem, problem.parts.value, problem.parts.coupling)
+        for turn in turns:
+            if (own := key(turn)) not in self.sets:
+                free, given = constraint(problem, turn.carrying, turn.open, problem.rows)
+                self.sets[own] = turn, given, *projection(free, k)
+            _, given, p, _ = self.sets[own]
+            before = self.at(turn.segment)
+            by_sources = p @ before.by_sources + (np.eye(self.q) - p) @ given
+            self.maps[turn.segment] = JumpMap(p @ before.by_states, by_sources)
+
+    def at(self, segment: int) -> JumpMap:
+        """All jumps before a segment."""
+        return self.maps.get(segment) or JumpMap(np.eye(self.q), np.zeros((self.q, self.s)))
+
+
+def key(turn: Turn) -> bytes:
+    """The sets of diodes of a jump."""
+    return turn.carrying.tobytes() + turn.open.tobytes()
 
 
 ROUNDING = 1e-12

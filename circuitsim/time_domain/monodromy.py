@@ -6,12 +6,10 @@ states after it change by (ẋ⁻ − ẋ⁺) δt more (the saltation matrix of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from circuitsim.time_domain.exponentials import PRODUCTS
-from circuitsim.time_domain.jumps import JumpMap, no_jump
+from circuitsim.time_domain.jumps import JumpMap, Jumps
 from circuitsim.time_domain.kernels import time_kernel
 from circuitsim.time_domain.library import Modes
 from circuitsim.time_domain.result import Segments
@@ -49,7 +47,7 @@ def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray
     return g / slope
 
 
-def monodromy(segments: Segments, stop: float, jumps: Mapping[int, JumpMap]) -> np.ndarray:
+def monodromy(segments: Segments, stop: float, jumps: Jumps) -> np.ndarray:
     """∂x(stop)/∂x(0) (q, q) of capacitor voltages and inductor currents.
 
     Parameters
@@ -57,18 +55,16 @@ def monodromy(segments: Segments, stop: float, jumps: Mapping[int, JumpMap]) -> 
     segments : Segments
     stop : float
         s.
-    jumps : mapping of int to JumpMap
-        By the segment that begins with them.
+    jumps : Jumps
     """
     modes = segments.library.complete()
     n, q = modes.storing.shape[1:]
     ends = np.append(segments.start[1:], stop)
-    none = no_jump(q, n - q)
-    found = jumps.get(0, none).by_states
+    found = jumps.at(0).by_states
     for k, m in enumerate(segments.mode.tolist()):
         power = propagator(modes, m, float(ends[k] - segments.start[k]))
         inner = power @ (embedding(modes, m, n - q) @ found)
-        jump = jumps.get(k + 1, none)
+        jump = jumps.at(k + 1)
         found = jump.by_states @ (modes.storing[m].T @ inner)
         event = int(segments.cause[k])
         if event >= 0 and k + 1 < segments.mode.size:

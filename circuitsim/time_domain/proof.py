@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim.engine.spanning import grow
+
 RESIDUE = 1e-5
 """Least scale, of the largest anywhere at that time and of the largest at the place during the run: with a tolerance of
 1e-9 it is the error of a state, `circuitsim.time_domain.part_states.STATE`, of what all is computed from."""
@@ -262,21 +264,12 @@ class _Judge:
 
     def _potentials(self) -> np.ndarray:
         """Potentials of all nodes along paths from ground; of floating parts from one of their nodes."""
-        around: list[list[tuple[int, int]]] = [[] for _ in self.of.nodes]
-        for k, (a, b) in enumerate(self.ends):
-            around[a].append((b, k))
-            around[b].append((a, k))
-        voltage = self.waves.voltage
-        found, seen = np.zeros((len(around), voltage.shape[1])), set[int]()
-        for root in range(len(around)):
-            queue = [] if root in seen else [root]
-            seen.add(root)
-            for u in queue:
-                for v, k in around[u]:
-                    if v not in seen:
-                        seen.add(v)
-                        queue.append(v)
-                        (np.subtract if self.ends[k][0] == u else np.add)(found[u], voltage[k], out=found[v])
+        first, second, many = self.of.first, self.of.second, len(self.of.nodes)
+        tree = grow(many, first, second, np.zeros(1, dtype=np.int64), np.arange(first.size))
+        voltage, found = self.waves.voltage, np.zeros((many, self.waves.times.size))
+        for node, k, above in zip(tree.order.tolist(), tree.edge.tolist(), tree.parent.tolist()):
+            if k >= 0:
+                (np.add if first[k] == node else np.subtract)(found[above], voltage[k], out=found[node])
         return found
 
     def _into(self, at_node: np.ndarray, ends: Sequence[tuple[int, int]], own: np.ndarray) -> None:

@@ -8,12 +8,12 @@ effects on jumps; Sastry & Desoer 1981, jump behaviour of circuits).
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
 from circuitsim.analysis.switching import Switch
-from circuitsim.circuit import Circuit
-from circuitsim.circuit.elements import CAPACITOR
+from circuitsim.circuit import GROUND, Circuit
+from circuitsim.errors import UsageError
 
 PARASITICS = 1e-15, 1e-12
 """Capacitances of each node that controls, F: below that of any pin; that of a pin, where double precision does not
@@ -27,17 +27,22 @@ def controlling(circuit: Circuit, switches: Iterable[Switch]) -> list[int]:
     return sorted({*laws, *(circuit.node_index(name) for pair in pairs for name in pair)} - {0})
 
 
-def with_parasitics(circuit: Circuit, controls: Iterable[int], farads: float) -> Circuit:
-    """The circuit with a capacitance between each controlling node and ground, behind its own elements."""
-    kind, first, second, value, _ = circuit.arrays()
-    columns = array("b", kind), array("q", first), array("q", second), array("d", value)
-    names, taken = [str(name) for name in circuit.names], {str(name).lower() for name in circuit.names}
-    for node in controls:
-        name = f"C({circuit.node_names[node]})"
-        while name.lower() in taken:
+def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Circuit:
+    """The circuit with a capacitor from each named node to ground (F), behind its own elements.
+
+    Raises
+    ------
+    UsageError
+        A capacitance that is not positive, or at ground.
+    """
+    made = circuit.with_values({}).carrying(None)
+    for node, farads in capacitances.items():
+        if not 0.0 < farads < math.inf:
+            raise UsageError(f"the capacitance of {node} is {farads:g} F: it must be positive")
+        if circuit.node_index(node) == GROUND:
+            raise UsageError(f"{node} is ground: it has no capacitance to itself")
+        name = f"C({node})"
+        while name in made:
             name += "'"
-        names.append(name)
-        for column, entry in zip(columns, (CAPACITOR, node, 0, farads)):
-            column.append(entry)
-    nodes = [str(name) for name in circuit.node_names]
-    return Circuit.from_columns(circuit.title, columns, names, nodes, devices=circuit.devices, laws=circuit.laws)
+        made.capacitor(name, node, "0", farads)
+    return made

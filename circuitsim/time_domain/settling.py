@@ -15,11 +15,12 @@ import numpy as np
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switching import Switch
-from circuitsim.circuit import GROUND, Circuit
+from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
+from circuitsim.time_domain.regeneration import with_capacitances
 from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.run import ACCURACY, Method, transient
 from circuitsim.time_domain.signals import Signal
@@ -350,24 +351,6 @@ def settling_energy(
         if progress is not None and progress(k + 1, len(x)):
             break
     return SettlingResult(step.outputs, rows, step.share)
-
-
-def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Circuit:
-    """The circuit with a capacitor from each named node to ground (F).
-
-    Raises
-    ------
-    UsageError
-        A capacitance that is not positive, or at ground.
-    """
-    made = circuit.with_values({}).carrying(None)
-    for node, farads in capacitances.items():
-        if not 0.0 < farads < np.inf:
-            raise UsageError(f"the capacitance of {node} is {farads:g} F: it must be positive")
-        if circuit.node_index(node) == GROUND:
-            raise UsageError(f"{node} is ground: it has no capacitance to itself")
-        made.capacitor(f"C({node})", node, "0", farads)
-    return made
 
 
 def _voltage(text: str, circuit: Circuit) -> Probe:

@@ -25,7 +25,7 @@ from circuitsim.time_domain.functionals import Functional, Value
 from circuitsim.time_domain.implicit import Implicit
 from circuitsim.time_domain.implicit_gradients import implicit_gradient
 from circuitsim.time_domain.implicit_result import ImplicitResult, beginning
-from circuitsim.time_domain.jumps import jump_maps
+from circuitsim.time_domain.jumps import Jumps
 from circuitsim.time_domain.modes import Role
 from circuitsim.time_domain.monodromy import monodromy
 from circuitsim.time_domain.problem import Problem
@@ -292,7 +292,7 @@ class _ExactPeriods:
         run.go(None)
         segments, gap = run.segments(), run.walk.x - x
         first, self.last = segments.conducting(np.array([0, -1]))
-        derivative = monodromy(segments, self.length, jump_maps(self.problem, run.turns))
+        derivative = monodromy(segments, self.length, Jumps(self.problem, run.turns))
         return Period(run, x, gap, derivative, self._sizes(), self.within, bool((self.last[d:] == first[d:]).all()))
 
     def _sizes(self) -> np.ndarray:
