@@ -17,13 +17,14 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import Quantity
-from circuitsim.controlled.equations import equations, references, term_values
+from circuitsim.controlled.equations import OPEN, equations, references, term_values
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
 
 NOTHING = 1e-12
-"""Resistance of conducting diodes and conductance of blocking ones, of the ratio of the largest voltage and current."""
+"""Resistance of conducting diodes, of the smallest one and of the ratio of the largest voltage and current; conductance
+of blocking ones likewise."""
 TOUCH = 1e-9
 """Voltage or current of a diode, of the largest, below which it is in its state of before."""
 ACCURATE = 1e-8
@@ -102,8 +103,9 @@ class Tangents:
 
     def _factored(self, column: np.ndarray, conducting: np.ndarray, sizes: Sizes) -> _Factor:
         eq, on = self.equations, conducting[self.equations.diode]
-        ohms, own = sizes.volts / sizes.amperes, eq.own[eq.diode]
-        drop, flow = np.where(on, 1.0, -NOTHING / ohms), np.where(on, -NOTHING * ohms, 1.0)
+        ohms, own, known = sizes.volts / sizes.amperes, eq.own[eq.diode], column[self.kind == RESISTOR]
+        least, most = known[known > 0.0].min(initial=ohms), known[known < OPEN].max(initial=ohms)
+        drop, flow = np.where(on, 1.0, -NOTHING / most), np.where(on, -NOTHING * least, 1.0)
         row, at = np.concatenate([eq.row, own, own, own]), np.concatenate([eq.column, eq.plus, eq.minus, own])
         entry = np.concatenate([term_values(column, eq.share, eq.gain, eq.under), drop, -drop, flow])
         # Rows are sums of currents, those of branches voltages, or currents where these are stated.

@@ -338,12 +338,13 @@ def test_measurements_against_differences(name: str) -> None:
         ("flyback", 1.6e-5, [Value("v(o)", 1.55e-5), Integral("i(L1)", 0.0, 1.5e-5)], 4),
         ("amplified", 2e-4, [Value("v(f)", 2e-4), Integral("v(d)", 3e-5, 1.8e-4, 2), Integral("i(E1)", 6e-5, 2e-4)], 0),
         ("held", 1e-3, [Value("v(out)", 3e-4)], 0),
+        ("pump", 2.3e-3, [Value("v(o)", 1.2e-3), Integral("v(o)", 1e-4, 2.3e-3, 2)], 4),
     ],
 )
 def test_the_implicit_method_as_the_exact_one(
     name: str, stop: float, functionals: list[Value | Integral], events: int
 ) -> None:
-    """Through diodes, switches, jumps and held nodes: to the accuracy of the run."""
+    """Through diodes, switches, jumps of charge and held nodes: to the accuracy of the run."""
     values = scales(name)
     exact = waveform_gradient(run(name, stop=stop), functionals, list(values))
     most = max(abs(exact.gradient[key] * value) for key, value in values.items())
