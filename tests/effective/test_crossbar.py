@@ -70,19 +70,3 @@ def test_other_misuse_is_refused() -> None:
         _layer().at(np.ones((2, 2)))
     with pytest.raises(UsageError, match="12 voltages"):
         _layer().voltages(np.ones(3))
-
-
-@pytest.mark.parametrize("shape", [(12, 5), (1, 1), (3, 11)])
-def test_names_are_made_and_found_on_demand(shape: tuple[int, int]) -> None:
-    circuit = _layer(*shape).circuit
-    rows, columns = shape
-    expected = [f"V{k + 1}" for k in range(rows)] + [f"Vsense{k + 1}" for k in range(columns)]
-    expected += [f"R{i + 1}_{j + 1}" for i in range(rows) for j in range(columns)]
-    expected += [f"Rw{k + 1}" for k in range(len(circuit) - len(expected))]
-    assert list(circuit.names) == expected and circuit.names[-2:] == expected[-2:]
-    assert [circuit.element_index(name.upper()) for name in expected] == list(range(len(expected)))
-    strange = ["V0", f"V{rows + 1}", f"Vsense{columns + 1}", f"R1_{columns + 1}", f"R{rows + 1}_1", "R1"]
-    assert not any(name in circuit for name in [*strange, "V1_1", "Rw0", "x", f"Rw{len(circuit)}", "R01_1"])
-    longer = circuit.with_values({})
-    longer.resistor("Rload", "n1", "0", 50.0)
-    assert longer.element_index("rload") == len(expected) == len(circuit) and "rload" not in circuit

@@ -81,15 +81,10 @@ def test_drops_and_pads_against_superlu(grid: Path) -> None:
 
 
 def test_negative_supplies_reversed_sources_and_nodes_of_no_net() -> None:
-    c = Circuit("three nets")
-    c.voltage_source("V1", "0", "m", 5.0)  # m is at -5 V
-    c.resistor("R1", "m", "load", 2.0)
-    c.current_source("I1", "0", "load", 0.5)  # lifts it towards 0 V
-    c.voltage_source("V2", "p", "0", 3.0)
-    c.resistor("R2", "p", "q", 1.0)
-    c.voltage_source("V3", "q", "q2", 0.0)
-    c.current_source("I2", "q2", "0", 0.25)
-    c.resistor("R3", "alone", "0", 1.0)
+    """m is at -5 V; a current lifts its load towards 0 V."""
+    c = loads(
+        "three nets\nV1 0 m 5\nR1 m load 2\nI1 0 load 0.5\nV2 p 0 3\nR2 p q 1\nV3 q q2 0\nI2 q2 0 0.25\nR3 alone 0 1\n"
+    ).circuit
     found = circuitsim.ir_drop(c)
     assert [(net.nominal, net.nodes, net.worst_node) for net in found.nets] == [(3.0, 3, "q"), (-5.0, 2, "load")]
     assert [net.worst for net in found.nets] == pytest.approx([0.25, 1.0])
@@ -101,8 +96,7 @@ def test_negative_supplies_reversed_sources_and_nodes_of_no_net() -> None:
 
 
 def test_a_circuit_without_pads_is_refused() -> None:
-    c = Circuit("no pads")
-    c.resistor("R1", "a", "0", 1.0)
+    c = loads("no pads\nR1 a 0 1\n")
     with pytest.raises(TopologyError, match="pads"):
         circuitsim.ir_drop(c)
 
