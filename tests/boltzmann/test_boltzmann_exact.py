@@ -20,7 +20,7 @@ from circuitsim.boltzmann import (
     total_variation,
     transition_matrix,
 )
-from circuitsim.boltzmann.enumeration import data_expectation, model_expectation, states
+from circuitsim.boltzmann.enumeration import model_expectation, states
 from circuitsim.boltzmann.exact import after_gibbs, largest
 from circuitsim.errors import UsageError
 
@@ -161,13 +161,6 @@ def test_distances():
     joint = np.zeros_like(table)
     joint[5] = row
     assert pattern_distance(machine, states(5)[5]) == pytest.approx(0.5 * np.abs(joint - table).sum(), rel=1e-12)
-
-
-def test_data_expectation_of_the_model_is_the_model_expectation():
-    machine = random_machine(4, 3)
-    found = data_expectation(machine, states(4), model_distribution(machine))
-    for name, array in model_expectation(machine).items():
-        np.testing.assert_allclose(found[name], array, rtol=1e-11)
 
 
 def test_pattern_sets():

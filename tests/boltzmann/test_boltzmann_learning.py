@@ -26,7 +26,7 @@ from circuitsim.boltzmann.contrastive import as_states
 from circuitsim.boltzmann.exact import largest
 from circuitsim.boltzmann.monitor import Monitor
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.training import SGD, CheckpointError, Momentum, Trainable, Trainer, TrainingPlan
+from circuitsim.training import SGD, Trainable, Trainer, TrainingPlan
 
 
 def _learn(learner, patterns, epochs, **plan):
@@ -57,22 +57,6 @@ def test_persistent_chains_of_another_number_than_the_batch():
     np.testing.assert_allclose(gradients["weights"], np.tile([-0.25, -0.25, 0.25], (2, 1)), atol=0.02)
     np.testing.assert_allclose(gradients["visible_bias"], [-0.5, -0.5, 0.5], atol=0.04)
     np.testing.assert_allclose(gradients["hidden_bias"], 0, atol=1e-15)
-
-
-def test_persistent_chains_are_part_of_the_state():
-    machine = random_machine(4, 3)
-    learner = ContrastiveDivergence(machine, chains=5)
-    rng = np.random.default_rng(0)
-    learner.gradient((pattern_set("diag", 4),), rng)
-    kept = {name: array.copy() for name, array in learner.state_arrays().items()}
-    other = ContrastiveDivergence(machine, chains=5)
-    other.load_state_arrays(kept)
-    a, _ = learner.gradient((pattern_set("diag", 4),), np.random.default_rng(3))
-    b, _ = other.gradient((pattern_set("diag", 4),), np.random.default_rng(3))
-    assert a["weights"].tobytes() == b["weights"].tobytes()
-    with pytest.raises(CheckpointError) as caught:
-        ContrastiveDivergence(machine).load_state_arrays(kept)
-    assert str(caught.value) == "the checkpoint's chains are {'chains': (5, 3)}, this run's are {}"
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -240,15 +224,3 @@ def test_refusals(make, error, message):
     with pytest.raises(error) as caught:
         make()
     assert str(caught.value) == message
-
-
-def test_momentum_and_decay_act_on_the_machine():
-    machine = random_machine(4, 3)
-    _, fast = machine, Momentum(0.0, 0.9, {"weights": 0.1})
-    before = machine.weights.copy()
-    Trainer(ContrastiveDivergence(machine), [pattern_set("diag", 4)], TrainingPlan(3, 5, optimizer=fast)).train()
-    np.testing.assert_array_equal(machine.weights, before)
-    shrinking = SGD(0.5, {"weights": 1.0})
-    machine.visible_bias[:] = 3.0
-    Trainer(ContrastiveDivergence(machine), [np.ones((1, 4))], TrainingPlan(20, 1, optimizer=shrinking)).train()
-    assert np.abs(machine.weights).max() < np.abs(before).max() and machine.visible_bias.min() > 2.9

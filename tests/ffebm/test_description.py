@@ -26,7 +26,6 @@ from circuitsim.ffebm import (
     Sweeps,
     build,
     build_chain,
-    describe,
     describe_chain,
 )
 from circuitsim.ffebm.classifier import ChainClassifier
@@ -97,13 +96,6 @@ def test_every_kind_survives_a_file(tmp_path) -> None:  # type: ignore[no-untype
         Chain.load(path)
 
 
-def test_a_description_makes_the_same_chain() -> None:
-    chain = Chain([Linear(3, 4), DeepHopfieldBlock([4, 2]), Readout(2, 2)], seed=5)
-    again = build_chain(**describe_chain(chain), seed=5)
-    for name, array in chain.parameters.items():
-        np.testing.assert_array_equal(array, again.parameters[name])
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
@@ -129,11 +121,6 @@ def test_rates_follow_the_size_of_conductances() -> None:
     rates = chain.rates(0.1)
     assert rates["7.weights"] == 0.1
     assert rates["8.conductance"] == pytest.approx(0.1 * np.mean(1 / np.array([1e3, 2e3, 3e3, 1.5e3, 1e3])))
-
-
-def test_descriptions_of_blocks_hold_all_options() -> None:
-    block = DeepHopfieldBlock([3, 2], "laborieux", False, 5, Sweeps(7, 3, 1e-6, False), 0.3)
-    assert describe(build(describe(block))) == describe(block)
 
 
 # Steps over all samples: only then is a weight of two a sample twice.
