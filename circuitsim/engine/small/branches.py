@@ -12,7 +12,7 @@ from circuitsim.circuit.elements import CURRENT
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.currents import ACCURATE
 from circuitsim.engine.small.linear import substitute
-from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.proof import AIM, largest, prove_branches
 from circuitsim.engine.small.spanning import take_tree
 from circuitsim.engine.steps import contract_diodes
 from circuitsim.engine.tree import (
@@ -211,6 +211,6 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
             if not good and attempt > 1:
                 return False
         bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
-        if early and bound <= ACCURATE:
+        if early and bound <= ACCURATE and largest(relative) <= AIM:
             break
     return accept(plan, space, closed, signs, current, drop)

@@ -14,11 +14,19 @@ from circuitsim.engine.double_double import add, multiply
 from circuitsim.engine.tree import tree_potentials
 
 AIM = 1e-10
-"""A simple bound on the errors that is below this needs no sharper one."""
+"""Violations, and a simple bound on the errors, below this need no sharper one."""
 CANCELS = 1e-3
 """A potential below this share of the largest drop between its node and node 0 is held against this share."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this share of itself needs no look at its loop."""
+
+
+def largest(relative):
+    """The largest of 7 violations."""
+    error = 0.0
+    for k in range(7):
+        error = max(error, relative[k])
+    return error
 
 
 def loop_scale(walk, drop, a, b, left, relative):

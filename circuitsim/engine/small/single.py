@@ -23,7 +23,7 @@ from circuitsim.engine.small.loops import CARRIES, IDLE, ON_LOOP, find_loops, gi
 from circuitsim.engine.small.outcome import Outcome
 from circuitsim.engine.small.plan import Plan, plan
 from circuitsim.engine.small.pointers import kept, pointer
-from circuitsim.engine.small.proof import prove_branches
+from circuitsim.engine.small.proof import largest, prove_branches
 from circuitsim.engine.small.samples import injections
 from circuitsim.engine.small.spanning import take_tree
 from circuitsim.engine.small.workspace import workspace, workspace_size
@@ -340,14 +340,6 @@ def share(plan, space, first, second, current):
     space.need[:] = 0.0
     constraint_currents(plan, first, second, space.need, current)
     return True
-
-
-def largest(relative):
-    """The largest of 7 violations."""
-    error = 0.0
-    for k in range(7):
-        error = max(error, relative[k])
-    return error
 
 
 def forward(plan, closed, state, current):
