@@ -78,9 +78,9 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accuracy",
         type=tolerance,
-        default=1e-5,
+        default=1e-4,
         metavar="X",
-        help="implicit method: relative error of the waveforms (1e-5)",
+        help="implicit method: relative error of the waveforms (1e-4)",
     )
 
 

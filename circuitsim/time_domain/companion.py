@@ -419,7 +419,8 @@ class Companion:
         self.charged_elements = self._devices[self.charged]
         self.size = np.zeros(self.storing.size + self.charged.size)
         self._stages = StagesAtOnce.of(self, self._prepared) if isinstance(self._prepared, PreparedExpanded) else None
-        self.follows = self.large or self._stages is not None or getattr(self._prepared, "controlled", None) is not None
+        self.at_once = self._stages is not None
+        self.follows = self.large or self.at_once or getattr(self._prepared, "controlled", None) is not None
 
     def _made(self) -> Circuit:
         circuit, (kind, first, second, value, _) = self.own, self.own.arrays()

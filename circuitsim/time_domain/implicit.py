@@ -29,6 +29,7 @@ from circuitsim.time_domain.implicit_step import (
     Step,
     euler_step,
     runge_kutta_step,
+    with_inside,
 )
 from circuitsim.time_domain.regeneration import controlling, with_capacitances
 from circuitsim.time_domain.result import Event
@@ -43,12 +44,11 @@ SAFETY, LEAST, MOST, KEEP = 0.85, 0.25, 8.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
-AT_ONCE, CLOSE = 60, 1e-8
-"""Events in succession, each within this share of the run after the one before, that end it."""
+AT_ONCE, CLOSE = 60, 1e-2
+"""Events in succession, each within this share of the accuracy and the run after the one before, that end it: they are
+located to `SHARP` of the accuracy and a step."""
 FLOOR = 1e-3
 """Least scale of a state's error, of the largest voltage or current of all branches."""
-ROUGH = 10.0
-"""Error of a step over an event, of the accuracy, above which a shorter one is tried before the event is located."""
 SHARP = 0.1
 """Error of an event's time, of the accuracy of a step, in steps."""
 ROUNDING = 1e-14
@@ -308,7 +308,7 @@ class Implicit:
             x, time = at.x, at.time
             self.reached = at
             m += time >= marks[m] * (1.0 - ROUNDING)
-            busy = busy + 1 if after is not None and time - began.time <= CLOSE * end else 0
+            busy = busy + 1 if after is not None and time - began.time <= CLOSE * self.accuracy * end else 0
             if busy > AT_ONCE:
                 self._chatter(now, after, time)
             if (after is not None or (corner and time >= target)) and time < end:
@@ -447,16 +447,18 @@ class Implicit:
                 )
             end = math.nextafter(target, 0.0) if count == 1 else None
             try:
-                step, late = attempt(length, end, inside=True), 0.0
+                step, late = attempt(length, end, inside=self.companion.at_once), 0.0
             except InfeasibleError:  # what is shown ends where it begins
                 if length <= NOISE * self._end:
                     raise
                 want = LEAST * length
                 continue
             off, after, beyond = self._off(at, step), *self._changes(now, at, step)
-            if after is not None and off <= ROUGH:
+            if after is not None and off <= 1.0:
                 length, late, step = self._located(attempt, at, now, step, target)
-                step = attempt(length, step.end.time, inside=True)
+                off, after, beyond = self._off(at, step), *self._changes(now, at, step)
+            if off <= 1.0 and not step.inside:
+                step = with_inside(self.companion, moving, begin, step)
                 off, after, beyond = self._off(at, step), *self._changes(now, at, step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
             # step over a transient. An event at the beginning, to what its time is known, leaves one in any step.
@@ -467,7 +469,7 @@ class Implicit:
                 break
             if inside and after is not None:
                 self._approach(at.time + length, length)
-            elif off > ROUGH:
+            elif off > 1.0:
                 self._refused = at.time + length
             tries += 1
             want = length * (inside or min(max(LEAST, SAFETY * off ** (-1.0 / ORDER)), 1.0 if tries == 1 else 0.5))
@@ -495,7 +497,7 @@ class Implicit:
         """The states after a step, None if they stay; the time of the first stage before its end that is beyond an
         event by more than the accuracy, in steps, 0 if none is."""
         far = self.watch.distances(now, *step.stages, *step.inside)
-        early = SHARES[(far < -self.accuracy).any(axis=1)].min(initial=1.0) % 1.0
+        early = SHARES[: len(far)][(far < -self.accuracy).any(axis=1)].min(initial=1.0) % 1.0
         return self.watch.after(now, far[STAGES - 1]), float(early)
 
     def _like_last(self, length: float, time: float) -> float:

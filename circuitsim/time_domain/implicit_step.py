@@ -213,6 +213,19 @@ def runge_kutta_step(
     return Step(length, stages[:STAGES], np.asarray(error), states, waves, stages[STAGES:])
 
 
+def with_inside(
+    companion: Companion, moving: Moving, begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None], step: Step
+) -> Step:
+    """A step of `runge_kutta_step` with its stages inside."""
+    time, x, slope, _ = begin
+    slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(_SHARES), x.size))
+    begun = Beginning(x, slopes, step.length, DIAGONAL * step.length, _EARLIER, none)
+    times = tuple(time + step.length * share for share in _SHARES[STAGES:])
+    inside, states, waves = _stages(companion, moving, times, begun, step.end.solved)
+    both = np.concatenate([step.states, states]), np.concatenate([step.waves, waves])
+    return Step(step.length, step.stages, step.error, *both, inside)
+
+
 def _stages(
     companion: Companion, moving: Moving, times: tuple[float, ...], begin: Beginning, near: OperatingPoint | None
 ) -> tuple[tuple[Point, ...], np.ndarray, np.ndarray]:

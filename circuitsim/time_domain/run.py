@@ -31,7 +31,7 @@ POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Output times where no number is stated, and most of them."""
 LARGEST_WAVES = 2_000_000_000
 """Most bytes of all waveforms."""
-ACCURACY = 1e-5
+ACCURACY = 1e-4
 """Of the implicit method, where none is stated."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})
 
