@@ -44,9 +44,9 @@ SAFETY, LEAST, MOST, KEEP = 0.85, 0.25, 8.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
-AT_ONCE, CLOSE = 60, 1e-2
-"""Events in succession, each within this share of the accuracy and the run after the one before, that end it: they are
-located to `SHARP` of the accuracy and a step."""
+AT_ONCE, CLOSE = 60, 1e-7
+"""Events in succession, each within this share of the run after the one before, that end it: steps are
+longer than that on average, as there are at most `MOST_STEPS`."""
 FLOOR = 1e-3
 """Least scale of a state's error, of the largest voltage or current of all branches."""
 SHARP = 0.1
@@ -308,7 +308,7 @@ class Implicit:
             x, time = at.x, at.time
             self.reached = at
             m += time >= marks[m] * (1.0 - ROUNDING)
-            busy = busy + 1 if after is not None and time - began.time <= CLOSE * self.accuracy * end else 0
+            busy = busy + 1 if after is not None and time - began.time <= CLOSE * end else 0
             if busy > AT_ONCE:
                 self._chatter(now, after, time)
             if (after is not None or (corner and time >= target)) and time < end:
