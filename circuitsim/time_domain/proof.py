@@ -90,7 +90,7 @@ class TransientCertificate(NamedTuple):
     kvl : float
         Net voltage of a loop over the largest voltage at that time, whose rounding coupled windings have.
     sources : float
-        Distance of a source from its waveform, over the waveform's own size.
+        Distance of a source from its waveform, over the waveform's own size there, or `RESIDUE` of its largest.
     resistors : float
         v − R i over the largest voltage at the resistor's nodes.
     reactances : float
@@ -321,7 +321,9 @@ class _Judge:
         v, i, r, late = waves.voltage, waves.current, of.resistors, waves.times[waves.outputs :]
         self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, of.names[r])
         self.take("switches", waves.beyond.copy(), 1.0, waves.times, of.switches)
-        level, size, moved = of.levels(late)
+        level, size, moved = of.levels(waves.times)
+        size = np.maximum(size, RESIDUE * size.max(axis=1, initial=SMALLEST, keepdims=True))[:, waves.outputs :]
+        level, moved = level[:, waves.outputs :], moved[:, waves.outputs :]
         own = np.where(of.is_voltage[:, None], v[of.sources, waves.outputs :], i[of.sources, waves.outputs :])
         self.take("sources", np.abs(own - level) - moved, np.maximum(size, SMALLEST), late, of.names[of.sources])
         times = waves.inside(waves.times[None])[0]
