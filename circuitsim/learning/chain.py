@@ -19,7 +19,16 @@ from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.learning.chaining import Passed, Step, backward, forward, is_block
 from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Estimate, Rule
-from circuitsim.learning.losses import CrossEntropy, Loss, are_classes, describe_loss, error, loss_named
+from circuitsim.learning.losses import (
+    CrossEntropy,
+    Loss,
+    among_largest,
+    are_classes,
+    describe_loss,
+    error,
+    loss_named,
+    measured,
+)
 from circuitsim.learning.rules import Chaining
 from circuitsim.learning.stages import Stage
 from circuitsim.training.callbacks import Callback
@@ -312,15 +321,21 @@ class Chain:
         ConvergenceError
             A sample has no certified state, unless samples are omitted.
         """
+        return self._whole(x)[0]
+
+    def _whole(self, x: Array) -> tuple[Array, float | None]:
+        """`output`, and the worst residual of all blocks; None without blocks."""
         x = self._of_one_library(x)
-        parts = []
+        parts, residuals = [], []
         for start in range(0, max(1, x.shape[0]), SLICE):
             output, steps = forward(self.elements, self._enter(x[start : start + SLICE]), False)
             wrong = 0 if self.uncertified == "omit" else int(np.sum(~to_numpy(self._trusted(output, steps))))
             if wrong:
                 raise ConvergenceError(f"{wrong} samples have no operating point certified to the tolerance")
             parts.append(output)
-        return namespace(x).concat(parts, axis=0)
+            residuals += [to_numpy(step.memory.residual) for step in steps if is_block(step.element)]
+        worst = float(np.concatenate(residuals).max(initial=0.0)) if residuals else None
+        return namespace(x).concat(parts, axis=0), worst
 
     def predict(self, x: Array) -> Array:
         """Labels under cross-entropy, outputs otherwise."""
@@ -340,16 +355,17 @@ class Chain:
         Returns
         -------
         dict of str to float
-            ``loss``; ``error``, the share of wrong labels or the mean squared distance.
+            ``loss``; ``error``, the share of wrong labels or the mean squared distance; of more than 20 classes
+            ``top5_error``; with blocks ``residual``, the worst of their states.
 
         Raises
         ------
         ConvergenceError
             See `output`.
         """
-        output, targets = self.output(x), self._of_one_library(targets)
-        found = {"loss": self.loss.value(output, targets), "error": error(output, targets)}
-        return {name: float(to_numpy(values).mean(dtype=np.float64)) for name, values in found.items()}
+        output, residual = self._whole(x)
+        found = measured(self.loss, output, self._of_one_library(targets))
+        return found if residual is None else {**found, "residual": residual}
 
     def score(self, x: Array, targets: Array) -> float:
         """Fraction of right labels; for other targets the coefficient of determination R².
@@ -389,9 +405,7 @@ class Chain:
         float
             In [0, 1].
         """
-        output, labels = to_numpy(self.output(x)), to_numpy(labels)
-        right = output[np.arange(len(labels)), labels]
-        return float(np.mean((output > right[:, None]).sum(axis=1) < count))
+        return among_largest(to_numpy(self.output(x)), to_numpy(labels), count)
 
     def fit(
         self,

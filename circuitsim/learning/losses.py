@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from circuitsim._arrays import Array, device, namespace
+from circuitsim._arrays import Array, device, namespace, to_numpy
 from circuitsim.errors import UsageError
 
 
@@ -206,6 +206,25 @@ def error(output: Array, target: Array) -> Array:
     if are_classes(target):
         return xp.astype(xp.argmax(output, axis=1) != target, xp.float64)
     return xp.mean((output - target_rows(output, target)) ** 2, axis=1)
+
+
+MANY_CLASSES = 20
+"""Classes beyond which the five largest outputs are measured too."""
+
+
+def among_largest(output: np.ndarray, labels: np.ndarray, count: int) -> float:
+    """Share of samples whose label is among the ``count`` largest outputs."""
+    right = output[np.arange(len(labels)), labels]
+    return float(np.mean((output > right[:, None]).sum(axis=1) < count))
+
+
+def measured(loss: Loss, output: Array, target: Array) -> dict[str, float]:
+    """Means over samples: ``loss``, ``error``, and of many classes ``top5_error``."""
+    found = {"loss": loss.value(output, target), "error": error(output, target)}
+    means = {name: float(to_numpy(values).mean(dtype=np.float64)) for name, values in found.items()}
+    if are_classes(target) and output.shape[1] > MANY_CLASSES:
+        means["top5_error"] = 1.0 - among_largest(to_numpy(output), to_numpy(target), 5)
+    return means
 
 
 LOSSES: dict[str, Loss] = {"cross-entropy": CrossEntropy(), "mse": SquaredError()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.training.checkpoint import CheckpointError
-from circuitsim.training.history import Row, current_names
+from circuitsim.training.history import Row
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Counters:
                 raise CheckpointError(f"the checkpoint's counter {name!r} is damaged: {value!r}")
         if found["sums"] and not found["summed"]:
             raise CheckpointError("the checkpoint's counter 'summed' is damaged: there are sums of nothing")
-        return cls(**{**found, "sums": current_names(found["sums"])})
+        return cls(**found)
 
 
 def read_rows(found: Any) -> list[Row]:

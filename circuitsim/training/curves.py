@@ -15,12 +15,6 @@ from circuitsim.plotting.figure import new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINKS = "share of clamped units that change between the phases"
-"""Title of the panel of kinks."""
-
-UNCERTIFIED = "share of samples not certified"
-"""Title of the panel of samples without a certified state."""
-
 PERCENT_TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
 """Of a logarithmic axis of errors."""
 
@@ -54,12 +48,6 @@ def percent_over_epochs(axes: Any, title: str) -> None:
     ticks = [tick for tick in PERCENT_TICKS if low <= tick <= high]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-
-
-def uncertified_line(row: Mapping[str, float], width: int) -> list[str]:
-    """A line of a summary, its name in so many letters, where an epoch had samples without a certified state."""
-    share = row.get("uncertified_fraction", 0.0)
-    return [f"{'not certified':{width}}{100 * share:.3g} % of the samples of the last epoch"] if share else []
 
 
 def spans_decades(values: Sequence[float]) -> bool:

@@ -16,6 +16,19 @@ from circuitsim.training.trainer import Evaluate, TrainingPlan
 CURVES = "learning.png"
 """Picture of the history."""
 
+PANELS: dict[str, Sequence[str]] = {
+    "error": ["error", "test_error"],
+    "loss": ["loss", "test_loss", "lower", "upper"],
+    "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
+    "worst violation of Kirchhoff's laws": ["certificate"],
+    "share of diodes and clamped units that change between the phases": ["kink_share"],
+    "share of samples not certified": ["uncertified_fraction"],
+    "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
+    "bias of CD-k": ["bound", "exact_bias"],
+    "largest energy change, steps": ["delta", "k"],
+}
+"""Title of a panel of the picture → its columns."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -33,8 +46,8 @@ class Experiment:
         Name of a file of the trained model, or of a picture of it → what writes it to a path.
     panels : mapping of str to sequence of str
         Of the picture of the history (`circuitsim.training.curves.history_figure`).
-    summary : callable
-        ``summary(history)`` gives the lines shown at the end, of one row at least.
+    summary : callable, optional
+        ``summary(history)`` gives the lines shown at the end, of one row at least; the last row if not given.
     chosen : mapping
         Options that were left open and what they became; recorded, so that a resumed run does not choose again.
     """
@@ -44,8 +57,8 @@ class Experiment:
     plan: TrainingPlan
     title: str
     files: Mapping[str, Callable[[Path], object]]
-    panels: Mapping[str, Sequence[str]]
-    summary: Callable[[History], list[str]]
+    panels: Mapping[str, Sequence[str]] = field(default_factory=lambda: PANELS)
+    summary: Callable[[History], list[str]] = History.last
     pictures: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     evaluate: Evaluate | None = None
     notes: Sequence[str] = ()
@@ -69,22 +82,21 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class ImageTest:
-    """Errors on images that are not trained on, for the history.
+class HeldOut:
+    """Measures on samples that are not trained on, for the history.
 
     Attributes
     ----------
-    images : (samples, pixels) ndarray of uint8
-    labels : (samples,) ndarray
+    x, y : ndarray
+        Samples and their targets.
     measure : callable
-        ``measure(images, labels)`` gives the outputs (samples, classes) and further columns.
+        ``measure(x, y)`` gives the measures by name.
     """
 
-    images: np.ndarray
-    labels: np.ndarray
-    measure: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Mapping[str, float]]]
+    x: np.ndarray
+    y: np.ndarray
+    measure: Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
 
     def __call__(self, rng: np.random.Generator) -> dict[str, float]:
-        """``test_error``, the share of wrong answers, and what else is measured."""
-        outputs, more = self.measure(self.images, self.labels)
-        return {"test_error": float((outputs.argmax(axis=1) != self.labels).mean()), **more}
+        """The measures, named ``test_…``."""
+        return {f"test_{name}": value for name, value in self.measure(self.x, self.y).items()}

@@ -25,14 +25,6 @@ Row = dict[str, Value]
 COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
 """Columns that are no measurements."""
 
-FORMER = {"cost": "loss", "train_error": "error", "test_cost": "test_loss"}
-"""Columns of layered networks in runs and models of earlier versions, and their names today."""
-
-
-def current_names(row: Mapping[str, Value]) -> Row:
-    """A row with today's names of columns."""
-    return dict(row) if "loss" in row else {FORMER.get(name, name): value for name, value in row.items()}
-
 
 class History(Result):
     """Rows with the same columns, appended one at a time.
@@ -65,8 +57,8 @@ class History(Result):
             _append(self.directory / self.CSV, _csv_text([row], header=len(self.rows) == 1))
 
     def restart(self, rows: list[Row]) -> None:
-        """Replace all rows by ``rows``: the history of a checkpoint (or none), former names of columns replaced."""
-        self.rows = [current_names(row) for row in rows]
+        """Replace all rows by ``rows``: the history of a checkpoint (or none)."""
+        self.rows = [dict(row) for row in rows]
         if self.directory is not None:
             atomic_write(self.directory / self.LINES, "".join(map(_json_line, self.rows)).encode())
             atomic_write(self.directory / self.CSV, _csv_text(self.rows, header=bool(self.rows)).encode())
@@ -79,6 +71,12 @@ class History(Result):
         """``rows``: all columns."""
         names = tuple((self.rows or [{}])[0])
         return {"rows": Table(names, ("",) * len(names), tuple(map(self.column, names)))}
+
+    def last(self) -> list[str]:
+        """What the last row measures, a line each."""
+        row, names = self.rows[-1], self._measured
+        width = max(map(len, names))
+        return [f"{name:{width}}  {row[name]:.4g}" for name in names if _finite(row[name])]
 
     @property
     def _measured(self) -> list[str]:

@@ -11,13 +11,12 @@ from circuitsim.cli.deck import READING, read_with
 from circuitsim.cli.models import RunOptions, optimizer_of, plan_of, schedule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment
-from circuitsim.training.history import History
+from circuitsim.training.experiment import Experiment, HeldOut
 
 if TYPE_CHECKING:
     from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.datasets.samples import Samples
-    from circuitsim.learning import Chain, Loss, Rule
+    from circuitsim.learning import Loss, Rule
     from circuitsim.netlist.roles import Roles
 
 METHODS = ("ep", "coupled", "frequency", "agnostic", "implicit")
@@ -154,15 +153,9 @@ def build(options: Options) -> Experiment:
         (train.x, train.y),
         plan,
         title=f"{name}: {sizes}; {options.method}, {train.size} samples{held}",
-        evaluate=None if test is None else lambda rng: _measured(learner, test),
+        evaluate=None if test is None else HeldOut(test.x, test.y, learner.evaluate),
         notes=[str(problem) for problem in setting.warnings],
         files={"trained.cir": lambda path: atomic_write(path, dumps(block.trained(), block.roles).encode())},
-        panels={
-            "loss": ["loss", "test_loss", "lower", "upper"],
-            "error": ["error", "test_error"],
-            "worst violation of Kirchhoff's laws": ["certificate"],
-            "share of diodes that change between the phases": ["kink_share"],
-        },
         pictures={
             **(
                 {"conductances.png": partial(draw_conductance_histogram, block)}
@@ -171,7 +164,6 @@ def build(options: Options) -> Experiment:
             ),
             "circuit.png": partial(draw_trained, block, train.x[0]),
         },
-        summary=lambda history: _summary(history, block.at_bound()),
         chosen=chosen,
     )
 
@@ -190,10 +182,6 @@ def _sets(options: Options, setting: Setting) -> tuple[Samples, Samples | None]:
     if options.split is not None:
         return split(setting.samples, options.split, np.random.default_rng((options.seed, 5)))
     return setting.samples, None
-
-
-def _measured(learner: Chain, test: Samples) -> dict[str, float]:
-    return {f"test_{name}": value for name, value in learner.evaluate(test.x, test.y).items()}
 
 
 def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]:
@@ -227,20 +215,6 @@ def _fingerprint(setting: Setting) -> bytes:
     digest = hashlib.sha256(dumps(setting.block.whole, setting.roles).encode())
     digest.update(setting.samples.x.tobytes() + setting.samples.y.tobytes())
     return digest.digest()
-
-
-def _summary(history: History, at_bound: int) -> list[str]:
-    """The last row in words, and how many parameters lie on a bound now."""
-    row = history.rows[-1]
-    lines = [f"loss   {row['loss']:.6g}" + (f"   held out {row['test_loss']:.6g}" if "test_loss" in row else "")]
-    lines.append(f"error  {row['error']:.6g}" + (f"   held out {row['test_error']:.6g}" if "test_error" in row else ""))
-    if "lower" in row and "upper" in row:
-        # What is left of the first loss after rounding is zero.
-        least = 1e-12 * max(abs(other["loss"]) for other in history.rows)
-        low, high = (0.0 if abs(row[key]) <= least else row[key] for key in ("lower", "upper"))
-        lines.append(f"L_β ≤ loss ≤ L_−β: {low:.6g} … {high:.6g}")
-    lines.append(f"worst certificate {row['certificate']:.1e}; parameters on a bound: {at_bound}")
-    return lines
 
 
 class Setting(NamedTuple):

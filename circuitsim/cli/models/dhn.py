@@ -8,8 +8,7 @@ from typing import Any
 from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, ImageTest
-from circuitsim.training.history import History
+from circuitsim.training.experiment import Experiment, HeldOut
 
 EPILOG = """\
 presets: dhn-1h, dhn-2h, dhn-3h (circuitsim/training/presets.toml); options replace their values
@@ -18,10 +17,6 @@ examples:
   circuitsim train dhn --preset dhn-1h --dataset digits --hidden 64 --epochs 4 --out run
   circuitsim train dhn --preset dhn-2h --tolerance 1e-3
 """
-
-
-CHUNK = 500
-"""Test images that are relaxed at a time."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +44,6 @@ class Options(RunOptions):
 
 def build(options: Any) -> Experiment:
     """A run from options."""
-    from functools import partial
-
     import numpy as np
 
     from circuitsim.blocks.hopfield import Sweeps
@@ -58,7 +51,6 @@ def build(options: Any) -> Experiment:
     from circuitsim.hopfield import HopfieldLearning, network, published_models
     from circuitsim.hopfield.preset import BATCH, RATE_DECAY, SPREAD, rates_by_name
     from circuitsim.training import SGD, Exponential
-    from circuitsim.training.curves import KINKS, UNCERTIFIED
 
     preset = chosen_preset(options.preset, published_models())
     preset_values = {
@@ -90,38 +82,8 @@ def build(options: Any) -> Experiment:
         (images.train, images.train_labels),
         plan,
         title=f"{preset.name}: {'-'.join(map(str, units))}, {how}, {len(images.train)} samples of {images.name}",
-        evaluate=ImageTest(images.test, images.test_labels, partial(_measured, net)),
+        evaluate=HeldOut(images.test, images.test_labels, net.evaluate),
         notes=notes,
         files={"model.npz": net.block.save},
-        panels={
-            "error": ["error", "test_error"],
-            "loss": ["loss"],
-            "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
-            KINKS: ["kink_share"],
-            UNCERTIFIED: ["uncertified_fraction"],
-        },
-        summary=_summary,
         chosen={**chosen, "dataset": name},
     )
-
-
-def _measured(net: Any, images: Any, labels: Any) -> tuple[Any, dict[str, float]]:
-    """Outputs, and the largest residual of all images."""
-    import numpy as np
-
-    states = [net.relax(images[at : at + CHUNK]) for at in range(0, len(images), CHUNK)]
-    residual = max(float(state.residual.max()) for state in states)
-    return np.concatenate([state.output for state in states]), {"test_residual": residual}
-
-
-def _summary(history: History) -> list[str]:
-    """The last row in words."""
-    from circuitsim.training.curves import uncertified_line
-
-    row = history.rows[-1]
-    return [
-        f"training error     {100 * row['error']:.3f} %",
-        f"test error         {100 * row['test_error']:.3f} %",
-        f"stationary within  {row['residual']:.2g} (mean over batches), {row['test_residual']:.2g} (worst test image)",
-        *uncertified_line(row, 19),
-    ]

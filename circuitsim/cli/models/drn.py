@@ -9,8 +9,7 @@ from typing import Any
 from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, ImageTest
-from circuitsim.training.history import History
+from circuitsim.training.experiment import Experiment, HeldOut
 
 METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
 
@@ -51,15 +50,14 @@ class Options(RunOptions):
 def build(options: Options) -> Experiment:
     """A run from options."""
     from dataclasses import replace
-    from functools import partial
 
     import numpy as np
 
     from circuitsim.datasets import choose, load
     from circuitsim.layered.architecture import published_models
     from circuitsim.layered.learner import LayeredLearner
+    from circuitsim.learning.losses import SquaredError, measured
     from circuitsim.training import SGD, Exponential
-    from circuitsim.training.curves import KINKS
 
     preset = chosen_preset(options.preset, published_models())
     name, notes = choose(options.dataset, options.data_dir)
@@ -97,44 +95,15 @@ def build(options: Options) -> Experiment:
         plan,
         title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
         f"{architecture.input_gain:g}, {options.method}, {name}, {len(data.train)} samples",
-        evaluate=ImageTest(data.test, data.test_labels, partial(_measured, learner)),
+        evaluate=HeldOut(
+            data.test, data.test_labels, lambda x, y: measured(SquaredError(), learner.outputs(x).astype(float), y)
+        ),
         notes=notes,
         chosen={"dataset": name},
         files={"model.npz": lambda path: learner.network().save(path)},
-        panels={
-            "error, share of samples": ["error", "test_error"],
-            "loss, V²": ["loss", "test_loss"],
-            "relative residual": ["residual"],
-            KINKS: ["kink_share"],
-        },
-        summary=_summary,
     )
-
-
-def _measured(learner: Any, images: Any, labels: Any) -> tuple[Any, dict[str, float]]:
-    """Outputs, V, their mean loss ½‖v − y‖², and the seconds they took."""
-    import time
-
-    import numpy as np
-
-    begun = time.perf_counter()
-    outputs = learner.outputs(images).astype(float)
-    loss = float(0.5 * ((outputs - np.eye(outputs.shape[1])[labels]) ** 2).sum() / len(outputs))
-    return outputs, {"test_loss": loss, "test_seconds": round(time.perf_counter() - begun, 3)}
 
 
 def _given(options: Options, *names: str) -> dict[str, Any]:
     """The options that replace a published number."""
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-
-
-def _summary(history: History) -> list[str]:
-    """The last row in words."""
-    row = history.rows[-1]
-    return [
-        f"test error      {100 * row['test_error']:.2f} %",
-        f"training error  {100 * row['error']:.2f} % (as it went, before each step)",
-        f"loss            {row['loss']:.5f} V² (mean of ½‖v − y‖² before each step)",
-        f"residual        {row['residual']:.1e} (relative, of hidden units at the free state)",
-        f"training        {row['train_seconds']:.3g} s for the last row's epochs, test {row['test_seconds']:.2g} s",
-    ]

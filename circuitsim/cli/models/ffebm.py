@@ -10,8 +10,7 @@ from typing import Any
 from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
-from circuitsim.training.experiment import Experiment, ImageTest
-from circuitsim.training.history import History
+from circuitsim.training.experiment import Experiment, HeldOut
 
 PLAIN: dict[str, Any] = {
     "beta": 0.02,
@@ -75,13 +74,10 @@ class Options(RunOptions):
 
 def build(options: Options) -> Experiment:
     """A run from options."""
-    from functools import partial
-
     import numpy as np
 
     from circuitsim.datasets.augment import FlipAndCrop
     from circuitsim.ffebm import build_chain
-    from circuitsim.training.curves import KINKS, UNCERTIFIED
 
     options, chosen = _complete(options)
     images, notes = _images(options)
@@ -105,17 +101,9 @@ def build(options: Options) -> Experiment:
         _plan(options, chain),
         title=f"ffebm: {_kinds(elements)}; {options.method}, "
         f"{sum(np.size(p) for p in chain.parameters.values())} parameters, {len(train)} samples of {images.name}",
-        evaluate=ImageTest(images.test, images.test_labels, partial(_measured, chain)),
+        evaluate=HeldOut(images.test, images.test_labels, chain.evaluate),
         notes=notes,
         files={"model.npz": chain.save},
-        panels={
-            "error": ["error", "test_error"],
-            "loss": ["loss"],
-            "residual (0: converged)": ["residual"],
-            KINKS: ["kink_share"],
-            UNCERTIFIED: ["uncertified_fraction"],
-        },
-        summary=_summary,
         chosen=chosen,
     )
 
@@ -130,19 +118,6 @@ def _kinds(elements: Sequence[Mapping[str, Any]]) -> str:
     if len(kinds) <= FEW_ELEMENTS:
         return ", ".join(kinds)
     return ", ".join(kind if count == 1 else f"{count} × {kind}" for kind, count in Counter(kinds).items())
-
-
-MANY_CLASSES = 20
-"""Classes beyond which the five largest outputs are measured too."""
-
-
-def _measured(chain: Any, images: Any, labels: Any) -> tuple[Any, dict[str, float]]:
-    """Outputs; of more than 20 classes also the error of the five largest."""
-    from circuitsim._arrays import to_numpy
-
-    outputs = to_numpy(chain.output(images))
-    many = outputs.shape[1] > MANY_CLASSES
-    return outputs, {"test_top5_error": 1.0 - chain.top(images, labels, 5)} if many else {}
 
 
 def _complete(options: Options) -> tuple[Any, dict[str, Any]]:
@@ -203,14 +178,3 @@ def _plan(options: Any, chain: Any) -> Any:
     else:
         optimizer = Momentum(rates, options.momentum, options.weight_decay)
     return plan_of(options, optimizer, Cosine(max(1, options.epochs), options.lr_final / options.lr))
-
-
-def _summary(history: History) -> list[str]:
-    """The last row in words."""
-    from circuitsim.training.curves import uncertified_line
-
-    row = history.rows[-1]
-    lines = [f"training error  {100 * row['error']:.3f} %", f"test error      {100 * row['test_error']:.3f} %"]
-    if "residual" in row:
-        lines.append(f"residual        {row['residual']:.2g} (mean over batches of the worst unit)")
-    return lines + uncertified_line(row, 16)

@@ -11,7 +11,6 @@ from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment
-from circuitsim.training.history import History
 
 EPILOG = """\
 examples:
@@ -85,11 +84,6 @@ def build(options: Options) -> Experiment:
         evaluate=monitor,
         notes=notes,
         files={"model.npz": machine.save},
-        panels={
-            "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
-            "bias of CD-k": ["bound", "exact_bias"],
-            "largest energy change, steps": ["delta", "k"],
-        },
         pictures={
             "filters.png": lambda path: draw_filters(machine, shape, path),
             "samples.png": lambda path: draw_samples(
@@ -100,7 +94,6 @@ def build(options: Options) -> Experiment:
                 path,
             ),
         },
-        summary=_summary,
         chosen={"dataset": name},
     )
 
@@ -121,18 +114,3 @@ def _data(name: str, options: Options) -> tuple[Any, tuple[int, int], bool]:
         return images.train, (images.shape[0], images.shape[1]), False
     # 0 or 255, so that the states are exactly 0 or 1 and the data stay bytes.
     return np.where(images.train >= 128, np.uint8(255), np.uint8(0)), (images.shape[0], images.shape[1]), True
-
-
-def _summary(history: History) -> list[str]:
-    """The last row in words."""
-    import math
-
-    row = history.rows[-1]
-    lines = [f"pseudo-likelihood  {row['pseudo_likelihood']:.4f}"]
-    if math.isfinite(row["log_likelihood"]):
-        lines.append(f"log-likelihood     {row['log_likelihood']:.6f} (exact)")
-    note = "vacuous: no gradient exceeds 1" if row["vacuous"] else f"distance {row['distance']:.4g}"
-    lines.append(f"bound on the bias  {row['bound']:.6g} ({note})")
-    if math.isfinite(row["exact_bias"]):
-        lines.append(f"bias of CD-k       {row['exact_bias']:.6g} (exact)")
-    return lines

@@ -103,7 +103,7 @@ def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[st
     net, test = experiment.trainable, experiment.evaluate
     block, beta = (net.block, net.rule.beta) if key["model"] == "dhn" else (net.network(), net.learning.beta)
     dtype = block.parameters["bias1"].dtype
-    x, targets = (test.images[:IMAGES] / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[test.labels[:IMAGES]]
+    x, targets = (test.x[:IMAGES] / 255).astype(dtype), np.eye(block.n_outputs, dtype=dtype)[test.y[:IMAGES]]
     found = convergence.phases(block, x, targets, beta, SHARE, LIMIT)
     return {
         f"convergence_sweeps_{state}_{of}": float(measure(sweeps))
