@@ -9,11 +9,9 @@ import numpy as np
 
 from circuitsim._arrays import to_numpy
 from circuitsim.blocks.layered import LayeredBlock
-from circuitsim.blocks.propagation import unit
-from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import UsageError
 from circuitsim.learning.chain import Chain
-from circuitsim.learning.chaining import Step, backward, forward, is_block
+from circuitsim.learning.chaining import backward, forward, is_block, through_block
 from circuitsim.learning.rules import Chaining
 
 
@@ -39,16 +37,32 @@ class GradientCurves(NamedTuple):
 def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: int = 0) -> list[GradientCurves]:
     """Both estimates for every parameter of every block, from the last block backward.
 
-    The error at a block's output is that which EP has carried there; each sweep of both methods starts from it.
+    The error at a block's output is that which EP has carried there; each number of sweeps of both methods starts from
+    it.
     """
     output, steps = forward(chain.elements, x, True)
-    rule = Chaining(beta=chain.rule.beta)  # type: ignore[attr-defined]
-    errors = backward(steps, output, targets, chain.loss, np.ones_like(output[:, 0]), rule).errors
-    rng = np.random.default_rng(seed)
-    found: list[GradientCurves] = []
-    for number in reversed(range(len(steps))):
-        if is_block(steps[number].element):
-            found += _block_curves(chain, number, steps[number], errors[number], entries, rng)
+    ep, bp = (Chaining(method, chain.rule.beta) for method in ("ep", "bp"))  # type: ignore[attr-defined]
+    errors = backward(steps, output, targets, chain.loss, np.ones_like(output[:, 0]), ep).errors
+    rng, found = np.random.default_rng(seed), list[GradientCurves]()
+    for number, step in reversed(list(enumerate(steps))):
+        block = step.element
+        if not is_block(block):
+            continue
+        if not isinstance(block, LayeredBlock):
+            raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
+        whole, estimates = block.sweeps, []
+        try:
+            for sweeps in range(1, whole.nudged + 1):
+                block.sweeps = replace(whole, nudged=sweeps)
+                estimates.append([through_block(step, errors[number], rule)[0].parameters for rule in (ep, bp)])
+        finally:
+            block.sweeps = whole
+        for name in block.parameters:
+            ours, theirs = (np.array([pair[of][name].ravel() for pair in estimates]) for of in (0, 1))
+            largest = np.abs(theirs).max(axis=1)
+            off = np.abs(ours - theirs).max(axis=1) / np.where(largest > 0.0, largest, 1.0)
+            some = rng.integers(ours.shape[1], size=entries)
+            found.append(GradientCurves(f"{number}.{name}", ours[:, some], theirs[:, some], off))
     return found
 
 
@@ -66,44 +80,6 @@ def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     if ep is None or reference is None:
         raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
     return {name: _cosine(to_numpy(ep[name]), to_numpy(reference[name])) for name in ep}
-
-
-def _block_curves(
-    chain: Chain, number: int, step: Step, error: Any, entries: int, rng: np.random.Generator
-) -> list[GradientCurves]:
-    block, x, free, _ = step
-    if not isinstance(block, LayeredBlock):
-        raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
-    beta = chain.rule.beta * unit(step.element)  # type: ignore[attr-defined]
-    scale = np.abs(error).max(axis=1)
-    scale[scale == 0] = 1.0
-    share = np.full(len(error), 1.0 / len(error), error.dtype)
-    sweeps, former = block.sweeps.nudged, block.sweeps
-    series: dict[str, tuple[list[np.ndarray], list[np.ndarray], list[float]]] = {
-        n: ([], [], []) for n in block.parameters
-    }
-    places = {name: rng.integers(array.size, size=entries) for name, array in block.parameters.items()}
-    plus = minus = free
-    try:
-        block.sweeps = replace(former, nudged=1)
-        for sweep in range(1, sweeps + 1):
-            plus, minus = (
-                block.relax(x, Nudge(sign * beta * error / scale[:, None]), state)
-                for sign, state in ((1.0, plus), (-1.0, minus))
-            )
-            ep = block.parameter_difference(plus, minus, x, share * scale * (0.5 / beta))
-            reference, _ = block.truncated(free, x, error, share, sweep)
-            for name, (ours, theirs, off) in series.items():
-                ours.append(ep[name].ravel()[places[name]])
-                theirs.append(reference[name].ravel()[places[name]])
-                largest = np.abs(reference[name]).max()
-                off.append(float(np.abs(ep[name] - reference[name]).max() / (largest or 1.0)))
-    finally:
-        block.sweeps = former
-    return [
-        GradientCurves(f"{number}.{name}", np.array(ours), np.array(theirs), np.array(off))
-        for name, (ours, theirs, off) in series.items()
-    ]
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:

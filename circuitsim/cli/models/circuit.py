@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -271,11 +270,12 @@ def amplified(samples: Samples, gain: float) -> Samples:
 
 
 def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
+    from circuitsim.blocks.propagation import check_named
     from circuitsim.learning import CrossEntropy, SquaredError
     from circuitsim.learning.start import output_spread
 
     name = options.loss or ("cross-entropy" if samples.classes else "squared")
-    _check(name, LOSSES, "loss")
+    check_named(loss=(name, LOSSES))
     levels = [f"--{word}" for word in ("low", "high") if getattr(options, word) != getattr(Options, word)]
     if levels and (name != "squared" or not samples.classes):
         raise UsageError(f"{levels[0]} acts only with --loss squared and data of classes")
@@ -289,47 +289,32 @@ def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
     return CrossEntropy(output_spread(block, samples.x) if temperature is None else temperature)
 
 
+STRENGTHS = ("variant", "beta", "kink_share", "eta", "gamma", "times", "epsilon")
+"""Options that are fields of rules."""
+
+OPEN = {"ep": ["beta"], "frequency": ["gamma"], "agnostic": ["beta", "epsilon"]}
+"""Method → its strengths that are worked out from the circuit where they are not given."""
+
+
 def estimator_of(options: Options, setting: Setting) -> tuple[Rule, dict[str, Any]]:
     """The gradient estimator, and the values of the options that were left open."""
-    from circuitsim.learning import (
-        NUDGES,
-        AgnosticPropagation,
-        CoupledLearning,
-        EquilibriumPropagation,
-        FrequencyPropagation,
-        ImplicitDifferentiation,
-    )
+    from circuitsim.blocks.propagation import check_named
+    from circuitsim.learning.nudges import NUDGES
+    from circuitsim.learning.rules import rule_named
     from circuitsim.learning.start import default_beta, default_epsilon
 
-    method = options.method
-    _check(method, METHODS, "method")
-    _check(options.nudge, NUDGES, "nudge")
-    nudging = NUDGES[options.nudge]
-    if method == "implicit":
-        return ImplicitDifferentiation(), {}
-    if method == "coupled":
-        return CoupledLearning(options.eta), {}
-
-    def nudge_of(name: str) -> float:
-        given = getattr(options, name)
-        return default_beta(setting.block, setting.loss) if given is None else float(given)
-
-    if method == "frequency":
-        gamma = nudge_of("gamma")
-        return FrequencyPropagation(gamma, options.times, nudging), {"gamma": gamma}
-    if options.kink_share is not None:
-        if options.beta is not None:
-            raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")
-        return EquilibriumPropagation("auto", options.variant, nudging, options.kink_share), {}
-    beta = nudge_of("beta")
-    if method == "ep":
-        return EquilibriumPropagation(beta, options.variant, nudging), {"beta": beta}
-    epsilon = options.epsilon
-    if epsilon is None:
-        epsilon = default_epsilon(setting.block, setting.samples.x)
-    return AgnosticPropagation(epsilon, beta, nudging), {"beta": beta, "epsilon": epsilon}
-
-
-def _check(name: str, known: Iterable[str], what: str) -> None:
-    if name not in known:
-        raise UsageError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+    method, share, chosen = options.method, options.kink_share, dict[str, Any]()
+    check_named(nudge=(options.nudge, tuple(NUDGES)))
+    given: dict[str, Any] = {name: getattr(options, name) for name in STRENGTHS}
+    given["nudging"] = options.nudge
+    if share is not None and options.beta is not None:
+        raise UsageError("--kink-share chooses beta for equilibrium propagation: give it without --beta")
+    if share is None:
+        del given["kink_share"]
+    elif method == "ep":
+        given["beta"] = "auto"
+    for name in OPEN.get(method, ()):
+        if given[name] is None:
+            found = default_epsilon(setting.block, setting.samples.x) if name == "epsilon" else None
+            chosen[name] = default_beta(setting.block, setting.loss) if found is None else found
+    return rule_named(method, METHODS, **{**given, **chosen}), chosen
