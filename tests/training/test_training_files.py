@@ -8,7 +8,6 @@ import math
 import signal
 import subprocess
 import sys
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from circuitsim.errors import UsageError
 from circuitsim.training import CheckpointError, History, ProgressLine, RunDirectory, load_checkpoint, save_checkpoint
 from circuitsim.training import checkpoint as checkpoint_module
 from circuitsim.training import history as history_module
-from circuitsim.training.counters import Counters
 
 
 def test_checkpoint_keeps_every_bit(tmp_path):
@@ -223,17 +221,3 @@ def test_progress_without_a_terminal_is_a_line_now_and_then():
         f"training  {second / 2:.1f} %  {left} left  step {second}"
         for second, left in ((60, "2:20 min"), (120, "1:20 min"), (180, "20 s"))
     ]
-
-
-def test_former_names_of_columns_are_replaced():
-    row = {"epoch": 1, "cost": 0.5, "train_error": 0.25, "test_error": 0.3, "test_cost": 0.6}
-    today = {"epoch": 1, "loss": 0.5, "error": 0.25, "test_error": 0.3, "test_loss": 0.6}
-    history = History()
-    history.restart([row])
-    assert history.rows == [today] and list(history.rows[0]) == list(today)
-    history.restart([today, {"loss": 1.0, "cost": 2.0}])  # a measured quantity of a user
-    assert history.rows == [today, {"loss": 1.0, "cost": 2.0}]
-    saved = {"epoch": 1, "batch": 2, "update": 2, "skipped": 0, "summed": 2, "sums": {"cost": 1.0, "train_error": 0.5}}
-    usual = {item.name: getattr(Counters(), item.name) for item in fields(Counters)}
-    known = {name: value for name, value in saved.items() if name in usual}
-    assert Counters.read({**usual, **known}).sums == {"loss": 1.0, "error": 0.5}

@@ -163,6 +163,7 @@ def build(options: Options) -> Experiment:
             ),
             "circuit.png": partial(draw_trained, block, train.x[0]),
         },
+        summary=lambda history: [*history.last(), f"parameters on a bound: {block.at_bound()}"],
         chosen=chosen,
     )
 
