@@ -10,13 +10,13 @@ circuitsim.errors.UsageError: there is no run in 'no such run' (no config.json)
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from circuitsim._arrays import to_numpy
 from circuitsim._npz import npz_headers
 from circuitsim.datasets.samples import Samples, arrays_of, read_samples
 from circuitsim.errors import UsageError
@@ -25,7 +25,12 @@ BATCH = 500
 """Samples that are computed at a time."""
 
 
-class TrainedModel(ABC):
+Read = Callable[[str, bool], Samples]
+Compute = Callable[[np.ndarray], Any]
+Measure = Callable[[np.ndarray, Samples], dict[str, float]]
+
+
+class TrainedModel:
     """A trained model, ready for new samples.
 
     Attributes
@@ -40,11 +45,20 @@ class TrainedModel(ABC):
         Names of the classes, one an output; empty where outputs are no classes.
     """
 
-    def __init__(self, path: Path, options: Mapping[str, Any], output_names: Sequence[str], classes: Sequence[str]):
+    def __init__(
+        self,
+        path: Path,
+        options: Mapping[str, Any],
+        output_names: Sequence[str],
+        classes: Sequence[str],
+        read: Read,
+        compute: Compute,
+        measure: Measure,
+    ) -> None:
         self.path, self.options = path, dict(options)
         self.output_names, self.classes = tuple(output_names), tuple(classes)
+        self._read, self._compute, self._measure = read, compute, measure
 
-    @abstractmethod
     def read(self, data: str, targets: bool = True) -> Samples:
         """Samples from a file or a data set.
 
@@ -60,14 +74,7 @@ class TrainedModel(ABC):
         UsageError
             No such data, or they do not fit the model.
         """
-
-    @abstractmethod
-    def _outputs(self, x: np.ndarray) -> np.ndarray:
-        """(samples, outputs) of some samples."""
-
-    @abstractmethod
-    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
-        """What `evaluate` gives beside the error."""
+        return self._read(data, targets)
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """Outputs (samples, outputs) of samples (samples, inputs): volts of circuits, probabilities of machines.
@@ -82,7 +89,7 @@ class TrainedModel(ABC):
         if bad.size:
             what = f"{bad.size} of {len(x)} samples hold values that are not finite"
             raise UsageError(f"{what}, the first in row {bad[0]}")
-        parts = [self._outputs(x[at : at + BATCH]) for at in range(0, len(x), BATCH)]
+        parts = [to_numpy(self._compute(x[at : at + BATCH])).astype(float) for at in range(0, len(x), BATCH)]
         return np.concatenate(parts) if parts else np.empty((0, len(self.output_names)))
 
     def predict(self, x: np.ndarray) -> np.ndarray:
@@ -111,7 +118,7 @@ class TrainedModel(ABC):
         if self.classes:
             wrong = float((outputs[:, : len(self.classes)].argmax(axis=1) != samples.y).mean())
             found |= {"error": wrong, "standard_error": float(np.sqrt(wrong * (1.0 - wrong) / samples.size))}
-        return found | self._loss(outputs, samples)
+        return found | self._measure(outputs, samples)
 
     def __repr__(self) -> str:
         outputs = len(self.output_names)
@@ -119,137 +126,108 @@ class TrainedModel(ABC):
         return f"TrainedModel {self.options['model']} of {str(self.path)!r}: {what}"
 
 
-class _TrainedCircuit(TrainedModel):
+def _circuit(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     """A deck with its learned values (``trained.cir``)."""
+    from circuitsim.blocks.circuit import CircuitBlock
+    from circuitsim.learning import CrossEntropy, ImplicitDifferentiation, Learner, SquaredError
+    from circuitsim.learning.losses import error
+    from circuitsim.netlist import load
+    from circuitsim.netlist.roles import read_roles
 
-    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.blocks.circuit import CircuitBlock
-        from circuitsim.learning import CrossEntropy, SquaredError
-        from circuitsim.netlist import load
-        from circuitsim.netlist.roles import read_roles
+    deck = load(_file(path, "trained.cir"))
+    roles, gain, classes = read_roles(deck)[0].require(), float(options["gain"]), tuple(options["classes"])
+    entropy = (options["loss"] or ("cross-entropy" if classes else "squared")) == "cross-entropy"
+    loss = CrossEntropy(options["temperature"]) if entropy else SquaredError(options["low"], options["high"])
+    block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])
+    chain = Learner(block, ImplicitDifferentiation(), loss)
 
-        deck = load(_file(path, "trained.cir"))
-        roles = read_roles(deck)[0].require()
-        self.roles, self.gain = roles, float(options["gain"])
-        self.block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])
-        classes = options["classes"]
-        entropy = (options["loss"] or ("cross-entropy" if classes else "squared")) == "cross-entropy"
-        self.loss = CrossEntropy(options["temperature"]) if entropy else SquaredError(options["low"], options["high"])
-        super().__init__(path, options, roles.output_names, classes)
+    def measure(outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+        found = {"loss": float(loss.value(outputs, samples.y).mean())}
+        return found if classes else {**found, "mean_square": float(error(outputs, samples.y).mean())}
 
-    def read(self, data: str, targets: bool = True) -> Samples:
-        return read_samples(data, self.roles, self.classes, targets)
-
-    def _outputs(self, x: np.ndarray) -> np.ndarray:
-        from circuitsim.learning import ImplicitDifferentiation, Learner
-
-        return Learner(self.block, ImplicitDifferentiation(), self.loss).output(self.gain * x)
-
-    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
-        from circuitsim.learning.losses import error
-
-        found = {"loss": float(self.loss.value(outputs, samples.y).mean())}
-        if not self.classes:
-            found["mean_square"] = float(error(outputs, samples.y).mean())
-        return found
+    return TrainedModel(
+        path,
+        options,
+        roles.output_names,
+        classes,
+        lambda data, targets: read_samples(data, roles, classes, targets),
+        lambda x: chain.output(gain * x),
+        measure,
+    )
 
 
-class _TrainedImages(TrainedModel):
-    """A model of images (``model.npz``)."""
+def _of_images(
+    path: Path, options: Mapping[str, Any], inputs: int | None, outputs: int, compute: Compute
+) -> TrainedModel:
+    """A model of images, one class an output."""
+    names = [str(k) for k in range(outputs)]
+    name = options.get("loss") or "mse"
+    key = {"mse": "squared_distance"}.get(name, name.replace("-", "_"))
 
-    network: Any
-
-    def __init__(self, path: Path, options: Mapping[str, Any], network: Any, inputs: int | None, outputs: int) -> None:
-        self.network, self.inputs = network, inputs
-        names = [str(k) for k in range(outputs)]
-        super().__init__(path, options, [f"output {name}" for name in names], names)
-
-    def read(self, data: str, targets: bool = True) -> Samples:
-        samples = _images(data, self.options.get("data_dir"), targets, self.classes)
-        if self.inputs is not None and samples.x.shape[1] != self.inputs:
-            raise UsageError(f"{data}: samples have {samples.x.shape[1]} numbers, the model takes {self.inputs}")
-        return samples
-
-    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
+    def measure(outputs: np.ndarray, samples: Samples) -> dict[str, float]:
         from circuitsim.learning.losses import loss_named
 
-        name = self.options.get("loss") or "mse"
-        key = {"mse": "squared_distance"}.get(name, name.replace("-", "_"))
         return {key: float(loss_named(name).value(outputs, samples.y).mean())}
 
+    def read(data: str, targets: bool) -> Samples:
+        return _images(data, options.get("data_dir"), targets, names, inputs)
 
-class _TrainedLayers(_TrainedImages):
-    """A deep resistive or deep Hopfield network."""
-
-    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.blocks.hopfield import DeepHopfieldBlock
-        from circuitsim.layered.network import DeepResistiveNetwork
-
-        kind: Any = DeepHopfieldBlock if options["model"].startswith("dhn") else DeepResistiveNetwork
-        block = kind.load(_file(path, "model.npz"))
-        super().__init__(path, options, block, block.n_inputs, block.n_outputs)
-
-    def _outputs(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.network.relax(_fractions(x)).output, dtype=np.float64)
+    return TrainedModel(path, options, [f"output {name}" for name in names], names, read, compute, measure)
 
 
-class _TrainedChain(_TrainedImages):
-    """A chain of stages and blocks."""
+def _layers(path: Path, options: Mapping[str, Any]) -> TrainedModel:
+    """A deep resistive or deep Hopfield network (``model.npz``)."""
+    from circuitsim.blocks.hopfield import DeepHopfieldBlock
+    from circuitsim.layered.network import DeepResistiveNetwork
 
-    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.learning.chain import Chain
-
-        chain = Chain.load(_file(path, "model.npz"))
-        # The number of outputs is that of the last bias: chains describe themselves element by element.
-        outputs = int(np.shape(list(chain.elements[-1].parameters.values())[-1])[0])
-        super().__init__(path, options, chain, None, outputs)
-
-    def _outputs(self, x: np.ndarray) -> np.ndarray:
-        from circuitsim._arrays import to_numpy
-
-        return np.asarray(to_numpy(self.network.output(_bytes(x))), dtype=np.float64)
+    kind: Any = DeepHopfieldBlock if options["model"].startswith("dhn") else DeepResistiveNetwork
+    block = kind.load(_file(path, "model.npz"))
+    return _of_images(path, options, block.n_inputs, block.n_outputs, lambda x: block.relax(_fractions(x)).output)
 
 
-class _TrainedMachine(_TrainedImages):
-    """A restricted Boltzmann machine: outputs are the probabilities of its hidden units."""
+def _chain(path: Path, options: Mapping[str, Any]) -> TrainedModel:
+    """A chain of stages and blocks (``model.npz``)."""
+    from circuitsim.learning.chain import Chain
 
-    def __init__(self, path: Path, options: Mapping[str, Any]) -> None:
-        from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+    chain = Chain.load(_file(path, "model.npz"))
+    # The number of outputs is that of the last bias: chains describe themselves element by element.
+    outputs = int(np.shape(list(chain.elements[-1].parameters.values())[-1])[0])
+    return _of_images(path, options, None, outputs, lambda x: chain.output(_bytes(x)))
 
-        machine = RestrictedBoltzmannMachine.load(_file(path, "model.npz"))
-        super().__init__(path, options, machine, machine.visible, machine.hidden)
-        self.output_names, self.classes = tuple(f"p(h{k})" for k in range(machine.hidden)), ()
 
-    def read(self, data: str, targets: bool = True) -> Samples:
-        from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
+def _machine(path: Path, options: Mapping[str, Any]) -> TrainedModel:
+    """A restricted Boltzmann machine (``model.npz``): outputs are the probabilities of its hidden units."""
+    from circuitsim.boltzmann.contrastive import as_states
+    from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+    from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
 
-        if data in PATTERNS:
-            x = pattern_set(data, self.options["units"])
-            return Samples(x, np.empty((len(x), 0)))
-        return super().read(data, False)
+    machine = RestrictedBoltzmannMachine.load(_file(path, "model.npz"))
 
-    def _states(self, x: np.ndarray) -> np.ndarray:
-        from circuitsim.boltzmann.contrastive import as_states
-
-        if x.dtype == np.uint8 and not self.options["grey"]:
+    def states(x: np.ndarray) -> np.ndarray:
+        if x.dtype == np.uint8 and not options["grey"]:
             x = np.where(x >= 128, np.uint8(255), np.uint8(0))
-        return as_states(x, self.network.visible, self.network.dtype)
+        return as_states(x, machine.visible, machine.dtype)
 
-    def _outputs(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.network.hidden_probability(self._states(x)), dtype=np.float64)
+    def read(data: str, targets: bool) -> Samples:
+        if data not in PATTERNS:
+            return _images(data, options.get("data_dir"), False, (), machine.visible)
+        x = pattern_set(data, options["units"])
+        return Samples(x, np.empty((len(x), 0)))
 
-    def _loss(self, outputs: np.ndarray, samples: Samples) -> dict[str, float]:
-        value = self.network.pseudo_log_likelihood(self._states(samples.x)).mean()
-        return {"pseudo_log_likelihood": float(value)}
+    return TrainedModel(
+        path,
+        options,
+        [f"p(h{k})" for k in range(machine.hidden)],
+        (),
+        read,
+        lambda x: machine.hidden_probability(states(x)),
+        lambda outputs, samples: {
+            "pseudo_log_likelihood": float(machine.pseudo_log_likelihood(states(samples.x)).mean())
+        },
+    )
 
 
-_FAMILIES: dict[str, type[Any]] = {
-    "circuit": _TrainedCircuit,
-    "drn": _TrainedLayers,
-    "dhn": _TrainedLayers,
-    "ffebm": _TrainedChain,
-    "rbm": _TrainedMachine,
-}
+_FAMILIES = {"circuit": _circuit, "drn": _layers, "dhn": _layers, "ffebm": _chain, "rbm": _machine}
 """The name of a model up to its first dash → how its run is read."""
 
 
@@ -272,8 +250,7 @@ def load_run(path: str | Path) -> TrainedModel:
     if options.get("over_time"):
         raise UsageError(f"{path} was fitted over time; circuitsim tran {path}/trained.cir shows its waveforms")
     try:
-        model: TrainedModel = _FAMILIES[str(options["model"]).split("-")[0]](path, options)
-        return model
+        return _FAMILIES[str(options["model"]).split("-")[0]](path, options)
     except KeyError as problem:
         raise UsageError(f"{path / 'config.json'} lacks {problem}: the run is of another version") from problem
 
@@ -305,7 +282,7 @@ def _file(path: Path, name: str) -> Path:
     return path / name
 
 
-def _images(data: str, directory: str | None, targets: bool, classes: Sequence[str]) -> Samples:
+def _images(data: str, directory: str | None, targets: bool, classes: Sequence[str], inputs: int | None) -> Samples:
     """Images by the name of a data set (its test images), a folder of idx files, or an npz file."""
     from circuitsim.datasets import load
     from circuitsim.datasets.colour import COLOUR, load_colour
@@ -317,9 +294,13 @@ def _images(data: str, directory: str | None, targets: bool, classes: Sequence[s
         if targets and (y.ndim != 1 or len(y) != len(x) or y.min() < 0 or y.max() >= len(classes)):
             raise UsageError(f"{data}: y must be one class a sample, in 0…{len(classes) - 1}")
         stored = npz_headers(Path(data), ("x",))[0][1]
-        return Samples(x.astype(np.uint8) if stored == np.uint8 else x, y.astype(np.int64), tuple(classes))
-    images = load_colour(data, directory) if data in COLOUR else load(data, directory)
-    return Samples(images.test, images.test_labels, tuple(classes))
+        x = x.astype(np.uint8) if stored == np.uint8 else x
+    else:
+        images = load_colour(data, directory) if data in COLOUR else load(data, directory)
+        x, y = images.test, images.test_labels
+    if inputs is not None and x.shape[1] != inputs:
+        raise UsageError(f"{data}: samples have {x.shape[1]} numbers, the model takes {inputs}")
+    return Samples(x, y.astype(np.int64), tuple(classes))
 
 
 def _fractions(x: np.ndarray) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from circuitsim.boltzmann.enumeration import EnumerationError, data_expectation, log_partition, states
@@ -12,8 +10,6 @@ from circuitsim.errors import UsageError
 
 MAX_LAYER = 16
 MAX_JOINT_UNITS = 24
-# Entries of the conditional p(h | v) held at a time (8 MB).
-_BLOCK_ENTRIES = 2**20
 
 
 def check_enumerable(machine: RestrictedBoltzmannMachine) -> None:
@@ -66,47 +62,31 @@ def empirical_distribution(visible: np.ndarray, probability: np.ndarray | None =
     return np.bincount(index, weights=weight, minlength=2**units)
 
 
-def _conditional_blocks(machine: RestrictedBoltzmannMachine) -> Iterator[tuple[slice, np.ndarray]]:
-    """p(h | v) for blocks of visible states: (S, 2^n) each."""
-    visible, hidden = states(machine.visible), states(machine.hidden)
-    rows = max(1, _BLOCK_ENTRIES // len(hidden))
-    for start in range(0, len(visible), rows):
-        block = slice(start, start + rows)
-        activation = visible[block] @ machine.weights.T + machine.hidden_bias
-        yield block, np.exp(activation @ hidden.T - np.logaddexp(0, activation).sum(axis=1)[:, None])
-
-
-def _push(machine: RestrictedBoltzmannMachine, visible: np.ndarray) -> np.ndarray:
-    """The distribution of h when v has the given one: Σ_v p(v) p(h | v); (2^m,) → (2^n,)."""
-    hidden = np.zeros(2**machine.hidden)
-    for block, conditional in _conditional_blocks(machine):
-        hidden += visible[block] @ conditional
-    return hidden
+def _half_steps(machine: RestrictedBoltzmannMachine) -> list[np.ndarray]:
+    """p(h | v) of all states, (2^m, 2^n), and p(v | h), (2^n, 2^m): the two halves of a Gibbs step."""
+    check_enumerable(machine)
+    halves = []
+    for exact in (machine.astype(np.float64), machine.astype(np.float64).swapped()):
+        activation = states(exact.visible) @ exact.weights.T + exact.hidden_bias
+        log_z = np.logaddexp(0, activation).sum(axis=1)
+        halves.append(np.exp(activation @ states(exact.hidden).T - log_z[:, None]))
+    return halves
 
 
 def after_gibbs(machine: RestrictedBoltzmannMachine, visible: np.ndarray, steps: int) -> np.ndarray:
     """The distribution of v after ``steps`` Gibbs steps: p_e Tᵏ; (2^m,) → (2^m,)."""
-    check_enumerable(machine)
-    exact = machine.astype(np.float64)
-    swapped = exact.swapped()
+    forth, back = _half_steps(machine)
     for _ in range(steps):
-        visible = _push(swapped, _push(exact, visible))
+        visible = visible @ forth @ back
     return visible
 
 
 def transition_matrix(machine: RestrictedBoltzmannMachine) -> np.ndarray:
     """T(v → v') = Σ_h p(h | v) p(v' | h); (2^m, 2^m), rows sum to one."""
-    check_enumerable(machine)
     if machine.visible > 12:
         raise EnumerationError(f"the transition matrix of {machine.visible} visible units is too large; at most 12")
-    exact = machine.astype(np.float64)
-    size = 2**exact.visible
-    matrix = np.zeros((size, size))
-    for block, back in _conditional_blocks(exact.swapped()):
-        # back holds p(v' | h) for some h; p(h | v) for the same h and all v is the matching slice of columns.
-        forth = np.vstack([conditional[:, block] for _, conditional in _conditional_blocks(exact)])
-        matrix += forth @ back
-    return matrix
+    forth, back = _half_steps(machine)
+    return forth @ back
 
 
 def expected_contrastive_divergence(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -50,16 +50,13 @@ class Counters:
         CheckpointError
             They are none.
         """
-        usual = cls()
         if not isinstance(found, dict) or set(found) != {item.name for item in fields(cls)}:
             raise CheckpointError("the checkpoint's counters are not those of a training run")
-        for name, value in found.items():
-            if name == "sums":
-                good = isinstance(value, dict) and all(_is_number(number) for number in value.values())
-            else:
-                whole = isinstance(getattr(usual, name), int)
-                good = _is_number(value) and value >= 0 and (isinstance(value, int) or not whole)
-            if not good:
+        for name, usual in asdict(cls()).items():
+            value = found[name]
+            good = isinstance(value, dict) if name == "sums" else _is_number(value) and value >= 0
+            numbers = value.values() if name == "sums" and good else ()
+            if not good or not all(map(_is_number, numbers)) or (isinstance(usual, int) and isinstance(value, float)):
                 raise CheckpointError(f"the checkpoint's counter {name!r} is damaged: {value!r}")
         if found["sums"] and not found["summed"]:
             raise CheckpointError("the checkpoint's counter 'summed' is damaged: there are sums of nothing")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -269,79 +268,55 @@ class Trainer:
 
     def _steps(self) -> Iterator[None]:
         """The steps of this epoch that are still to be done; comes up for air after each, or after a few short ones."""
-        if isinstance(self.trainable, FusedTrainable):
-            yield from self._fused_steps(self.trainable)
-            return
-        for rows in self._remaining_batches():
-            self._step(self.trainable, rows)
-            yield
-
-    def _fused_steps(self, trainable: FusedTrainable) -> Iterator[None]:
-        size, count = self.plan.batch, 1
-        if not isinstance(self.plan.optimizer, SGD):
-            raise UsageError("this model makes its own steps, which are those of SGD; no other optimiser can be used")
-        rates = self.plan.optimizer.rates(trainable.parameters, self.plan.schedule.factor(self._at.epoch))
-        order = self.plan.order(self._at.epoch, self.samples) if self.plan.shuffle else np.arange(self.samples)
-        while self._at.batch * size < self.samples:
-            start = self._at.batch * size
-            begun = time.monotonic()
+        plan, count = self.plan, 1
+        order = plan.order(self._at.epoch, self.samples) if plan.shuffle else np.arange(self.samples)
+        factor = plan.schedule.factor(self._at.epoch)
+        while (start := self._at.batch * plan.batch) < self.samples:
+            rows, begun = order[start : start + count * plan.batch], time.monotonic()
             try:
-                rows = order[start : start + count * size]
-                metrics = trainable.steps(self.data, rows, size, rates, self._rng)
+                if isinstance(self.trainable, FusedTrainable):
+                    self._fused_steps(self.trainable, rows, factor)
+                else:
+                    self._step(self.trainable, rows, factor)
             except ConvergenceError as problem:
                 raise ConvergenceError(f"{problem}{self._where_saved()}") from problem
-            seconds = time.monotonic() - begun
-            self._at.stepping += seconds
-            self._record(metrics)
-            count = max(1, min(4 * count, int(count * _UNINTERRUPTED_SECONDS / max(seconds, 1e-9))))
+            if isinstance(self.trainable, FusedTrainable):
+                seconds = time.monotonic() - begun
+                self._at.stepping += seconds
+                count = max(1, min(4 * count, int(count * _UNINTERRUPTED_SECONDS / max(seconds, 1e-9))))
             yield
 
-    def _record(self, metrics: Mapping[str, np.ndarray]) -> None:
-        """Count steps that were made elsewhere; sums are taken in order, however many came at once."""
+    def _fused_steps(self, trainable: FusedTrainable, rows: np.ndarray, factor: float) -> None:
+        if not isinstance(self.plan.optimizer, SGD):
+            raise UsageError("this model makes its own steps, which are those of SGD; no other optimiser can be used")
+        rates = self.plan.optimizer.rates(trainable.parameters, factor)
+        steps = -(-len(rows) // self.plan.batch)
+        self._record(trainable.steps(self.data, rows, self.plan.batch, rates, self._rng), steps)
+
+    def _step(self, trainable: Trainable, rows: np.ndarray, factor: float) -> None:
+        gradients, metrics = trainable.gradient(tuple(array[rows] for array in self.data), self._rng)
+        self._record({name: np.array([value]) for name, value in metrics.items()}, 1, gradients is not None)
+        if gradients is not None:
+            self.plan.optimizer.step(trainable.parameters, gradients, self._memory, factor)
+            trainable.project()
+
+    def _record(self, metrics: Mapping[str, np.ndarray], steps: int, updates: bool = True) -> None:
+        """Count steps; sums are taken in order, however many came at once."""
         for name, values in metrics.items():
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
-                self._at.updates += int(bad[0])
-                self._diverged(name, values[bad[0]])
+                raise ConvergenceError(
+                    f"training diverged: {name} is {values[bad[0]]} at epoch {self._at.epoch + 1}, "
+                    f"update {self._at.updates + int(bad[0]) + 1}; try a lower learning rate"
+                )
             before = self._at.sums.get(name, 0.0)
             self._at.sums[name] = float(np.add.accumulate(np.concatenate([[before], values]))[-1])
-        steps = len(next(iter(metrics.values())))
         self._at.summed += steps
         self._at.batch += steps
-        self._at.updates += steps
-
-    def _diverged(self, name: str, value: float) -> None:
-        raise ConvergenceError(
-            f"training diverged: {name} is {value} at epoch {self._at.epoch + 1}, "
-            f"update {self._at.updates + 1}; try a lower learning rate" + self._where_saved()
-        )
-
-    def _remaining_batches(self) -> list[Any]:
-        """Row numbers of the batches of this epoch not done yet, in order; slices without copies."""
-        size = self.plan.batch
-        slices = [slice(start, start + size) for start in range(self._at.batch * size, self.samples, size)]
-        if not self.plan.shuffle:
-            return slices
-        order = self.plan.order(self._at.epoch, self.samples)
-        return [order[part] for part in slices]
-
-    def _step(self, trainable: Trainable, rows: Any) -> None:
-        batch = tuple(array[rows] for array in self.data)
-        gradients, metrics = trainable.gradient(batch, self._rng)
-        if not all(map(math.isfinite, metrics.values())):
-            bad = next(name for name, value in metrics.items() if not math.isfinite(value))
-            self._diverged(bad, metrics[bad])
-        if gradients is None:
-            self._at.skipped += 1
+        if updates:
+            self._at.updates += steps
         else:
-            factor = self.plan.schedule.factor(self._at.epoch)
-            self.plan.optimizer.step(trainable.parameters, gradients, self._memory, factor)
-            trainable.project()
-            self._at.updates += 1
-        for name, value in metrics.items():
-            self._at.sums[name] = self._at.sums.get(name, 0.0) + float(value)
-        self._at.summed += 1
-        self._at.batch += 1
+            self._at.skipped += steps
 
     def _ended(self) -> bool:
         """Whether a callback ends the training; all are called."""
