@@ -71,7 +71,7 @@ class AgnosticPropagation:
         for _ in range(self.iterations):
             moved = block.at(here)
             start = problem.free._replace(solution=state.solution)  # type: ignore[attr-defined]
-            state = self.nudging.relax(moved, problem.x, start, problem.loss, problem.target, self.beta)
+            state = self.nudging.relax(problem._replace(block=moved, free=start), self.beta)
             force = block.parameter_difference(state, problem.free, problem.x, problem.weight)
             there = self._pulled(block, force)
             change = max(float(np.abs(there[name] - here[name]).max()) for name in here)

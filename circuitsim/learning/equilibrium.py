@@ -106,10 +106,10 @@ class EquilibriumPropagation:
 
     def _at(self, problem: GradientProblem, beta: float) -> Estimate:
         """The estimate at a strength."""
-        block, x, target, loss, free, weight = problem
+        block, x, _, _, free, weight = problem
 
         def relax(betas: tuple[float, ...]) -> list[State]:
-            return [self.nudging.relax(block, x, free, loss, target, each) for each in betas]
+            return [self.nudging.relax(problem, each) for each in betas]
 
         found = contrast(block, x, free, self.variant, beta, relax)
         bounds = {}
@@ -120,9 +120,9 @@ class EquilibriumPropagation:
 
     def _bound(self, problem: GradientProblem, state: State, beta: float) -> np.ndarray:
         """(batch,) L_β = (G(β) − G(0))/β."""
-        block, x, target, loss, free, _ = problem
+        block, x, _, _, free, _ = problem
         raised = block.energy(state, x) - block.energy(free, x)
-        return raised / beta + self.nudging.cost(free, loss, target, state.output)
+        return raised / beta + self.nudging.cost(problem, state.output)
 
 
 def _first_beta(problem: GradientProblem) -> float:

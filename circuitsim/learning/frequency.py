@@ -75,7 +75,6 @@ class FrequencyPropagation:
         return estimate_of(found, problem.weight)._replace(kinks=changed([free, *states]))
 
     def _at(self, problem: GradientProblem, start: CircuitState, strength: float) -> CircuitState:
-        block, x, target, loss, free, _ = problem
         # Only where the solver starts; the pull is worked out at the free output.
-        begin = free._replace(solution=start.solution)  # type: ignore[attr-defined]
-        return self.nudging.relax(block, x, begin, loss, target, strength)  # type: ignore[return-value]
+        begin = problem.free._replace(solution=start.solution)  # type: ignore[attr-defined]
+        return self.nudging.relax(problem._replace(free=begin), strength)  # type: ignore[return-value]

@@ -8,32 +8,22 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from circuitsim._arrays import namespace
-from circuitsim.blocks.protocol import EnergyBlock, Nudge, State
+from circuitsim.blocks.protocol import Nudge, State
 from circuitsim.errors import ConvergenceError, RuleError
-from circuitsim.learning.losses import Loss
+from circuitsim.learning.estimate import GradientProblem
 
 
 @runtime_checkable
 class Nudging(Protocol):
     """Relaxes a block whose energy is tilted by β times a cost of the outputs."""
 
-    def relax(
-        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
-    ) -> State:
+    def relax(self, problem: GradientProblem, beta: float) -> State:
         """The minimum of E + β · cost, started at the free state.
 
         Parameters
         ----------
-        block : EnergyBlock
-            Relaxes.
-        x : (batch, inputs) ndarray
-            Its inputs.
-        free : State
-            Its state without nudge, where the search starts.
-        loss : Loss
-            Of the outputs.
-        target : ndarray
-            (batch, outputs) voltages, V, or (batch,) classes.
+        problem : GradientProblem
+            The block, its inputs and targets, the loss, and the free state, where the search starts.
         beta : float
             β, the strength of the nudge; may be negative. Times the cost it is a power, W.
 
@@ -49,17 +39,13 @@ class Nudging(Protocol):
         """
         ...
 
-    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+    def cost(self, problem: GradientProblem, output: np.ndarray) -> np.ndarray:
         """The cost added to the energy; at the free output it is the loss.
 
         Parameters
         ----------
-        free : State
-            The block's state without nudge.
-        loss : Loss
-            Of the outputs.
-        target : ndarray
-            (batch, outputs) voltages, V, or (batch,) classes.
+        problem : GradientProblem
+            As for `relax`.
         output : (batch, outputs) ndarray
             Where the cost is wanted, V.
 
@@ -79,9 +65,7 @@ class ResistorNudge:
     the output conductance matrix S in every state of the diodes (a larger one is refused).
     """
 
-    def relax(
-        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
-    ) -> State:
+    def relax(self, problem: GradientProblem, beta: float) -> State:
         """The minimum of F; exact. The arguments are those of `Nudging.relax`.
 
         Raises
@@ -89,15 +73,16 @@ class ResistorNudge:
         RuleError
             The loss is not quadratic.
         """
+        block, x, target, loss, free, _ = problem
         if not loss.quadratic:
             raise RuleError("a resistor nudges by the squared error only; use a current (--nudge current or constant)")
         # At output 0 the gradient of the loss is −y.
         toward = beta * loss.gradient(namespace(free.output).zeros_like(free.output), target)
         return block.relax(x, Nudge(toward, beta * loss.gradient_lipschitz), free)
 
-    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+    def cost(self, problem: GradientProblem, output: np.ndarray) -> np.ndarray:
         """The loss itself; the arguments are those of `Nudging.cost`."""
-        return loss.value(output, target)
+        return problem.loss.value(output, problem.target)
 
 
 @dataclass(frozen=True)
@@ -119,9 +104,7 @@ class FollowingCurrent:
     tolerance: float = 1e-11
     iterations: int = 2000
 
-    def relax(
-        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
-    ) -> State:
+    def relax(self, problem: GradientProblem, beta: float) -> State:
         """The minimum of F; the arguments are those of `Nudging.relax`.
 
         Raises
@@ -129,8 +112,9 @@ class FollowingCurrent:
         ConvergenceError
             The iterations did not converge: β is too large (a negative one leaves no minimum).
         """
+        block, x, target, loss, free, _ = problem
         if loss.quadratic:
-            return ResistorNudge().relax(block, x, free, loss, target, beta)
+            return ResistorNudge().relax(problem, beta)
         if hasattr(block, "sweeps"):
 
             def current(output: np.ndarray) -> np.ndarray:
@@ -151,9 +135,9 @@ class FollowingCurrent:
             "use a smaller --beta"
         )
 
-    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+    def cost(self, problem: GradientProblem, output: np.ndarray) -> np.ndarray:
         """The loss itself; the arguments are those of `Nudging.cost`."""
-        return loss.value(output, target)
+        return problem.loss.value(output, problem.target)
 
 
 @dataclass(frozen=True)
@@ -164,14 +148,14 @@ class ConstantCurrent:
     same diodes conduct at ±β.
     """
 
-    def relax(
-        self, block: EnergyBlock, x: np.ndarray, free: State, loss: Loss, target: np.ndarray, beta: float
-    ) -> State:
+    def relax(self, problem: GradientProblem, beta: float) -> State:
         """The minimum of F; exact. The arguments are those of `Nudging.relax`."""
+        block, x, target, loss, free, _ = problem
         return block.relax(x, Nudge(beta * loss.gradient(free.output, target)), free)
 
-    def cost(self, free: State, loss: Loss, target: np.ndarray, output: np.ndarray) -> np.ndarray:
+    def cost(self, problem: GradientProblem, output: np.ndarray) -> np.ndarray:
         """The loss's tangent at the free output; the arguments are those of `Nudging.cost`."""
+        _, _, target, loss, free, _ = problem
         slope = loss.gradient(free.output, target)
         return loss.value(free.output, target) + (slope * (output - free.output)).sum(axis=1)
 

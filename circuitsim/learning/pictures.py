@@ -101,19 +101,16 @@ def _between_nodes(circuit: Circuit) -> tuple[np.ndarray, list[tuple[int, int]]]
 
 def _by_distance(circuit: Circuit, inputs: Sequence[str], outputs: Sequence[str]) -> list[int]:
     """The nodes by their number of elements from the inputs' nodes; ground first, outputs last among equals."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import dijkstra
+
     _, first, second, _, n = circuit.arrays()
-    around: list[set[int]] = [set() for _ in range(n)]
-    for a, b in zip(first.tolist(), second.tolist()):
-        around[a].add(b)
-        around[b].add(a)
     places = [circuit.element_index(name) for name in inputs]
-    distance = {GROUND: -1}
-    front = [int(node) for k in places for node in (first[k], second[k])]
-    step = 0
-    while front:
-        fresh = [node for node in dict.fromkeys(front) if node not in distance]
-        distance |= dict.fromkeys(fresh, step)
-        front, step = [other for node in fresh for other in sorted(around[node])], step + 1
+    front = np.setdiff1d([first[places], second[places]], GROUND)
+    apart = (first != GROUND) & (second != GROUND)
+    graph = coo_matrix((np.ones(int(apart.sum())), (first[apart], second[apart])), (n, n))
+    distance = dijkstra(graph, directed=False, indices=front, unweighted=True, min_only=True)
+    distance[GROUND] = -1
     last = {circuit.node_index(name) for name in outputs}
-    touched = set(first.tolist()) | set(second.tolist())
-    return sorted(touched, key=lambda node: (distance.get(node, step), node in last, node))
+    touched = np.unique([first, second]).tolist()
+    return sorted(touched, key=lambda node: (distance[node], node in last, node))
