@@ -128,17 +128,14 @@ class TrainedModel:
 
 def _circuit(path: Path, options: Mapping[str, Any]) -> TrainedModel:
     """A deck with its learned values (``trained.cir``)."""
-    from circuitsim.blocks.circuit import CircuitBlock
     from circuitsim.learning import CrossEntropy, ImplicitDifferentiation, Learner, SquaredError
+    from circuitsim.learning.function import circuit_block
     from circuitsim.learning.losses import error
-    from circuitsim.netlist import load
-    from circuitsim.netlist.roles import read_roles
 
-    deck = load(_file(path, "trained.cir"))
-    roles, gain, classes = read_roles(deck)[0].require(), float(options["gain"]), tuple(options["classes"])
+    block = circuit_block(_file(path, "trained.cir"), tolerance=options["tolerance"])
+    roles, gain, classes = block.roles, float(options["gain"]), tuple(options["classes"])
     entropy = (options["loss"] or ("cross-entropy" if classes else "squared")) == "cross-entropy"
     loss = CrossEntropy(options["temperature"]) if entropy else SquaredError(options["low"], options["high"])
-    block = CircuitBlock(deck.where_change(None)[0], roles, options["tolerance"])
     chain = Learner(block, ImplicitDifferentiation(), loss)
 
     def measure(outputs: np.ndarray, samples: Samples) -> dict[str, float]:
@@ -285,7 +282,6 @@ def _file(path: Path, name: str) -> Path:
 def _images(data: str, directory: str | None, targets: bool, classes: Sequence[str], inputs: int | None) -> Samples:
     """Images by the name of a data set (its test images), a folder of idx files, or an npz file."""
     from circuitsim.datasets import load
-    from circuitsim.datasets.colour import COLOUR, load_colour
 
     if data.lower().endswith(".npz"):
         x, y = arrays_of(Path(data), targets)
@@ -296,7 +292,7 @@ def _images(data: str, directory: str | None, targets: bool, classes: Sequence[s
         stored = npz_headers(Path(data), ("x",))[0][1]
         x = x.astype(np.uint8) if stored == np.uint8 else x
     else:
-        images = load_colour(data, directory) if data in COLOUR else load(data, directory)
+        images = load(data, directory)
         x, y = images.test, images.test_labels
     if inputs is not None and x.shape[1] != inputs:
         raise UsageError(f"{data}: samples have {x.shape[1]} numbers, the model takes {inputs}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from circuitsim.cli.output import add_format
 from circuitsim.formats.columns import table
@@ -36,23 +37,21 @@ def _list(args: argparse.Namespace) -> int:
     """One row a data set: its name, where it is, what it is."""
     import json
 
-    from circuitsim.datasets.colour import ABOUT, find_colour
-    from circuitsim.datasets.remote import REMOTE, find
+    from circuitsim.datasets.colour import COLOUR
+    from circuitsim.datasets.remote import REMOTE, data_directory, find
 
-    rows: list[tuple[str, str | None, str]] = [
-        ("digits", "bundled with scikit-learn", "1,797 handwritten digits, 8 × 8 pixels")
+    rows: list[tuple[str, Path | None, str]] = [
+        ("digits", Path("bundled with scikit-learn"), "1,797 handwritten digits, 8 × 8 pixels")
     ]
-    for name, remote in REMOTE.items():
-        folder = find(name, args.data_dir)
-        rows.append((name, str(folder) if folder else None, remote.about))
-    for name, about in ABOUT.items():
-        folder = find_colour(name, args.data_dir)
-        rows.append((name, str(folder) if folder else None, about))
+    rows += [(name, find(name, args.data_dir), remote.about) for name, remote in REMOTE.items()]
+    root = data_directory(args.data_dir)
+    rows += [(name, form.inside(root), form.about) for name, form in COLOUR.items()]
+    listed = [(name, place and str(place), about) for name, place, about in rows]
     if args.format == "json":
-        print(json.dumps([dict(zip(("name", "place", "about"), row)) for row in rows], indent=1))
+        print(json.dumps([dict(zip(("name", "place", "about"), row)) for row in listed], indent=1))
         return 0
     absent = {name: f"not here: circuitsim data fetch {name}" for name in REMOTE}
-    shown = [[name, place or absent.get(name, "not here: docs/models.md"), about] for name, place, about in rows]
+    shown = [[name, place or absent.get(name, "not here: docs/models.md"), about] for name, place, about in listed]
     print("\n".join(table(["data set", "place", "contents"], shown)))
     return 0
 

@@ -7,8 +7,9 @@ refused, and the message names a safe form of the same data.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -21,30 +22,68 @@ SIDE = 32
 _PIXELS = 3 * SIDE * SIDE
 _BINARY = "the 'binary version (suitable for C programs)'"
 
-
 Labelled = tuple[np.ndarray, np.ndarray]
 
-FILES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "cifar10": ("cifar-10-batches-bin", (*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin")),
-    "cifar100": ("cifar-100-binary", ("train.bin", "test.bin")),
-    "imagenet32": ("imagenet32", ("train_data_batch_1.npz", "val_data.npz")),
+
+class Form(NamedTuple):
+    """The files of a data set.
+
+    Attributes
+    ----------
+    about : str
+        A line about it.
+    folder : str
+        Usual name of their folder.
+    train, test
+        Files that must be there.
+    wanted : str
+        What to download.
+    label_bytes, classes : int
+        Of a record, where files are records of labels and pixels: CIFAR-100 has a coarse label before the one that
+        counts. Otherwise files are npz, with ``data`` and ``labels`` from 1.
+    """
+
+    about: str
+    folder: str
+    train: tuple[str, ...]
+    test: str
+    wanted: str
+    label_bytes: int = 0
+    classes: int = 1000
+
+    def inside(self, root: Path) -> Path | None:
+        """The folder, or its usual sub-folder, that holds all files."""
+        places = (root, root / self.folder)
+        return next((p for p in places if all((p / name).is_file() for name in (*self.train, self.test))), None)
+
+
+COLOUR = {
+    "cifar10": Form(
+        "60,000 colour images of 10 classes, 32 × 32 pixels; files of CIFAR-10's binary version",
+        "cifar-10-batches-bin",
+        tuple(f"data_batch_{k}.bin" for k in range(1, 6)),
+        "test_batch.bin",
+        f"{_BINARY} of CIFAR-10",
+        1,
+        10,
+    ),
+    "cifar100": Form(
+        "60,000 colour images of 100 classes, 32 × 32 pixels; files of CIFAR-100's binary version",
+        "cifar-100-binary",
+        ("train.bin",),
+        "test.bin",
+        f"{_BINARY} of CIFAR-100",
+        2,
+        100,
+    ),
+    "imagenet32": Form(
+        "1.3 million colour images of 1,000 classes, 32 × 32 pixels; npz files of ImageNet32x32",
+        "imagenet32",
+        ("train_data_batch_1.npz",),
+        "val_data.npz",
+        "the npz form of ImageNet32x32",
+    ),
 }
-"""Data set → usual name of its folder, and the files that must be there."""
-
-ABOUT = {
-    "cifar10": "60,000 colour images of 10 classes, 32 × 32 pixels; files of CIFAR-10's binary version",
-    "cifar100": "60,000 colour images of 100 classes, 32 × 32 pixels; files of CIFAR-100's binary version",
-    "imagenet32": "1.3 million colour images of 1,000 classes, 32 × 32 pixels; npz files of ImageNet32x32",
-}
-"""Data set → a line about it."""
-
-
-def find_colour(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder that holds the files of a data set, None where one is missing."""
-    usual, files = FILES[name]
-    root = data_directory(directory)
-    places = [place for place in (root, root / usual) if all((place / file).is_file() for file in files)]
-    return places[0] if places else None
 
 
 def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> ImageData:
@@ -61,65 +100,33 @@ def load_colour(name: str, directory: str | os.PathLike[str] | None = None) -> I
     UsageError
         Files that are missing, damaged, or pickles.
     """
-    if name not in COLOUR:
-        raise UsageError(f"there is no data set '{name}' of colour images; there are {', '.join(COLOUR)}")
-    root = data_directory(directory)
+    form, root = COLOUR[name], data_directory(directory)
     if not root.is_dir():
         raise UsageError(f"the data directory {root} does not exist; name the folder of {name} with --data-dir")
-    train, test = COLOUR[name](root)
-    return ImageData(name, (SIDE, SIDE, 3), *train, *test)
+    place = form.inside(root)
+    if place is None:
+        _refuse(form, root)
+    if form.label_bytes:
+        sets = [_records([place / own for own in names], form) for names in (form.train, (form.test,))]
+    else:
+        trains = sorted(place.glob("train_data_batch_*.npz"), key=lambda path: (len(path.name), path.name))
+        sets = [_archives(trains), _archives([place / form.test])]
+    return ImageData(name, (SIDE, SIDE, 3), *sets[0], *sets[1])
 
 
-def cifar10(folder: Path) -> tuple[Labelled, Labelled]:
-    """``data_batch_1.bin`` … ``data_batch_5.bin`` and ``test_batch.bin``: a label and 3072 bytes each."""
-    found = _inside(folder, *FILES["cifar10"], f"{_BINARY} of CIFAR-10")
-    *trains, test = [found / name for name in FILES["cifar10"][1]]
-    return _records(trains, 1, 10), _records([test], 1, 10)
-
-
-def cifar100(folder: Path) -> tuple[Labelled, Labelled]:
-    """``train.bin`` and ``test.bin``: a coarse label, a fine one (which counts) and 3072 bytes each."""
-    found = _inside(folder, *FILES["cifar100"], f"{_BINARY} of CIFAR-100")
-    return _records([found / "train.bin"], 2, 100), _records([found / "test.bin"], 2, 100)
-
-
-def imagenet32(folder: Path) -> tuple[Labelled, Labelled]:
-    """``train_data_batch_*.npz`` (one or more) and ``val_data.npz``, each with ``data`` and ``labels`` from 1."""
-    folder = folder / "imagenet32" if (folder / "imagenet32").is_dir() else folder
-    trains = sorted(folder.glob("train_data_batch_*.npz"), key=lambda path: (len(path.name), path.name))
-    names = [path.name for path in trains] or ["train_data_batch_1.npz"]
-    _inside(folder, "", [*names, "val_data.npz"], "the npz form of ImageNet32x32")
-    return _archives(trains), _archives([folder / "val_data.npz"])
-
-
-COLOUR: dict[str, Callable[[Path], tuple[Labelled, Labelled]]] = {
-    "cifar10": cifar10,
-    "cifar100": cifar100,
-    "imagenet32": imagenet32,
-}
-
-
-def _inside(folder: Path, usual: str, names: Sequence[str], wanted: str) -> Path:
-    """The folder, or its usual sub-folder, that holds all files.
-
-    Raises
-    ------
-    UsageError
-        Some are missing; names pickles that are there instead.
-    """
-    for place in (folder, folder / usual):
-        if all((place / name).is_file() for name in names):
-            return place
-    for place in sorted({folder, *folder.glob("*/")}):
+def _refuse(form: Form, root: Path) -> NoReturn:
+    """Name what is missing, or the pickle that is there instead."""
+    names = [*form.train, form.test]
+    for place in sorted({root, *root.glob("*/")}):
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             if path.is_file() and _is_pickle(path):
                 raise UsageError(
                     f"{path} is a pickle, and reading a pickle runs whatever program is in it, so it is not read\n"
-                    f"    hint: download {wanted}; its files are {', '.join(names[:2])}, …\n"
+                    f"    hint: download {form.wanted}; its files are {', '.join(names[:2])}, …\n"
                     "    hint: docs/models.md has five lines that write it from a pickle of trusted origin"
                 )
-    missing = next(name for name in names if not (folder / name).is_file())
-    raise UsageError(f"there is no {missing} in {folder}\n    hint: --data-dir names a folder that holds {wanted}")
+    missing = next(name for name in names if not (root / name).is_file())
+    raise UsageError(f"there is no {missing} in {root}\n    hint: --data-dir names a folder that holds {form.wanted}")
 
 
 def _is_pickle(path: Path) -> bool:
@@ -129,19 +136,19 @@ def _is_pickle(path: Path) -> bool:
     return (head[:1] == b"\x80" and len(head) > 1 and 2 <= head[1] <= 5) or head[:2] in (b"(d", b"}q", b"(l")
 
 
-def _records(paths: Sequence[Path], label_bytes: int, classes: int) -> Labelled:
+def _records(paths: Sequence[Path], form: Form) -> Labelled:
     """All records of several files: the last label byte counts, planes become channels."""
     images, labels = [], []
     for path in paths:
         size = path.stat().st_size
-        length = label_bytes + _PIXELS
+        length = form.label_bytes + _PIXELS
         if size == 0 or size % length:
             raise UsageError(f"{path} is cut short or no such file: {size} bytes are no records of {length}")
         records = np.fromfile(path, np.uint8).reshape(-1, length)
-        labels.append(records[:, label_bytes - 1].astype(np.int64))
-        if labels[-1].max() >= classes:
-            raise UsageError(f"{path} has labels up to {labels[-1].max()}, where there are {classes} classes")
-        images.append(_channels_last(records[:, label_bytes:]))
+        labels.append(records[:, form.label_bytes - 1].astype(np.int64))
+        if labels[-1].max() >= form.classes:
+            raise UsageError(f"{path} has labels up to {labels[-1].max()}, where there are {form.classes} classes")
+        images.append(_channels_last(records[:, form.label_bytes :]))
     return np.concatenate(images), np.concatenate(labels)
 
 

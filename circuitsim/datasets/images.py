@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import gzip
 import math
-import os
 import struct
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -88,7 +86,7 @@ class ImageData:
         return int(max(self.train_labels.max(), self.test_labels.max())) + 1
 
 
-def _digits(directory: Path | None) -> ImageData:
+def digits(directory: Path | None) -> ImageData:
     """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is the test set."""
     try:
         from sklearn.datasets import load_digits
@@ -104,7 +102,7 @@ def _digits(directory: Path | None) -> ImageData:
     return ImageData("digits", (8, 8), images[train], labels[train], images[test], labels[test])
 
 
-def _mnist(directory: Path | None) -> ImageData:
+def mnist(directory: Path | None) -> ImageData:
     """MNIST from its four idx files, gzipped or not."""
     if directory is not None and not directory.is_dir():
         raise UsageError(f"the data directory {directory} does not exist")
@@ -114,10 +112,10 @@ def _mnist(directory: Path | None) -> ImageData:
             f"MNIST is not in {data_directory(directory)}: fetch it once with circuitsim data fetch mnist, or name the "
             f"folder that holds its four idx files with --data-dir or ${DATA_VARIABLE}"
         )
-    return _idx_files(folder, "mnist")
+    return idx_files(folder, "mnist")
 
 
-def _idx_files(folder: Path, name: str) -> ImageData:
+def idx_files(folder: Path, name: str) -> ImageData:
     """The four files of MNIST's form in a folder."""
 
     def read(stem: str) -> np.ndarray:
@@ -145,61 +143,3 @@ def _idx_files(folder: Path, name: str) -> ImageData:
         test.reshape(len(test), -1),
         test_labels.astype(np.int64),
     )
-
-
-DATASETS: dict[str, Callable[[Path | None], ImageData]] = {"digits": _digits, "mnist": _mnist}
-
-
-def load(name: str | os.PathLike[str], directory: str | os.PathLike[str] | None = None) -> ImageData:
-    """Labelled images by name.
-
-    Parameters
-    ----------
-    name : {"digits", "mnist"} or path
-        A path is a folder with four files of MNIST's form and names.
-    directory : path, optional
-        The data directory, for a data set that has files (see `circuitsim.datasets.remote.data_directory`).
-
-    Raises
-    ------
-    UsageError
-        No such data set, or its files are missing or damaged; the message names the remedy.
-    """
-    place = Path(directory) if directory is not None else None
-    if isinstance(name, str) and name in DATASETS:
-        return DATASETS[name](place)
-    folder = Path(name)
-    if folder.is_dir():
-        return _idx_files(folder, str(folder))
-    raise UsageError(f"there is no data set '{name}', nor a folder of that name; there are {', '.join(DATASETS)}")
-
-
-def choose(dataset: str | None, directory: str | None) -> tuple[str, list[str]]:
-    """The data set selected by ``--dataset`` and ``--data-dir`` for a model of images, and a note for the user.
-
-    Without ``--dataset`` it is MNIST if it is present or ``--data-dir`` is given; otherwise scikit-learn's digits, with
-    a note.
-
-    Parameters
-    ----------
-    dataset : str or None
-        As given; None chooses.
-    directory : str or None
-        Folder that holds the files.
-
-    Returns
-    -------
-    name : str
-        Of the data set.
-    notes : list of str
-        What to say about the choice; empty where it was given.
-    """
-    if dataset is not None:
-        return dataset, []
-    if directory is not None or find("mnist") is not None:
-        return "mnist", []
-    note = (
-        f"MNIST is not in {data_directory()}: taking scikit-learn's bundled digits "
-        "(circuitsim data fetch mnist gets MNIST once and for all)"
-    )
-    return "digits", [note]

@@ -112,11 +112,7 @@ def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool)
         if header is None:
             raise UsageError(f"{path} is empty: its first line must name the columns")
         columns = _columns(path, [name.strip() for name in header[1]], roles, targets)
-        if targets:
-            return _parsed(path, rows, columns, roles, classes)
-        kept = [at for at, k in enumerate(columns) if 0 <= k < len(roles.inputs)]
-        some = ((line, [row[at] for at in kept] if len(row) == len(columns) else row) for line, row in rows)
-        return _parsed(path, some, [columns[at] for at in kept], roles, classes)
+        return _parsed(path, rows, columns, roles, classes, targets)
 
 
 def _csv_rows(file: TextIO, path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -163,26 +159,31 @@ def _columns(path: Path, header: list[str], roles: Roles, must: bool) -> list[in
 
 
 def _parsed(
-    path: Path, rows: Iterator[tuple[int, list[str]]], columns: list[int], roles: Roles, classes: tuple[str, ...]
+    path: Path,
+    rows: Iterator[tuple[int, list[str]]],
+    columns: list[int],
+    roles: Roles,
+    classes: tuple[str, ...],
+    targets: bool,
 ) -> Samples:
-    values, labels = array("d"), []
+    values, labels, n = array("d"), [], len(roles.inputs)
+    used = [(at, k) for at, k in enumerate(columns) if targets or 0 <= k < n]
     for line, row in rows:
         if len(row) != len(columns):
             raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(columns)}")
         if len(values) > LARGEST:
             raise UsageError(f"{path}: more than {LARGEST:,} numbers; split the file, or use npz")
-        for k, cell in zip(columns, row):
+        for at, k in used:
             if k < 0:
-                labels.append((line, cell.strip()))
+                labels.append((line, row[at].strip()))
             else:
-                values.append(_number(path, line, cell))
+                values.append(_number(path, line, row[at]))
     if not values:
         raise UsageError(f"{path} has a header and no samples")
-    numbers = [k for k in columns if k >= 0]
+    numbers = [k for _, k in used if k >= 0]
     table = np.frombuffer(values, dtype=np.float64).reshape(-1, len(numbers))
     ordered = np.ascontiguousarray(table[:, np.argsort(numbers)])
-    n = len(roles.inputs)
-    if -1 not in columns:
+    if not labels:
         return Samples(ordered[:, :n], ordered[:, n:])
     names = [label for _, label in labels]
     classes = classes or _class_names(path, names, roles)

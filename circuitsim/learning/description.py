@@ -106,20 +106,17 @@ def build(description: Mapping[str, Any], elements: Sequence[type] = ()) -> Any:
 
 
 def _circuit(options: dict[str, Any]) -> Any:
-    from circuitsim.blocks.circuit import CircuitBlock
+    from circuitsim.certificate import TOLERANCE
+    from circuitsim.learning.function import circuit_block
     from circuitsim.netlist import loads
-    from circuitsim.netlist.roles import read_roles
 
     text = options.pop("deck", None)
-    tolerance = options.pop("tolerance", None)
+    tolerance = float(options.pop("tolerance", TOLERANCE))
     if not isinstance(text, str) or options:
         raise UsageError(
             f"a circuit is described by deck (its text) and tolerance, not {', '.join(options) or 'nothing'}"
         )
-    deck = loads(text)
-    roles, _ = read_roles(deck)
-    circuit, _ = deck.where_change(None)
-    return CircuitBlock(circuit, roles) if tolerance is None else CircuitBlock(circuit, roles, float(tolerance))
+    return circuit_block(loads(text), tolerance=tolerance)
 
 
 def describe_chain(chain: Any) -> dict[str, Any]:

@@ -91,12 +91,10 @@ def draw_conductance_matrix(block: CircuitBlock, path: Path) -> Path:
 def _between_nodes(circuit: Circuit) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """Conductance between each two nodes, S (n_nodes, n_nodes), and (anode, cathode) of the diodes."""
     kind, first, second, value, n = circuit.arrays()
-    matrix = np.zeros((n, n))
-    ohmic = np.flatnonzero((kind == RESISTOR) & (value > 0.0))
-    for a, b in ((first[ohmic], second[ohmic]), (second[ohmic], first[ohmic])):
-        np.add.at(matrix, (a, b), 1.0 / value[ohmic])
-    diode = kind == DIODE
-    return matrix, list(zip(first[diode].tolist(), second[diode].tolist()))
+    matrix, diode = np.zeros((n, n)), kind == DIODE
+    ohmic = (kind == RESISTOR) & (value > 0.0)
+    np.add.at(matrix, (first[ohmic], second[ohmic]), 1.0 / value[ohmic])
+    return matrix + matrix.T, list(zip(first[diode].tolist(), second[diode].tolist()))
 
 
 def _by_distance(circuit: Circuit, inputs: Sequence[str], outputs: Sequence[str]) -> list[int]:

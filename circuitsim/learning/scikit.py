@@ -14,10 +14,11 @@ from circuitsim.errors import TopologyError
 from circuitsim.learning.chain import Chain, Learner
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
+from circuitsim.learning.function import circuit_block
 from circuitsim.learning.losses import CrossEntropy, Loss, SquaredError
 from circuitsim.learning.start import default_beta, default_device_rate, default_learning_rate, output_spread
 from circuitsim.netlist import dumps, loads
-from circuitsim.netlist.roles import Roles, make_roles, read_roles
+from circuitsim.netlist.roles import Roles, make_roles
 from circuitsim.training import Adam, Cosine
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.estimator import (
@@ -173,8 +174,7 @@ class CircuitEstimator(TrainedEstimator):
         return dict(block.parameters), {"deck": dumps(block.trained(), block.roles), "tolerance": block.tolerance}
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
-        deck = loads(facts["deck"])
-        self.block_ = CircuitBlock(deck.where_change(None)[0], read_roles(deck)[0], facts["tolerance"])
+        self.block_ = circuit_block(loads(facts["deck"]), tolerance=facts["tolerance"])
         copy_into(self.block_.parameters, arrays, "parameters")
         self.learner_ = self._learner(self._loss(None, None))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from circuitsim.datasets import load
 from circuitsim.datasets.augment import FlipAndCrop
 from circuitsim.datasets.colour import load_colour
 from circuitsim.errors import UsageError
@@ -84,8 +85,8 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         load_colour("cifar10", tmp_path)
     with pytest.raises(UsageError, match="does not exist"):
         load_colour("cifar10", tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="there are cifar10"):
-        load_colour("svhn", tmp_path)
+    with pytest.raises(UsageError, match="there are digits, mnist, cifar10"):
+        load("svhn", tmp_path)
 
 
 def test_flips_and_crops_keep_the_pixels_of_the_padded_image() -> None:

@@ -76,11 +76,13 @@ def build(options: Options) -> Experiment:
     """A run from options."""
     import numpy as np
 
+    from circuitsim.datasets import choose, load
     from circuitsim.datasets.augment import FlipAndCrop
     from circuitsim.ffebm import build_chain
 
     options, chosen = _complete(options)
-    images, notes = _images(options)
+    name, notes = choose(options.dataset, options.data_dir)
+    images = load(name, options.data_dir)
     chosen["dataset"] = images.name
     elements = options.elements or _plain_elements(images)
     # A resumed run finds its elements here, and no preset that would bring others.
@@ -133,16 +135,6 @@ def _complete(options: Options) -> tuple[Any, dict[str, Any]]:
     if options.optimizer not in ("adam", "sgd"):
         raise UsageError(f"the optimizer is adam or sgd, not {options.optimizer}")
     return replace(options, elements=options.elements or base.get("elements"), **chosen), chosen
-
-
-def _images(options: Options) -> tuple[Any, list[str]]:
-    from circuitsim.datasets import choose, load
-    from circuitsim.datasets.colour import COLOUR, load_colour
-
-    if options.dataset in COLOUR:
-        return load_colour(options.dataset, options.data_dir), []
-    name, notes = choose(options.dataset, options.data_dir)
-    return load(name, options.data_dir), notes
 
 
 def _plain_elements(images: Any) -> list[dict[str, Any]]:

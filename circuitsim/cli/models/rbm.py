@@ -98,17 +98,21 @@ def build(options: Options) -> Experiment:
     )
 
 
+GREY = ("digits", "mnist")
+"""Data sets of images without colours."""
+
+
 def _data(name: str, options: Options) -> tuple[Any, tuple[int, int], bool]:
     """Training data, the shape of a sample as an image, and whether it is binary."""
     import numpy as np
 
     from circuitsim.boltzmann.patterns import PATTERNS, pattern_set
-    from circuitsim.datasets import DATASETS, load
+    from circuitsim.datasets import load
 
     if name in PATTERNS:
         return pattern_set(name, options.units).astype(np.float32), (1, options.units), True
-    if name not in DATASETS and not Path(name).is_dir():
-        raise UsageError(f"there is no data set '{name}' for rbm; there are {', '.join([*DATASETS, *PATTERNS])}")
+    if name not in GREY and not Path(name).is_dir():
+        raise UsageError(f"there is no data set '{name}' for rbm; there are {', '.join([*GREY, *PATTERNS])}")
     images = load(name, options.data_dir)
     if options.grey:
         return images.train, (images.shape[0], images.shape[1]), False

@@ -106,9 +106,9 @@ def _setting(args: argparse.Namespace) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng((args.seed, 1))
     if args.dataset is None:
         return chain, rng.integers(256, size=(args.batch, 3072), dtype=np.uint8), rng.integers(10, size=args.batch)
-    from circuitsim.datasets.colour import load_colour
+    from circuitsim.datasets import load
 
-    data = load_colour(args.dataset, args.data_dir)
+    data = load(args.dataset, args.data_dir)
     if args.batch > len(data.train):
         raise UsageError(f"{args.dataset} has {len(data.train)} training images here, fewer than --batch {args.batch}")
     rows = rng.choice(len(data.train), args.batch, replace=False)
