@@ -219,7 +219,7 @@ def test_the_agnostic_move_is_a_minimum_of_the_total_energy() -> None:
     moved = block.at({name: theta - epsilon * beta * gradient[name] for name, theta in block.parameters.items()})
 
     def total() -> float:
-        state = RESISTOR.relax(moved, problem.x, problem.free, problem.loss, problem.target, beta)
+        state = RESISTOR.relax(problem._replace(block=moved), beta)
         energy = moved.energy(state, problem.x) + beta * problem.loss.value(state.output, problem.target)
         springs = sum(((knobs[name] - theta) ** 2).sum() for name, theta in moved.parameters.items()) / (2 * epsilon)
         return float(springs + problem.weight @ energy)
