@@ -13,7 +13,7 @@ and a row in `MODELS`. Everything else (options, progress, history, checkpoints,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +37,7 @@ MODELS = {
 """Family → its line in the help."""
 
 PRECISIONS = ("float32", "float64")
+METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
 
 
 def common(value: str, words: str, usual: bool = False, recorded: bool = True) -> dict[str, Any]:
@@ -83,6 +84,31 @@ class RunOptions:
         """What a run is made from, as its folder keeps it."""
         names = (name for name, one in options_of(type(self)).items() if one.recorded)
         return {"model": self.model, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True)
+class ImageOptions(RunOptions):
+    """Options of networks on images. None stands for the published model's own number."""
+
+    epochs: int | None = option(None)
+    batch: int | None = option(None)
+    lr: float | None = option(None)
+    dataset: str | None = option(None)
+    data_dir: str | None = option(None)
+    method: str = option("ep", f"how gradients are found: {', '.join(METHODS)}", "NAME", choices=METHODS, usual=True)
+    variant: str = option(
+        "centred", f"nudges of ep: {', '.join(VARIANTS)}", "NAME", choices=VARIANTS, only=("method", "ep")
+    )
+    beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
+    sweeps: int | None = option(None, "free sweeps (with --tolerance: at most)", "T", usual=True)
+    nudged_sweeps: int | None = option(None, "nudged, or backpropagated, sweeps", "K", usual=True)
+    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
+
+
+def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Options, those that were left open as in a published model; and what these became."""
+    chosen = {name: value for name, value in values.items() if getattr(options, name) is None}
+    return replace(options, **chosen), chosen
 
 
 def family_of(model: str) -> ModuleType:

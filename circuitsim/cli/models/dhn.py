@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import PRECISIONS, RunOptions, chosen_preset, plan_of
+from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -20,26 +20,15 @@ examples:
 
 
 @dataclass(frozen=True)
-class Options(RunOptions):
-    """None stands for the published model's own number."""
+class Options(ImageOptions):
+    """Those of networks on images, and its own."""
 
     model = "dhn"
-    epochs: int | None = option(None)
-    batch: int | None = option(None)
-    lr: float | None = option(None)
-    dataset: str | None = option(None)
-    data_dir: str | None = option(None)
     preset: str = option("dhn-1h", "a published network", "NAME", usual=True)
     hidden: int | None = option(None, "units of each hidden layer", "N", usual=True)
-    beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
-    sweeps: int | None = option(None, "free sweeps", "T", usual=True)
-    nudged_sweeps: int | None = option(None, "nudged sweeps", "K", usual=True)
     tolerance: float | None = option(None, "end a phase when a sweep moves nothing by more", "R")
-    method: str = option("ep", "how gradients are found: ep, bp or implicit", "NAME", usual=True)
-    variant: str = option("centred", "nudges of ep: centred, positive or negative", "NAME", only=("method", "ep"))
     cold: bool = option(False, "start each batch at zero")
     allow_nonconvex: bool = option(False, "count samples whose energy is not convex at −β; never certified")
-    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
 
 
 def build(options: Any) -> Experiment:
@@ -53,17 +42,9 @@ def build(options: Any) -> Experiment:
     from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options.preset, published_models())
-    preset_values = {
-        "epochs": preset.epochs,
-        "batch": BATCH,
-        "hidden": preset.hidden[0],
-        "beta": preset.beta,
-        "sweeps": preset.sweeps,
-        "nudged_sweeps": preset.nudged_sweeps,
-    }
-    chosen = {name: value for name, value in preset_values.items() if getattr(options, name) is None}
+    values = {name: getattr(preset, name) for name in ("epochs", "beta", "sweeps", "nudged_sweeps")}
+    options, chosen = filled(options, {**values, "batch": BATCH, "hidden": preset.hidden[0]})
     name, notes = choose(options.dataset, options.data_dir)
-    options = replace(options, **chosen)
     if options.hidden < 1:
         raise UsageError(f"a hidden layer needs at least one unit, not {options.hidden}")
     images = load(name, options.data_dir)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import PRECISIONS, RunOptions, plan_of
+from circuitsim.cli.models import PRECISIONS, RunOptions, filled, plan_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -122,7 +122,7 @@ def _kinds(elements: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(kind if count == 1 else f"{count} × {kind}" for kind, count in Counter(kinds).items())
 
 
-def _complete(options: Options) -> tuple[Any, dict[str, Any]]:
+def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
     """Options without gaps, and those that were filled in."""
     from circuitsim.ffebm.architectures import preset
 
@@ -131,10 +131,11 @@ def _complete(options: Options) -> tuple[Any, dict[str, Any]]:
         if options.elements is not None:
             raise UsageError("a preset brings its own elements: leave out one of them")
         base = {**PLAIN, **PUBLISHED, **preset(options.preset)}
-    chosen = {name: value for name, value in base.items() if getattr(options, name) is None and name != "elements"}
     if options.optimizer not in ("adam", "sgd"):
         raise UsageError(f"the optimizer is adam or sgd, not {options.optimizer}")
-    return replace(options, elements=options.elements or base.get("elements"), **chosen), chosen
+    options, chosen = filled(options, {"elements": None, **base})
+    chosen.pop("elements", None)
+    return options, chosen
 
 
 def _plain_elements(images: Any) -> list[dict[str, Any]]:
