@@ -205,3 +205,33 @@ def test_killed_or_interrupted_and_resumed_it_is_the_same_run_bit_for_bit(here: 
         assert train(f"resume --out {out} --no-pictures") == 0
         same(here / out, here / "whole")
         assert not list((here / out).glob("*.part"))
+
+
+OWN = """from circuitsim.learning import ImplicitDifferentiation
+
+
+class Mine:
+    def estimate(self, problem):
+        return ImplicitDifferentiation().estimate(problem)
+
+
+rule, nothing = Mine(), 3
+"""
+
+
+@pytest.mark.parametrize("words", ["drn", "dhn --hidden 16", "ffebm --samples 256"])
+def test_rules_of_ones_own_train_what_built_in_ones_do(tmp_path, monkeypatch, capsys, words: str) -> None:
+    pytest.importorskip("sklearn")
+    (tmp_path / "rules_of_a_test.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    family, *more = words.split()
+    errors = []
+    for number, method in enumerate(("implicit", "rules_of_a_test:Mine", "rules_of_a_test:rule")):
+        out = tmp_path / str(number)
+        given = ["train", family, "--dataset", "digits", "--epochs", "1", "--method", method, "--out", str(out)]
+        assert main([*given, *more, "--no-pictures"]) == 0
+        errors.append(json.loads((out / "history.jsonl").read_text())["test_error"])
+    assert errors[1] == errors[2] == pytest.approx(errors[0], abs=0.03 if family == "drn" else 0.0)
+    for method, message in (("nowhere:Mine", "No module named"), ("rules_of_a_test:nothing", "a method estimate")):
+        assert main(["train", family, "--dataset", "digits", "--method", method]) == 2
+        assert message in capsys.readouterr().err

@@ -38,6 +38,7 @@ MODELS = {
 
 PRECISIONS = ("float32", "float64")
 METHODS, VARIANTS = ("ep", "bp", "implicit"), ("centred", "positive", "negative")
+HOW = f"how gradients are found: {', '.join(METHODS)}, or module:name of a rule of your own"
 
 
 def common(value: str, words: str, usual: bool = False, recorded: bool = True) -> dict[str, Any]:
@@ -95,7 +96,7 @@ class ImageOptions(RunOptions):
     lr: float | None = option(None)
     dataset: str | None = option(None)
     data_dir: str | None = option(None)
-    method: str = option("ep", f"how gradients are found: {', '.join(METHODS)}", "NAME", choices=METHODS, usual=True)
+    method: str = option("ep", HOW, "NAME", usual=True)
     variant: str = option(
         "centred", f"nudges of ep: {', '.join(VARIANTS)}", "NAME", choices=VARIANTS, only=("method", "ep")
     )
@@ -109,6 +110,29 @@ def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
     """Options, those that were left open as in a published model; and what these became."""
     chosen = {name: value for name, value in values.items() if getattr(options, name) is None}
     return replace(options, **chosen), chosen
+
+
+def rule_of(options: Any) -> Any:
+    """What ``--method`` names: one of `METHODS`, or a rule of one's own, ``module:name`` of it or of its class.
+
+    Raises
+    ------
+    UsageError
+        There is none.
+    """
+    from circuitsim.blocks.propagation import check_named
+
+    module, own, name = options.method.partition(":")
+    if not own:
+        check_named(method=(module, METHODS))
+        return module
+    try:
+        rule = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise UsageError(f"--method {options.method}: {problem}") from None
+    if not hasattr(rule, "estimate"):
+        raise UsageError(f"--method {options.method}: a rule has a method estimate(problem)")
+    return rule() if isinstance(rule, type) else rule
 
 
 def family_of(model: str) -> ModuleType:

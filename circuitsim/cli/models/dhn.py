@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of
+from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -53,7 +53,7 @@ def build(options: Any) -> Experiment:
     units = (images.train.shape[1], *(options.hidden for _ in preset.hidden), images.classes)
     # The order of the sweeps is that of the published code: the same in free and nudged phases.
     sweeps = Sweeps(options.sweeps, options.nudged_sweeps, options.tolerance, reverse_nudged=False)
-    learning = HopfieldLearning(options.beta, options.method, options.variant, options.allow_nonconvex)
+    learning = HopfieldLearning(options.beta, rule_of(options), options.variant, options.allow_nonconvex)
     # A stream of its own, so that the start does not repeat the trainer's draws.
     rng = np.random.default_rng((plan.seed, 3))
     net = network(units, sweeps, learning, plan.batch, rng, np.dtype(options.precision), SPREAD, not options.cold)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of
+from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -40,8 +40,9 @@ def build(options: Any) -> Experiment:
 
     from circuitsim.datasets import choose, load
     from circuitsim.layered.architecture import ResistiveLearning, published_models
-    from circuitsim.layered.learner import LayeredLearner
+    from circuitsim.layered.learner import LayeredLearner, resistive_chain
     from circuitsim.learning.losses import SquaredError, measured
+    from circuitsim.learning.stages import Normalise
     from circuitsim.training import SGD, Exponential
 
     preset = chosen_preset(options.preset, published_models())
@@ -62,27 +63,30 @@ def build(options: Any) -> Experiment:
         raise UsageError(f"at least one thread is needed, not {options.threads}")
     rates = preset.rates() if options.lr is None else options.lr
     plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
-    learner = LayeredLearner(
-        # A stream of its own, so that the start does not repeat the trainer's draws.
-        architecture,
-        learning,
-        plan.batch,
-        np.random.default_rng((plan.seed, 3)),
-        options.method,
-        np.dtype(options.precision),
-        options.threads,
-    )
-    learner.warm_up(data.train, data.train_labels)
+    # A stream of its own, so that the start does not repeat the trainer's draws.
+    rng, rule = np.random.default_rng((plan.seed, 3)), rule_of(options)
+    given = architecture, learning, plan.batch, rng, rule, np.dtype(options.precision)
+    trainable: Any
+    if isinstance(rule, str):
+        learner = LayeredLearner(*given, options.threads)
+        learner.warm_up(data.train, data.train_labels)
+        trainable, outputs, network = learner, learner.outputs, learner.network
+    else:
+        # A rule of one's own trains the same network as a chain, without compiled steps.
+        trainable, entry = resistive_chain(*given), Normalise()
+        entry.initialise(None, trainable.dtype)
+        trainable.elements = (entry, *trainable.elements)
+        outputs, network = trainable.output, lambda: trainable.block
     return Experiment(
-        learner,
+        trainable,
         (data.train, data.train_labels),
         plan,
         title=f"{preset.title}: layers {'-'.join(map(str, architecture.units))}, inputs doubled and times "
         f"{architecture.input_gain:g}, {options.method}, {name}, {len(data.train)} samples",
         evaluate=HeldOut(
-            data.test, data.test_labels, lambda x, y: measured(SquaredError(), learner.outputs(x).astype(float), y)
+            data.test, data.test_labels, lambda x, y: measured(SquaredError(), outputs(x).astype(float), y)
         ),
         notes=notes,
         chosen={"dataset": name},
-        files={"model.npz": lambda path: learner.network().save(path)},
+        files={"model.npz": lambda path: network().save(path)},
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from circuitsim.cli.models import PRECISIONS, RunOptions, filled, plan_of
+from circuitsim.cli.models import HOW, PRECISIONS, RunOptions, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -57,7 +57,7 @@ class Options(RunOptions):
     preset: str | None = option(None, "a published configuration, e.g. l6-bs3", "NAME", usual=True)
     elements: list[dict[str, Any]] | None = option(None)
     loss: str = option("cross-entropy", "of the last stage: cross-entropy or mse", "NAME", usual=True)
-    method: str = option("ep", "how gradients are found: ep, bp or implicit", "NAME", usual=True)
+    method: str = option("ep", HOW, "NAME", usual=True)
     beta: float | None = option(None, "strength of the nudge (0.02)", "B", only=("method", "ep"), usual=True)
     form: str = option("explicit", "of chaining: explicit or implicit", "NAME")
     last: str | None = option(None, "nudge of the last block: stationary or elastic", "NAME")
@@ -88,9 +88,8 @@ def build(options: Options) -> Experiment:
     # A resumed run finds its elements here, and no preset that would bring others.
     chosen["preset"] = None
     chosen["elements"] = elements = [_with_deck(table) for table in elements]
-    rule = {
-        name: getattr(options, name) for name in ("method", "beta", "form", "last", "scale_errors", "allow_nonconvex")
-    }
+    fields = ("beta", "form", "last", "scale_errors", "allow_nonconvex")
+    rule = {"method": rule_of(options), **{name: getattr(options, name) for name in fields}}
     chain = build_chain(elements, options.loss, rule, options.precision, options.seed)
     if options.augment:
         if len(images.shape) != 3:
