@@ -97,9 +97,7 @@ class ImageOptions(RunOptions):
     dataset: str | None = option(None)
     data_dir: str | None = option(None)
     method: str = option("ep", HOW, "NAME", usual=True)
-    variant: str = option(
-        "centred", f"nudges of ep: {', '.join(VARIANTS)}", "NAME", choices=VARIANTS, only=("method", "ep")
-    )
+    variant: str = option("centred", f"nudges of ep: {', '.join(VARIANTS)}", "NAME", only=("method", "ep"))
     beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
     sweeps: int | None = option(None, "free sweeps (with --tolerance: at most)", "T", usual=True)
     nudged_sweeps: int | None = option(None, "nudged, or backpropagated, sweeps", "K", usual=True)
