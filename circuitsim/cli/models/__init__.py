@@ -111,18 +111,15 @@ def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
 
 
 def rule_of(options: Any) -> Any:
-    """What ``--method`` names: one of `METHODS`, or a rule of one's own, ``module:name`` of it or of its class.
+    """What ``--method`` names: the name itself of a built-in one, or a rule of one's own, ``module:name`` of it or of its class.
 
     Raises
     ------
     UsageError
         There is none.
     """
-    from circuitsim.blocks.propagation import check_named
-
     module, own, name = options.method.partition(":")
     if not own:
-        check_named(method=(module, METHODS))
         return module
     try:
         rule = getattr(import_module(module), name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
+from circuitsim.cli.models import METHODS, ImageOptions, chosen_preset, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -38,6 +38,7 @@ def build(options: Any) -> Experiment:
 
     import numpy as np
 
+    from circuitsim.blocks.propagation import check_named
     from circuitsim.datasets import choose, load
     from circuitsim.layered.architecture import ResistiveLearning, published_models
     from circuitsim.layered.learner import LayeredLearner, resistive_chain
@@ -68,6 +69,7 @@ def build(options: Any) -> Experiment:
     given = architecture, learning, plan.batch, rng, rule, np.dtype(options.precision)
     trainable: Any
     if isinstance(rule, str):
+        check_named(method=(rule, METHODS))
         learner = LayeredLearner(*given, options.threads)
         learner.warm_up(data.train, data.train_labels)
         trainable, outputs, network = learner, learner.outputs, learner.network
