@@ -111,7 +111,7 @@ def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]
 
 
 def rule_of(options: Any) -> Any:
-    """What ``--method`` names: the name itself of a built-in one, or a rule of one's own, ``module:name`` of it or of its class.
+    """What ``--method`` names: a built-in rule's name, or a rule of one's own (``module:name`` of it or its class).
 
     Raises
     ------
