@@ -77,7 +77,7 @@ def agrees(c: circuitsim.Circuit, kind: str) -> bool:
         rounding = 1e-15 * np.abs(found.values).max() / step
         assert ours == pytest.approx(expected, rel=2e-5, abs=1e-5 * scale.max() + rounding), (c.title, name)
         if kind != "devices":  # where Newton's method ends within the tolerance of the certificate
-            floor = 1e-7 * np.abs(expected) + 2e-9 * scale + 1e-15 * np.abs(found.values) / step
+            floor = 1e-7 * np.abs(expected) + 2e-10 * scale + 0.1 * rounding
             assert (np.abs(ours - expected) <= 3e-5 * np.abs(expected) + floor).all(), (c.title, name)
     return True
 
