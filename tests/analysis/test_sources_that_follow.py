@@ -133,7 +133,7 @@ def test_what_fixes_a_factor_does_not_vary() -> None:
     assert circuitsim.sweep(deck, {"R1": [1.0, 3.0]}, "v(o)")["v(o)"].tolist() == pytest.approx([2.0, 6.0])
     assert circuitsim.transfer_function(deck, "v(o)", "I1").gain.value == pytest.approx(2.0)
     moving = loads(FACTOR.replace("b 1\n", "b SIN(1 1 1k)\n") + "B1 o 0 V=v(b)*v(a)\n.tran 1u 1m\n")
-    assert circuitsim.transient(moving).voltage("o").max() == pytest.approx(4.0, rel=1e-5)  # the accuracy of the run
+    assert circuitsim.transient(moving).voltage("o").max() == pytest.approx(4.0, rel=1e-4)  # the accuracy of the run
     assert "B1 o 0 V=v(b)*v(a)" in circuitsim.dumps(deck)
     added = loads(FACTOR + "V2 c 0 1\nB1 o 0 V=v(b)*v(a)+v(c)\n")
     assert circuitsim.sweep(added, {"V2": [1.0, 3.0]}, "v(o)")["v(o)"].tolist() == pytest.approx([3.0, 5.0])

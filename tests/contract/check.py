@@ -171,12 +171,14 @@ def amend(found: dict[str, tuple[Any, list[Difference]]], issue: str, reason: st
     reason beside the new one."""
     amended = store.read_json("amended")
     earlier = {key: entry for entry in store.amendments() for key in entry.keys}
-    entries = [x._replace(keys=tuple(k for k in x.keys if k not in found)) for x in store.amendments()]
-    entries = [x for x in entries if x.keys]
     for key, (value, _) in found.items():
         amended[key] = value if family_of(key) in LISTS else store.as_json(value[0])
-    for key in [key for key in found if stale(family_of(key), key, amended)]:  # back at the frozen answer
-        del amended[key], found[key]
+    back = {key for key in amended if stale(family_of(key), key, amended)}  # at the frozen answer
+    entries = [x._replace(keys=tuple(k for k in x.keys if k not in found and k not in back)) for x in store.amendments()]
+    entries = [x for x in entries if x.keys]
+    for key in back:
+        del amended[key]
+        found.pop(key, None)
     groups: dict[tuple[str, ...], list[str]] = {}
     for key, (value, differences) in found.items():
         if value != GONE:
