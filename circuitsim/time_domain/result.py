@@ -375,15 +375,15 @@ class TransientResult(Result):
         return current[:, self.circuit.element_index(element)]
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch its name and the spans of time, s, in which it conducts."""
+        """For each diode and switch its name and the spans of time, s, in which it conducts, longer than the rounding of
+        the times of events."""
         start = self._segments.start
         sets = self._segments.conducting(np.arange(start.size)).astype(np.int8)
         step = np.diff(sets, axis=0, prepend=0, append=0)
         ends = np.append(start, self.stop)
-        return [
-            (name, list(zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist())))
-            for k, name in enumerate(self._changing)
-        ]
+        spans = [zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist()) for k in range(len(self._changing))]
+        least = 4.0 * np.spacing(self.stop)
+        return [(name, [s for s in own if s[1] - s[0] > least]) for name, own in zip(self._changing, spans)]
 
     def tables(self) -> dict[str, Table]:
         """``waveforms``: time, v(node), i(element); ``events``: time, error, changed, energy_lost."""
