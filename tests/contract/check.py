@@ -174,7 +174,9 @@ def amend(found: dict[str, tuple[Any, list[Difference]]], issue: str, reason: st
     for key, (value, _) in found.items():
         amended[key] = value if family_of(key) in LISTS else store.as_json(value[0])
     back = {key for key in amended if stale(family_of(key), key, amended)}  # at the frozen answer
-    entries = [x._replace(keys=tuple(k for k in x.keys if k not in found and k not in back)) for x in store.amendments()]
+    entries = [
+        x._replace(keys=tuple(k for k in x.keys if k not in found and k not in back)) for x in store.amendments()
+    ]
     entries = [x for x in entries if x.keys]
     for key in back:
         del amended[key]
