@@ -375,8 +375,8 @@ class TransientResult(Result):
         return current[:, self.circuit.element_index(element)]
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch its name and the spans of time, s, in which it conducts, longer than rounding of the
-        times of events."""
+        """For each diode and switch its name and the spans of time, s, in which it conducts, longer than the
+        rounding of the times of events."""
         start = self._segments.start
         sets = self._segments.conducting(np.arange(start.size)).astype(np.int8)
         step = np.diff(sets, axis=0, prepend=0, append=0)
