@@ -55,6 +55,11 @@ def decimal_ladder(series: np.ndarray, shunt: np.ndarray, fed: np.ndarray) -> tu
     return [c * (a - b) for c, a, b in zip(g, v, v[1:])], [c * a for c, a in zip(h, v)]
 
 
+def test_ground_is_the_only_node() -> None:
+    point = circuitsim.solve(circuitsim.loads("t\nR0 0 0 2\nC1 0 0 1m\n"))
+    assert not point.currents.any() and point.certificate.worst == 0.0
+
+
 def test_currents_of_long_ladders_are_proven_where_they_are() -> None:
     n, rng = 4000, np.random.default_rng(6)
     series, shunt = np.exp(0.5 * rng.standard_normal(n - 1)), 20.0 * np.exp(0.5 * rng.standard_normal(n))

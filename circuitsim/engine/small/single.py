@@ -311,6 +311,8 @@ def refine_once(packed, numbers, out, drop, what, shares):
         if good:
             low = np.zeros(kind.size)
             walk = take_tree(plan, kind, first, second, values, space.closed)
+            good = walk.whole
+        if good:
             prove_branches(walk, kind, first, second, values, current, low, v, drop, space.at_node, worst, relative)
     else:
         good = refine(

@@ -85,6 +85,7 @@ def take_tree(plan, kind, first, second, value, closed):
     order, edge, parent = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     by, above, depth, root = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     edges = candidates(plan, value, closed)
+    order[0], edge[0], parent[0] = 0, -1, 0  # ground may be the only node
     grow(first, second, 0, np.zeros(n), edges, order, edge, parent, by, above, depth, root, inside)
     chord, whole = np.empty(m, np.int64), True
     for k in range(n):
