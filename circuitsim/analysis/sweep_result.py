@@ -98,15 +98,15 @@ class Sweep(Result):
         return [*self.axes, "status", *self.columns]
 
     def to_dict(self) -> dict[str, Any]:
-        """The sweep as plain values: the JSON object of ``circuitsim sweep --format json`` (None where unsolved)."""
-        solved = [status is Status.SOLVED for status in self.status]
+        """The sweep as plain values: the JSON object of ``circuitsim sweep --format json`` (None where unsolved,
+        or where a measurement failed)."""
         return {
             "schema": 2,
             "title": self.title,
             "axes": {name: values.tolist() for name, values in self.axes.items()},
             "status": [status.value for status in self.status],
             "columns": {
-                name: [value if there else None for value, there in zip(values.tolist(), solved)]
+                name: [None if math.isnan(value) else value for value in values.tolist()]
                 for name, values in self.columns.items()
             },
             "failures": [

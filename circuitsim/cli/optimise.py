@@ -76,8 +76,9 @@ def _ends(text: str) -> tuple[float, float] | None:
     _, equals, ends = text.partition("=")
     if not equals:
         return None
+    low, colon, high = ends.partition(":")
     try:
-        low, high = (parse(part.strip()) for part in ends.split(":"))
-    except (NumberError, ValueError) as error:
-        raise UsageError(f"--adjust {text!r}: {error}; write NAMES=LOW:HIGH, for instance R1=100:10k") from None
-    return low, high
+        return parse(low.strip()), parse(high.strip())
+    except NumberError as error:
+        why = error if colon else "one bound is missing"
+        raise UsageError(f"--adjust {text!r}: {why}; write NAMES=LOW:HIGH, for instance R1=100:10k") from None

@@ -435,6 +435,9 @@ class Implicit:
             end = at.time + length if end is None else end
             return runge_kutta_step(self.companion, moving, begin, length, end, inside)
 
+        def judged(step: Step) -> tuple[float, Conduction | None, float]:
+            return self._off(at, step), *self._changes(now, at, step)
+
         left, want, tries = target - at.time, min(want, self._longest), 0
         while True:
             count = max(math.ceil(left / want - 1e-9), 1)
@@ -453,13 +456,13 @@ class Implicit:
                     raise
                 want = LEAST * length
                 continue
-            off, after, beyond = self._off(at, step), *self._changes(now, at, step)
+            off, after, beyond = judged(step)
             if after is not None and off <= 1.0:
                 length, late, step = self._located(attempt, at, now, step, target)
-                off, after, beyond = self._off(at, step), *self._changes(now, at, step)
+                off, after, beyond = judged(step)
             if off <= 1.0 and not step.inside:
                 step = with_inside(self.companion, moving, begin, step)
-                off, after, beyond = self._off(at, step), *self._changes(now, at, step)
+                off, after, beyond = judged(step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
             # step over a transient. An event at the beginning, to what its time is known, leaves one in any step.
             # Below `UNRESOLVED` the error is that of the times of stages, which are rounded: no shorter step has less.

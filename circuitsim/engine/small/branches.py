@@ -78,15 +78,15 @@ def converged(first, second, chords, ohms, v, before, most, at_node, steps, curr
     return done
 
 
-def follow(walk, first, second, carriers, current, low, share):
+def follow(tree, first, second, carriers, current, low, share):
     """Fill in the currents of the tree that follow from those of all ``carriers`` outside it, A, in pairs of doubles;
     those below ``share`` of the largest in their subtree are zero."""
-    n, none = walk.order.size, np.empty(0)
+    n, none = tree.order.size, np.empty(0)
     block, above = np.zeros(current.size, np.int64), np.zeros(n, np.int64)
     tree_currents(
-        walk.order,
-        walk.edge,
-        walk.parent,
+        tree.order,
+        tree.edge,
+        tree.parent,
         first,
         second,
         carriers,
@@ -103,12 +103,12 @@ def follow(walk, first, second, carriers, current, low, share):
     )
 
 
-def correct(plan, space, walk, first, second, closed, carriers, most, v, current, low, limit):
+def correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit):
     """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
 
     Returns whether they are.
     """
-    forest, chords = contract_diodes(plan, space, closed), walk.chord
+    forest, chords = contract_diodes(plan, space, closed), tree.chord
     n, live, factor = v.size, chords.size, refactor(plan, space, closed)
     if factor < 0:
         return False
@@ -120,22 +120,22 @@ def correct(plan, space, walk, first, second, closed, carriers, most, v, current
     done, steps = live == 0, 0
     while not done and steps < limit:
         if steps > 0:
-            follow(walk, first, second, carriers, current, low, 0.0)
-        tree_potentials(walk.order, walk.edge, walk.parent, first, walk.ohms, walk.emf, current, low, v, v_low)
+            follow(tree, first, second, carriers, current, low, 0.0)
+        tree_potentials(tree.order, tree.edge, tree.parent, first, tree.ohms, tree.emf, current, low, v, v_low)
         loop_residuals(
             chords,
             first,
             second,
             plan.coordinate,
-            walk.ohms,
-            walk.emf,
+            tree.ohms,
+            tree.emf,
             current,
             low,
             v,
             v_low,
-            walk.depth,
-            walk.by,
-            walk.above,
+            tree.depth,
+            tree.by,
+            tree.above,
             residual,
             x,
         )
@@ -143,10 +143,10 @@ def correct(plan, space, walk, first, second, closed, carriers, most, v, current
         substitute(plan, space.multiplier[factor], space.pivot[factor], x, space.floating_current)
         for k in range(live):
             before[k] = current[chords[k]]
-        correct_chords(chords, first, second, last, walk.ohms, residual, x, current, low)
+        correct_chords(chords, first, second, last, tree.ohms, residual, x, current, low)
         steps += 1
-        done = converged(first, second, chords, walk.ohms, v, before, most, space.at_node[0], steps, current, low)
-    follow(walk, first, second, carriers, current, low, RESOLUTION)
+        done = converged(first, second, chords, tree.ohms, v, before, most, space.at_node[0], steps, current, low)
+    follow(tree, first, second, carriers, current, low, RESOLUTION)
     return done
 
 
@@ -195,22 +195,22 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     bool
         Whether all currents are right by their own scale, and so are the diodes' states.
     """
-    walk = take_tree(plan, kind, first, second, value, closed)
+    tree = take_tree(plan, kind, first, second, value, closed)
     carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)
-    if not walk.whole:
+    if not tree.whole:
         return False
-    count, most = carry(kind, first, second, value, v, walk.chord, current, carriers)
+    count, most = carry(kind, first, second, value, v, tree.chord, current, carriers)
     carriers = carriers[:count]
-    follow(walk, first, second, carriers, current, low, RESOLUTION)
+    follow(tree, first, second, carriers, current, low, RESOLUTION)
     early = signs and passive(plan, value)
     for attempt in range(0 if early else 2, 3):
         # First with currents that are differences of potentials, then after one correction: they may be good enough.
         if attempt > 0:
             limit = 1 if attempt == 1 else STEPS
-            good = correct(plan, space, walk, first, second, closed, carriers, most, v, current, low, limit)
+            good = correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit)
             if not good and attempt > 1:
                 return False
-        bound = prove_branches(walk, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
+        bound = prove_branches(tree, kind, first, second, value, current, low, v, drop, space.at_node, worst, relative)
         if early and bound <= ACCURATE and largest(relative) <= AIM:
             break
     return accept(plan, space, closed, signs, current, drop)

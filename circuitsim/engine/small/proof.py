@@ -29,15 +29,15 @@ def largest(relative):
     return error
 
 
-def loop_scale(walk, drop, a, b, left, relative):
+def loop_scale(tree, drop, a, b, left, relative):
     """The largest |drop| on the tree path from a to b, V; one of which ``left``, V, is at most the share ``relative``
     suffices."""
     most = 0.0
     while a != b and not left <= relative * most:
-        if walk.depth[a] < walk.depth[b]:
+        if tree.depth[a] < tree.depth[b]:
             a, b = b, a
-        most = max(most, abs(drop[walk.by[a]]))
-        a = walk.above[a]
+        most = max(most, abs(drop[tree.by[a]]))
+        a = tree.above[a]
     return most
 
 
@@ -46,13 +46,13 @@ def tied_scale(e, size, local, above_first, above_second):
     return current_scale(size, local) if e in (above_first, above_second) else local
 
 
-def error_bound(walk, first, second, current, largest, total, power):
+def error_bound(tree, first, second, current, largest, total, power):
     """Bound on the error of any current against its `circuitsim.certificate.current_scale`, given the sum of the
     residuals' currents ``total``, A, and of their powers, W.
 
     A residual drives at most what it drives through its chord alone; in R it dissipates at most ``power``.
     """
-    bound, by, ohms = 0.0, walk.by, walk.ohms
+    bound, by, ohms = 0.0, tree.by, tree.ohms
     for e in range(ohms.size):
         if current[e] != 0.0:
             local = max(largest[first[e]], largest[second[e]])
@@ -63,7 +63,7 @@ def error_bound(walk, first, second, current, largest, total, power):
     return bound
 
 
-def potential_bound(walk, drop, v, total, power):
+def potential_bound(tree, drop, v, total, power):
     """Bound on the error of any potential against itself (`CANCELS`); arguments as for `error_bound`.
 
     The error at the end of a path is at most that of the currents in its resistance, Σ R ``total``, and √(Σ R
@@ -71,8 +71,8 @@ def potential_bound(walk, drop, v, total, power):
     """
     bound, path, largest = 0.0, np.zeros(v.size), np.zeros(v.size)
     for j in range(1, v.size):
-        u, p, e = walk.order[j], walk.parent[j], walk.edge[j]
-        path[u], largest[u] = path[p] + abs(walk.ohms[e]), max(largest[p], abs(drop[e]))
+        u, p, e = tree.order[j], tree.parent[j], tree.edge[j]
+        path[u], largest[u] = path[p] + abs(tree.ohms[e]), max(largest[p], abs(drop[e]))
         scale = max(abs(v[u]), CANCELS * largest[u])
         if path[u] * total > bound * scale:
             error = min(path[u] * total, np.sqrt(path[u] * power))
@@ -80,12 +80,12 @@ def potential_bound(walk, drop, v, total, power):
     return bound
 
 
-def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
+def prove_branches(tree, kind, first, second, value, current, low, v, drop, at_node, worst, relative):
     """The certificate of branch currents; fills in drops and potentials.
 
     Parameters
     ----------
-    walk : Walk
+    tree : Tree
         The spanning tree.
     current, low : (m,) float arrays
         Branch currents, A, and what rounding them to doubles leaves over.
@@ -109,11 +109,11 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
     worst[:] = 0.0
     relative[:] = 0.0
     worst[0], relative[0], _ = net_currents(first, second, current, at_node)
-    ohms, emf, by, v_low = walk.ohms, walk.emf, walk.by, np.zeros(n)
+    ohms, emf, by, v_low = tree.ohms, tree.emf, tree.by, np.zeros(n)
     for e in range(m):
         drop[e] = emf[e] if ohms[e] == 0.0 else ohms[e] * current[e]
     v[0] = 0.0
-    tree_potentials(walk.order, walk.edge, walk.parent, first, ohms, emf, current, low, v, v_low)
+    tree_potentials(tree.order, tree.edge, tree.parent, first, ohms, emf, current, low, v, v_low)
     kvl = kvl_relative = forward = forward_relative = reverse = reverse_relative = 0.0
     total, power, least, clear = 0.0, 0.0, np.inf, worst[0] < np.inf
     for e in range(m):
@@ -126,7 +126,7 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
             drop[e] = between
             clear = clear and (between == 0.0 or abs(between) >= CLEAR * max(abs(v[a]), abs(v[b])))
             if between > 0.0:
-                scale = max(between, loop_scale(walk, drop, a, b, between, forward_relative))
+                scale = max(between, loop_scale(tree, drop, a, b, between, forward_relative))
                 forward, forward_relative = update_maximum(forward, forward_relative, between, scale)
         elif kind[e] == CURRENT or (kind[e] == RESISTOR and not abs(value[e]) < np.inf):
             drop[e] = between
@@ -143,7 +143,7 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
             else:
                 scale = size
                 if not left <= AGREES * size:
-                    scale = max(size, loop_scale(walk, drop, a, b, left, kvl_relative))
+                    scale = max(size, loop_scale(tree, drop, a, b, left, kvl_relative))
                 kvl, kvl_relative = update_maximum(kvl, kvl_relative, left, scale)
         if kind[e] == DIODE:
             reverse, reverse_relative = update_maximum(reverse, reverse_relative, max(-c, 0.0), local)
@@ -153,12 +153,12 @@ def prove_branches(walk, kind, first, second, value, current, low, v, drop, at_n
     worst[1], worst[3], worst[4] = kvl, forward, reverse
     relative[1], relative[3], relative[4] = kvl_relative, forward_relative, reverse_relative
     for j in range(1, n):
-        u, p = walk.order[j], walk.parent[j]
+        u, p = tree.order[j], tree.parent[j]
         # Zero by balance or by rounding?
-        clear = clear and (not walk.live[walk.edge[j]] or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
+        clear = clear and (not tree.live[tree.edge[j]] or at_node[1, u] > 0.0 or at_node[1, p] > 0.0)
     if not clear:
         return np.inf
     bound = total / least if least < np.inf else total
     if total > AIM * least:
-        bound = error_bound(walk, first, second, current, at_node[1], total, power)
-    return max(bound, potential_bound(walk, drop, v, total, power))
+        bound = error_bound(tree, first, second, current, at_node[1], total, power)
+    return max(bound, potential_bound(tree, drop, v, total, power))

@@ -17,7 +17,7 @@ LOWEST, HIGHEST = -1080, 1030
 """Range of the binary exponents of doubles."""
 
 
-class Walk(NamedTuple):
+class Tree(NamedTuple):
     """A spanning tree from node 0 outwards."""
 
     order: np.ndarray  # (n_nodes,)
@@ -94,7 +94,7 @@ def take_tree(plan, kind, first, second, value, closed):
         chords = outside(inside, ohms, live, chord)
         mark_live(n, order, edge, parent, first, second, ohms, emf, chord[:chords], source[:count], live)
     chord = chord[: outside(inside, ohms, live, chord)]
-    return Walk(order, edge, parent, by, above, depth, ohms, emf, live, chord, whole)
+    return Tree(order, edge, parent, by, above, depth, ohms, emf, live, chord, whole)
 
 
 def outside(inside, ohms, live, chord):
