@@ -121,3 +121,15 @@ def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge
                 root[queue[k]] = -1
             found, seed = begin, strongest
     return found
+
+
+def least_at_nodes(n, first, second, weight):
+    """The least |weight| of the edges at each node, the next one, and the edge that has the least (−1: none)."""
+    least, next_least, holder = np.full(n, np.inf), np.full(n, np.inf), np.full(n, -1)
+    for e in range(weight.size):
+        for k in (first[e], second[e]):
+            if holder[k] != e and abs(weight[e]) < least[k]:
+                next_least[k], least[k], holder[k] = least[k], abs(weight[e]), e
+            elif holder[k] != e and abs(weight[e]) < next_least[k]:
+                next_least[k] = abs(weight[e])
+    return least, next_least, holder

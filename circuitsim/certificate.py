@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuitsim._graphs import least_at_nodes
 from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
@@ -317,6 +318,7 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         if amount > relative[0] * scale:
             relative[0] = amount / scale if scale > 0.0 else np.inf
     gap, gap_scale = 0.0, 0.0
+    least, next_least, holder = np.empty(0), np.empty(0), np.empty(0, np.int64)
     for e in range(kind.size):
         a, b, c, drop = first[e], second[e], i[e], drops[e]
         size, local = abs(drop), max(at_node[1, a], at_node[1, b])
@@ -324,13 +326,10 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         reach = size
         if not off <= resolution * size:
             # A loop through it leaves both its ends by other elements: its largest drop is at least the least of these.
-            least_a, least_b = np.inf, np.inf
-            for k in range(kind.size):
-                if k != e:
-                    if first[k] == a or second[k] == a:
-                        least_a = min(least_a, abs(drops[k]))
-                    if first[k] == b or second[k] == b:
-                        least_b = min(least_b, abs(drops[k]))
+            if holder.size == 0:
+                least, next_least, holder = least_at_nodes(at_node.shape[1], first, second, drops)
+            least_a = next_least[a] if holder[a] == e else least[a]
+            least_b = next_least[b] if holder[b] == e else least[b]
             reach = max(least_a, least_b)
             if a == b or not (reach < np.inf and off <= resolution * reach):
                 return False
