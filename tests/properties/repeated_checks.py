@@ -1,7 +1,7 @@
 """One prepared circuit with several sets of values against the exact oracle: starts from other points, and batches.
 
 All solves of a prepared circuit share one workspace, and so do the samples of a batch: what an earlier one has left
-there must not show. `benchmarks/exactness/run.py --repeats` runs the same for any range of seeds.
+there must not show. `benchmarks/campaign.py values` draws circuits for it.
 """
 
 from __future__ import annotations

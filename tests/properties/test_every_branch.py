@@ -1,8 +1,5 @@
-"""Random circuits over many decades, and found ones, every branch against the exact oracle: solved, refused, from
-starts, in batches. Twenty times as many in the long profile.
-
-`benchmarks/exactness/run.py` runs the same for any range of seeds.
-"""
+"""Circuits that were wrong once, every branch against the exact oracle; random ones by the driver of large circuits, by
+general solvers, and refused. `benchmarks/campaign.py` draws others."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from branch_checks import examine
-from circuits import LARGE, NODES, SMALL, Parts, Regime, Sketch, decks, draw, drawn, examples, sketch_of
+from circuits import NODES, Parts, Regime, Sketch, decks, draw, drawn, examples, sketch_of
 from corpus import REGIMES
 from exact import Oracle
 from repeated_checks import examine_batch, examine_starts, values_of
@@ -23,13 +20,6 @@ from circuitsim.analysis.convex import Prepared
 FOUND, REPEATED = decks("found.cir"), decks("repeated.cir")
 """Circuits that search found and an earlier solver got wrong, many shrunk by hand: their titles say why; sets of values
 of one circuit, solved one after the other or as a batch."""
-
-
-@pytest.mark.parametrize(("nodes", "count"), [(SMALL, 60), (LARGE, 4)], ids=["small", "large"])
-@pytest.mark.parametrize("regime", REGIMES)
-def test_every_branch(regime: Regime, nodes: tuple[int, int], count: int) -> None:
-    found = {seed: examine(draw(regime, seed, nodes)) for seed in range(examples(count))}
-    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
 
 
 @pytest.mark.parametrize("regime", REGIMES)
@@ -70,14 +60,6 @@ def test_refusals_name_a_contradiction(regime: Regime) -> None:
             assert into and not any(letter in "RVL" for letter, *_ in crossing.values())
             assert not any((a in inside) == (into > 0) for letter, a, b, _ in crossing.values() if letter == "D")
             assert {f"I{k}" for k, x in crossing.items() if x[0] == "I" and x[3]} == set(error.elements)
-
-
-@pytest.mark.parametrize("regime", REGIMES)
-def test_from_starts_and_in_batches(regime: Regime) -> None:
-    for seed in range(examples(8)):
-        sketch, rng = draw(regime, seed), np.random.default_rng([seed, 4])
-        assert examine_starts(sketch, rng, 4) == [], seed
-        assert examine_batch(sketch, rng, 4) == [], seed
 
 
 @pytest.mark.parametrize("name", sorted({title.rsplit(" ", 1)[0] for title in REPEATED}))

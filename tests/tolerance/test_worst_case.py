@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from brute_force import compare, draw, extremes
+from brute_force import draw, extremes
 from helpers import loaded
 
 import circuitsim
@@ -16,18 +16,6 @@ from circuitsim import loads
 from circuitsim.errors import UsageError
 
 BRIDGE = "t\nV1 a 0 10\nR1 a b 1k\nR2 b 0 1k\nR3 a c 1k\nR4 c 0 1k\nR5 b c 1k\n"
-
-
-@pytest.mark.parametrize("diodes", [False, True], ids=["linear", "diodes"])
-def test_random_circuits_stay_inside_the_proven_interval(diodes: bool) -> None:
-    exact = quantities = 0
-    for seed in range(1000, 1006):
-        found = compare(draw(seed, 1 + seed % 5, diodes), budget=100)
-        assert found.outside == 0, seed
-        assert found.short < 1e-3, seed
-        exact += found.exact
-        quantities += found.quantities
-    assert exact >= 0.5 * quantities
 
 
 def test_linear_circuits_are_exact() -> None:
