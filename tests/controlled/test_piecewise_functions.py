@@ -12,7 +12,6 @@ from judge import Answer, judged
 
 import circuitsim
 from circuitsim.controlled.verdict import Uniqueness
-from circuitsim.errors import NetlistError
 from circuitsim.netlist import loads
 
 NUMBERS = (-2.0, -0.5, 0.25, 1.0, 3.0)
@@ -182,31 +181,6 @@ def test_over_time() -> None:
     found = circuitsim.transient(deck)
     assert np.mean(found.voltage("b")) == pytest.approx(2.0 / np.pi, rel=2e-3)
     assert found.voltage("b").min() >= -1e-12
-
-
-REFUSED = {
-    "B1 b 0 V=sgn(v(a))": r"the value jumps by 2 at v\(a\) = 0 \(between -1 and 1\)",
-    "B1 b 0 V={v(a) > 2 ? 1 : v(a)}": r"the value jumps by 1 at v\(a\) = 2 \(between 1 and 2\)",
-    "B1 b 0 V=if(2*v(a)-v(b)>3, v(a), 0)": r"the value jumps where 2\*v\(a\) - 1\*v\(b\) = 3",
-    "B1 b 0 V={v(a) ? 1 : 2}": "a voltage or current is no condition",
-    "B1 b 0 V={v(a) == 1 ? 1 : 2}": "'==' of voltages or currents",
-    "B1 b 0 V=if(exp(v(a))>2, 1, 2)": r"exp\(\) of voltages or currents",
-    "E1 b 0 value={if(abs(v(a))>1,1,0)}": "the value jumps by 1 where its condition changes",
-    "B1 b 0 V=max(v(a),0)*v(a)": "the product of voltages or currents is not affine in them",
-    "B1 b 0 V=table(v(a),0,v(a),1,2)": "the points of a table must be numbers",
-    "B1 b 0 V=table(v(a),0,1,0,2)": "table needs pairs with growing first numbers",
-    "E1 b 0 TABLE {v(a)} = (0,0) (1,p)": "the points of TABLE must be numbers",
-    "E1 b 0 TABLE a 0 (0,0) (1,1)": "E1",
-    "E1 b 0 a 0 LAPLACE={1/(1+s)}": "E1",
-    "E1 b 0 a 0 1 max=2": r"E1 has a limit \(max\)",
-    "B1 b 0 V=limit(v(a),1)": "limit",
-}
-
-
-@pytest.mark.parametrize("card", REFUSED)
-def test_what_is_not_piecewise_linear_is_refused_by_name(card: str) -> None:
-    with pytest.raises(NetlistError, match=REFUSED[card]):
-        circuitsim.loads(f"t\n.param p=1\nI1 0 a 1m\nR1 a 0 1k\n{card}\nR2 b 0 1k\n")
 
 
 IN_NGSPICE = (

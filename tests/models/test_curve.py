@@ -10,7 +10,6 @@ from helpers import loaded, solved
 
 import circuitsim
 from circuitsim.analysis.curve import curve, device_curve
-from circuitsim.errors import UsageError
 
 REGULATOR = "V1 in 0 12\nR1 in out 470\nD1 0 out z\nRL out 0 1k\n.model z D(Vrev=5.1 Rrev=10 Vfwd=0.7)"
 
@@ -79,21 +78,3 @@ def test_a_level_piece_ends_at_its_breakpoint(ohms: float) -> None:
     """A load line that meets the rising piece next to the breakpoint: its level neighbour ends there."""
     point = solved(f"V1 in 0 8\nR1 in a {ohms}\nD1 a 0 t\n.model t PWL(-0.5 0 -0.4 0 6 0.1m)")
     assert point["a"] == pytest.approx(-0.4, rel=1e-14) and point.current("D1") == pytest.approx(0.0, abs=1e-20)
-
-
-@pytest.mark.parametrize(
-    ("cards", "between", "without", "message"),
-    [
-        (REGULATOR, ("in", "0"), [], "V1 fixes the voltage between in and 0; leave it out: --without V1"),
-        (REGULATOR, ("in", "in"), [], "two different nodes"),
-        (
-            "V1 a 0 1\nR1 a b 1\nF1 0 b V1 2\nR2 b 0 1",
-            ("a", "0"),
-            ["V1"],
-            "cannot be left out: its current controls F1",
-        ),
-    ],
-)
-def test_errors_say_what_to_do(cards: str, between: tuple[str, str], without: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        curve(loaded(cards), between, [0.0, 1.0], without)

@@ -14,7 +14,7 @@ from helpers import loaded, root, slope, solved
 from scipy.integrate import quad
 
 import circuitsim
-from circuitsim.errors import ConvergenceError, InfeasibleError, NetlistError, TopologyError, UnboundedError, UsageError
+from circuitsim.errors import ConvergenceError, InfeasibleError, TopologyError, UnboundedError, UsageError
 from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.models.piecewise_diode import PiecewiseLinearDiode
 
@@ -322,67 +322,6 @@ def test_what_no_law_allows_is_refused_by_name(
     with pytest.raises(error, match=message) as caught:
         solved(cards)
     assert elements is None or set(caught.value.elements) == elements
-
-
-@pytest.mark.parametrize(
-    ("cards", "message"),
-    [
-        ("D1 a 0 x\n.model x PWL(0 0 1 1m 2 0.5m)", "its current falls from 0.001 to 0.0005 A between 1 and 2 V"),
-        ("D1 a 0 x\n.model x PWL(0 0 1 1m 1 2m)", "its voltages must rise: 1 V comes after 1 V"),
-        ("D1 a 0 x\n.model x PWL(0 0)", "a table needs at least two points"),
-        ("D1 a 0 x\n.model x PWL(0 0 1)", "a table needs pairs of voltage and current"),
-        ("D1 a 0 x\n.model x VARISTOR(ALPHA=0.5)", r"the exponent ALPHA must be positive \(0.5\)"),
-        ("D1 a 0 x\n.model x NPN(BF=1)", "D1: model x is of type NPN, not D"),
-        ("D1 a 0 x\n.model x D(Vfwd=0.6 Ilimit=0)", r"model x: the forward limit Ilimit must be positive \(0 A\)"),
-        ("D1 a 0 x\n.model x D(Vrev=-5)", r"model x: the breakdown voltage Vrev must not be negative \(-5 V\)"),
-        ("D1 a 0 x\n.model x D(Roff=0)", r"model x: the off resistance Roff must be positive \(0 Ω\)"),
-        ("D1 a 0 x\n.model x D(Ron=10 Roff=1)", r"model x: Ron \(10 Ω\) must not be above Roff \(1 Ω\)"),
-        ("D1 a 0 x\n.model x D(Ron=0 Vrev=0)", "model x: without drops and resistances it is a short"),
-        ("D1 a 0 x\n.model x D(Ron)", "model x: Ron needs a value"),
-        ("D1 a 0 x\n.model x D(Ron={none})", "no parameter is called 'none'"),
-        ("D1 a 0 x n=0\n.model x D(Ron=1)", "D1: the number n in series must be positive, not 0"),
-        ("D1 a 0 x n=2\n.model x D(is=1f)", "D1 has no parameter 'n'"),
-        (
-            "D1 a 0 x\n.model x D(ISR=1n NR=2 VJ=0.2 M=0.9)",
-            r"falls? as the voltage rises: VJ must be at least 0.32\d* V",
-        ),
-        ("B1 a 0 I={v(a)*v(a)}", r"falls from 1.20893e\+24 to 0 A between -1.09951e\+12 and 0 V"),
-        ("B1 a 0 I={v(a)*v(a)*v(a) - 2*v(a)*v(a) + v(a)}", "falls from 0.148148 to 0 A between 0.333333 and 1 V"),
-        (
-            "B1 a 0 I={v(a)*exp(-4*v(a)) + 1m*v(a)}",
-            "falls from 0.0922202 to 0.00252765 A between 0.250681 and 2.24634 V",
-        ),
-        ("B1 a 0 I={1m*(v(a) + 1.5*sin(v(a)))}", "falls from"),
-        ("B1 a 0 I={v(a) > 0.7 ? v(a) - 0.2 : 0}", "jumps from 0 to 0.5 A at 0.7 V"),
-        ("B1 a 0 I={sgn(v(a)) + v(a)}", "jumps from -1 to 1 A at 0 V"),
-        ("B1 a 0 I={v(a) - (v(a) > 1 ? 1 : 0)}", "jumps from 1 to .* A at 1 V"),
-        ("B1 a 0 I={ln(1 + v(a))}", "has no value below -1 V"),
-        ("B1 a 0 I={1/v(a)}", "has no value at 0 V"),
-        ("B1 a 0 I={sqrt(v(a))}", "has no value below"),
-        ("B1 a 0 I={v(a)/(1 + abs(v(a)))}", "is not proven between .* limit"),
-        ("B1 a 0 I={int(v(a))}", r"int\(\) is not supported"),
-        ("B1 a 0 I={v(a) ? v(a) : 2*v(a)}", "a number as condition is not supported"),
-        ("B1 a 0 I={v(a)*i(R1)}", "not affine"),
-        ("B1 a 0 V={1k*i(B1)*i(B1)}", r"falls from 1.20893e\+27 to 0 V between -1.09951e\+12 and 0 A: no monotone law"),
-        (
-            "B1 a 0 V={i(B1) - 3*i(B1)*i(B1) + 2*pow(i(B1),3)}",
-            "falls from 0.096225 to -0.096225 V between 0.211325 and",
-        ),
-        ("B1 a 0 V={tanh(i(B1)/1m)}", "stays at -1 V between .* A: no law with one current at each voltage; add"),
-        (
-            "B1 a 0 V={i(B1) > 1 ? pow(i(B1),2) : (i(B1) < 0 ? pow(i(B1),3) : (i(B1) > 0.5 ? 2*i(B1)-1 : 0))}",
-            "stays at 0 V between 0 and 0.5 A",
-        ),
-        ("B1 a 0 V={sgn(i(B1)) + i(B1)}", "jumps from -1 to 1 V at 0 A"),
-        ("B1 a 0 V={ln(1 + i(B1))}", "has no value below -1 A"),
-        ("B1 a 0 V={i(B1)*i(V1)}", "not affine"),
-        ("VS c a 0\nB1 c 0 V={0.3*asinh(i(VS)/1u)}", "falls from"),
-        ("VS a c 0\nR2 c 0 1k\nB1 c 0 V={0.3*asinh(i(VS)/1u)}", "not affine"),
-    ],
-)
-def test_what_a_deck_cannot_say(cards: str, message: str) -> None:
-    with pytest.raises(NetlistError, match=message):
-        loaded(DRIVEN + cards)
 
 
 def test_models_in_sub_circuits_with_parameters_cells_and_temperatures() -> None:

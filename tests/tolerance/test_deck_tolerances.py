@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import circuitsim
-from circuitsim.errors import NetlistError, UsageError
 from circuitsim.netlist import loads
 from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.deviations import Distribution
@@ -90,51 +89,6 @@ def test_lots_and_own_tolerances_of_models_add_up() -> None:
 def test_the_command_line_has_precedence_over_the_deck() -> None:
     found = spread("R1 in 0 1k tol=5%", "R2 in 0 1k tol=5%", own=("R1=1%",))
     assert dict(zip(found.variables, found.amount)) == pytest.approx({"R1": 0.01, "R2": 0.05})
-
-
-@pytest.mark.parametrize(
-    ("cards", "message"),
-    [
-        (["R1 in 0 {1/mc(1m,0.1)}"], "R1 is no sum"),
-        (["R1 in 0 {mc(10,0.1)*mc(10,0.1)}"], "R1 is no sum"),
-        (["R1 in 0 {sqrt(mc(10,0.1))}"], "R1 is no sum"),
-        (["R1 in 0 {10 + (mc(10,0.1) > 9)}"], "R1 is no sum"),
-        (["R1 in 0 {mc(10,0.1) > 9 ? 5 : 6}"], "condition in line 3"),
-        (["R1 in 0 {mc(mc(10,0.1),0.1)}"], "R1 is no sum"),
-        ([".param g={mc(10,0.1)}", "E1 x 0 in 0 {g}", "Rx x 0 1"], "something else"),
-        ([".param g={mc(10,0.1)}", "E1 x 0 VALUE={g*v(in)}", "Rx x 0 1"], "something else"),
-        ([".param g={mc(10,0.1)}", "R1 in 0 {g}", "B1 x 0 V=exp(v(in)/100)*g", "Rx x 0 1"], "something else"),
-        (["R1 in x 1", "D1 x 0 dd", ".model dd D(is={mc(1e-14,0.1)})"], "something else"),
-    ],
-)
-def test_what_cannot_be_drawn_is_read_at_its_nominal_value_and_refused_by_montecarlo(
-    cards: list[str], message: str
-) -> None:
-    read = deck(*cards)
-    assert "nominal" in [note.kind for note in read.notes]
-    circuitsim.solve(read.circuit)
-    with pytest.raises(UsageError, match=message):
-        circuitsim.montecarlo(read, [], "v(in)", 10)
-
-
-@pytest.mark.parametrize(
-    ("card", "message"),
-    [
-        ("R1 in 0 {mc(1k)}", "write mc"),
-        ("R1 in 0 {gauss(1k,2)}", "write gauss"),
-        ("R1 in 0 {agauss(1k,2,0)}", "standard deviations must be positive"),
-        ("R1 in 0 {rand(3,4)}", r"rand\(\) or rand\(number\)"),
-        ("E1 x 0 in 0 {mc(10,0.1)}\nRx x 0 1", "random number"),
-        ("B1 x 0 V={mc(1,0.1)*v(in)}\nRx x 0 1", "random number"),
-        ("R1 in 0 1k tol=wide", "tol=wide is no percentage"),
-        ("R1 in 0 RM 1k\n.model RM RES(R=1 DEV=3)", "no tolerance"),
-    ],
-)
-def test_errors_have_a_place_and_a_hint(card: str, message: str) -> None:
-    with pytest.raises(NetlistError, match=message) as caught:
-        deck(card)
-    assert caught.value.problems[0].location.line >= 3
-    assert caught.value.problems[0].hint or "write" in message or "positive" in message
 
 
 def test_a_functions_own_definition_has_precedence() -> None:

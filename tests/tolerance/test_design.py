@@ -63,19 +63,3 @@ def test_sources_and_bounds() -> None:
     assert found.values["V1"] == pytest.approx(15.0)
     bounded = circuitsim.optimise(deck, {"V1": (0.0, 12.0)}, ["v(b)=5"])
     assert bounded.values["V1"] == pytest.approx(12.0, rel=1e-6) and bounded.error > 0.1
-
-
-@pytest.mark.parametrize(
-    ("adjust", "targets", "message"),
-    [
-        (["Q1"], ["v(a)=1"], "nothing is called 'Q1'"),
-        (["R1"], [], "no target"),
-        ({"R1": (-1.0, 5.0)}, ["v(a)=1"], "no range above 0"),
-        (["R1"], ["v(a)"], "write QUANTITY=VALUE"),
-        (["R1"], ["v(zz)=1"], "no node is called"),
-        (["R1"], ["v(a)=1,weight=0"], "the weight must be positive"),
-    ],
-)
-def test_refusals(adjust, targets, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        circuitsim.optimise(circuitsim.loads(LADDER), adjust, targets)

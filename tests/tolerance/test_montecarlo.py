@@ -107,23 +107,6 @@ def test_samples_without_a_steady_state_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tolerances", "message"),
-    [
-        (["Q*=1%"], "no element or parameter"),
-        (["R*=120%"], "must stay positive"),
-        (["R*=1%,gamma"], "'gamma' is none of"),
-        (["R*"], "write NAMES=AMOUNT"),
-        (["R*=-1%"], "must be positive"),
-        ([], "no tolerance"),
-        (["R0=99%,normal"], "a truncated distribution keeps the limits"),
-    ],
-)
-def test_refused_tolerances(tolerances: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        circuitsim.montecarlo(line(), tolerances, "v(a0)", 20_000)
-
-
-@pytest.mark.parametrize(
     ("cards", "tolerances", "node", "deviation", "shares"),
     [
         ("I1 0 a 1\nI2 0 a 1\nR1 a 0 1", ["I1=1%", "I2=2%"], "a", 0.05**0.5 / 10 / 3**0.5, {"I1": 0.2, "I2": 0.8}),

@@ -13,7 +13,6 @@ from helpers import loaded
 
 import circuitsim
 from circuitsim import loads
-from circuitsim.errors import UsageError
 
 BRIDGE = "t\nV1 a 0 10\nR1 a b 1k\nR2 b 0 1k\nR3 a c 1k\nR4 c 0 1k\nR5 b c 1k\n"
 
@@ -185,25 +184,6 @@ def test_what_the_budget_leaves_is_stated() -> None:
     assert found.exact or "within" in found.method
     low, high = extremes(case._replace(tolerances=tolerances, observe="v(1)"))
     assert found.least.bound <= low[0] + 1e-9 and high[0] - 1e-9 <= found.most.bound
-
-
-@pytest.mark.parametrize(
-    ("cards", "tolerances", "observe", "message"),
-    [
-        ("", ["R*=1%,normal"], "v(a)", "normal tolerances have no limits"),
-        ("D1 a 0 m\n.model m D(is=1e-12)", ["R*=1%"], "v(a)", "not with D1"),
-        ("D1 a 0 m\n.model m D(ron=1 vfwd=1)", ["D1.ron=1%"], "v(a)", "over resistances and sources"),
-        ("", ["R*=1%"], "p(R1)", "worst cases are proven of"),
-        ("", ["R*=1%"], "", "nothing is observed"),
-        ("I1 0 a 1m", ["R*=10%"], "dissipation", "Rayleigh's monotonicity, which needs"),
-        (".param d={flat(9)}\nR2 a 0 {1k+d}\nR3 a 0 {1k-d}", [], "dissipation", "none of which raises one and lowers"),
-        ("E1 b 0 a 0 2\nD1 b c\nR2 c 0 1k", ["R1=1%"], "v(b)", "proven without diodes"),
-        ("E1 b 0 a 0 2\nR2 b 0 1k", ["E1=1%"], "v(b)", "over resistances and sources"),
-    ],
-)
-def test_refusals(cards: str, tolerances: list[str], observe: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        circuitsim.worst_case(loads(f"t\nV1 in 0 1\nR0 in a 1k\nR1 a 0 1k\n{cards}\n"), tolerances, observe)
 
 
 def test_the_picture_shows_the_ranges_the_bounds_and_the_limits() -> None:

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from circuitsim import Circuit
-from circuitsim.errors import ConvergenceError, UsageError
+from circuitsim.errors import ConvergenceError
 from circuitsim.netlist import loads
 from circuitsim.time_domain import (
-    Exponential,
     Integral,
     PeriodicResult,
     Pulse,
@@ -116,22 +115,6 @@ def test_a_charge_that_nothing_changes_stays_as_it_began() -> None:
     found = steady_state(circuit, {"V1": Sine(0.0, 1.0, 50.0)}, initial={"C1": 3.0, "C2": -1.0})
     gap = found.voltage("b", "c") - found.voltage("c")
     assert gap == pytest.approx(np.full(gap.size, 4.0), abs=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("waves", "period", "said"),
-    [
-        ({"V1": Sine(0.0, 1.0, 50.0, 0.0, 3.0)}, None, "V1 is not periodic"),
-        ({"V1": Exponential(0.0, 1.0, 0.0, 1.0, 2.0, 1.0)}, None, "V1 is not periodic"),
-        ({}, None, "no source is periodic"),
-        ({"V1": Sine(0.0, 1.0, 50.0)}, 0.03, "not a whole number"),
-        ({"V1": Sine(0.0, 1.0, 50.0)}, 0.001, "not a whole number"),
-        ({"V1": Sine(0.0, 1.0, 50.0)}, -1.0, "positive time"),
-    ],
-)
-def test_refused(waves: dict, period: float | None, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        steady_state(rectifier(), waves, period)
 
 
 def test_a_flux_that_grows_for_ever() -> None:
