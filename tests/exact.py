@@ -3,7 +3,7 @@
 Nothing is shared with circuitsim but the element letters. For a set S of diodes taken as shorts the circuit is linear
 and is solved by elimination in integers; S is right iff its potentials satisfy every diode and the currents that are
 missing at the nodes can flow forwards through S (an exact maximum flow). The problem is convex, so the first S that is
-right proves the answer, whatever the search that offered it (`exact_search`, or a caller's guess).
+right proves the answer, whatever offered it (`Oracle.candidates`, or a caller's guess).
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations
 from typing import NamedTuple
 
-from exact_graphs import Potentials, certain, parts, route, shortest
-from exact_search import guesses, solve_rows
+from exact_graphs import Potentials, certain, parts, route, shortest, solve_rows
 
 Edge = tuple[str, int, int, Fraction]  # letter, first, second, value (0 for diodes); node 0 is ground
 
@@ -137,15 +135,18 @@ class Oracle:
             return None
         return [v[u] + shift[grounded[group[u]]] - shift[0] for u in range(self.n)]
 
-    def eliminate(self, root: Sequence[int], offset: Sequence[Fraction], held_root: set[int]) -> dict[int, Fraction]:
-        """Potentials of the super-nodes' roots, by elimination of the nodal equations; held roots at 0."""
+    def eliminate(
+        self, root: Sequence[int], offset: Sequence[Fraction], held_root: set[int], more: Sequence[Edge] = ()
+    ) -> dict[int, Fraction]:
+        """Potentials of the super-nodes' roots, by elimination of the nodal equations with more resistors; held roots
+        at 0."""
         unknown = [u for u in sorted(set(root)) if u not in held_root]
         row = {u: {} for u in unknown}
         right = dict.fromkeys(unknown, Fraction(0))
         for u in range(self.n):
             if root[u] in right:
                 right[root[u]] += self.injected[u]
-        for _, a, b, ohms in self.resistors:
+        for _, a, b, ohms in (*self.resistors, *more):
             ra, rb = root[a], root[b]
             if ra == rb:
                 continue
@@ -207,11 +208,25 @@ class Oracle:
         flow = self.flow(v, shorted)
         return None if flow is None else (v, flow)
 
-    def states(self, guess: Sequence[int] = ()) -> Iterator[tuple[int, ...]]:
-        """All sets of conducting diodes, in the order of their distance from the guess."""
-        for changes in range(len(self.diodes) + 1):
-            for flipped in combinations(range(len(self.diodes)), changes):
-                yield tuple(sorted(set(guess).symmetric_difference(flipped)))
+    def candidates(self, guess: Sequence[int]) -> Iterator[list[int]]:
+        """Sets of conducting diodes of circuits closer and closer to this one.
+
+        There a conducting diode is a resistance, and a large one ties each node to ground: one state fits, which
+        Murty's least-index rule finds, changing the first diode in a wrong state again and again.
+        """
+        root, offset, _ = self.contract(())
+        on, ohms = set(guess), Fraction(1, 2**200)
+        while True:
+            ties = [("R", u, 0, 1 / ohms) for u in set(root) - {0}]
+            wrong = [0]
+            while wrong:
+                closed = [("R", a, b, ohms) for k, (_, a, b, _) in enumerate(self.diodes) if k in on]
+                x = self.eliminate(root, offset, {0}, [*ties, *closed])
+                v = [x[r] + lift for r, lift in zip(root, offset)]
+                wrong = [k for k, (_, a, b, _) in enumerate(self.diodes) if (v[a] < v[b] if k in on else v[a] > v[b])]
+                on ^= set(wrong[:1])
+            yield sorted(on)
+            ohms *= ohms
 
     def solve(self, guess: Sequence[int] = ()) -> Exact | None:
         """The steady states, or None if there is none (`infeasible` and `unbounded` tell which)."""
@@ -219,22 +234,8 @@ class Oracle:
         if found is None:
             if self.infeasible() or self.unbounded():
                 return None
-            root, offset, _ = self.contract(())
-            for shorted in guesses(root, offset, self.resistors, self.diodes, self.injected, guess):
-                found = self.right(shorted)
-                if found is not None:
-                    guess = shorted
-                    break
-        assert found is not None
+            guess, found = next((on, found) for on in self.candidates(guess) if (found := self.right(on)))
         return self.describe(found[0], tuple(guess), found[1])
-
-    def enumerated(self) -> Exact | None:
-        """The same by trying all sets of diodes: a check of the search on small circuits."""
-        for shorted in self.states():
-            found = self.right(shorted)
-            if found is not None:
-                return self.describe(found[0], shorted, found[1])
-        return None
 
     def describe(self, v: list[Fraction], shorted: tuple[int, ...], flow: list[Fraction]) -> Exact:
         """All about the set of steady states, from one of them."""

@@ -1,7 +1,8 @@
-"""Graphs with exact numbers: potentials with offsets, difference constraints, flows, uniqueness of flows."""
+"""Graphs and equations with exact numbers: potentials with offsets, difference constraints, flows, elimination."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -41,38 +42,34 @@ def parts(n: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
     return [union.find(u)[0] for u in range(n)]
 
 
-def shortest(n: int, arcs: Sequence[tuple[int, int, Fraction]]) -> list[Fraction] | None:
-    """Potentials with x[u] ≤ x[v] + w for all arcs (u, v, w), or None in the presence of a negative cycle."""
-    x = [Fraction(0)] * n
-    for _ in range(n + 1):
-        changed = False
-        for u, v, w in arcs:
-            if x[v] + w < x[u]:
-                x[u], changed = x[v] + w, True
-        if not changed:
-            return x
-    return None
-
-
-def negative_cycle(n: int, arcs: Sequence[tuple[int, int, Fraction]]) -> list[int]:
-    """Indices of the arcs of a cycle with a negative sum of weights (see `shortest`); empty if there is none."""
-    x = [Fraction(0)] * n
-    via = [-1] * n
-    last = -1
+def relaxed(n: int, arcs: Sequence[tuple[int, int, Fraction]]) -> tuple[list[Fraction], list[int], int]:
+    """Potentials with x[u] ≤ x[v] + w for all arcs (u, v, w), the arc that lowered each of them last, and a node that
+    another round would lower; −1 in the absence of a negative cycle."""
+    x, via = [Fraction(0)] * n, [-1] * n
     for _ in range(n + 1):
         last = -1
         for e, (u, v, w) in enumerate(arcs):
             if x[v] + w < x[u]:
                 x[u], via[u], last = x[v] + w, e, u
         if last < 0:
-            return []
-    for _ in range(n):
-        last = arcs[via[last]][1]
-    cycle, u = [], last
-    while not cycle or u != last:
-        cycle.append(via[u])
+            break
+    return x, via, last
+
+
+def shortest(n: int, arcs: Sequence[tuple[int, int, Fraction]]) -> list[Fraction] | None:
+    """The potentials of `relaxed`, or None in the presence of a negative cycle."""
+    x, _, last = relaxed(n, arcs)
+    return x if last < 0 else None
+
+
+def negative_cycle(n: int, arcs: Sequence[tuple[int, int, Fraction]]) -> list[int]:
+    """Indices of the arcs of a cycle with a negative sum of weights; empty if there is none."""
+    _, via, u = relaxed(n, arcs)
+    path: list[int] = []
+    while u >= 0 and via[u] not in path:
+        path.append(via[u])
         u = arcs[via[u]][1]
-    return cycle
+    return path[path.index(via[u]) :] if path else []
 
 
 def augment(
@@ -162,3 +159,61 @@ def reaches(ahead: Sequence[Sequence[tuple[int, int]]], start: int, end: int, wi
                 seen.add(v)
                 stack.append(v)
     return end in seen
+
+
+def elimination_order(nodes: Sequence[int], pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Minimum-degree order; pairs may name nodes that are not eliminated."""
+    around: dict[int, set[int]] = {u: set() for u in nodes}
+    for u, w in pairs:
+        if u != w and u in around and w in around:
+            around[u].add(w)
+            around[w].add(u)
+    order = []
+    while around:
+        u = min(around, key=lambda node: (len(around[node]), node))
+        near = around.pop(u)
+        order.append(u)
+        for w in near:
+            around[w].discard(u)
+            around[w] |= near - {w}
+    return order
+
+
+def solve_rows(rows: dict[int, dict[int, Fraction]], right: dict[int, Fraction]) -> dict[int, Fraction]:
+    """Solution of a symmetric positive definite sparse system, by elimination of primitive integer rows."""
+    whole: dict[int, dict[int, int]] = {}
+    for u, row in rows.items():
+        scale = math.lcm(right[u].denominator, *(x.denominator for x in row.values()))
+        whole[u] = primitive({c: int(x * scale) for c, x in row.items() if x} | {-1: int(right[u] * scale)})
+    pairs = [(u, c) for u, row in whole.items() for c in row if c >= 0]
+    order = elimination_order(sorted(whole), pairs)
+    for u in order:
+        row = whole[u]
+        for w in [c for c in row if c not in (u, -1) and u in whole[c]]:
+            other = whole[w]
+            factor, pivot = other.pop(u), row[u]
+            common = math.gcd(factor, pivot)
+            factor, pivot = factor // common, pivot // common
+            other = {c: x * pivot for c, x in other.items()}
+            for c, x in row.items():
+                if c != u:
+                    other[c] = other.get(c, 0) - factor * x
+            whole[w] = primitive(other)
+    top: dict[int, int] = {}
+    bottom = 1
+    for u in reversed(order):
+        row = whole[u]
+        value = row[-1] * bottom - sum(x * top[c] for c, x in row.items() if c not in (u, -1))
+        common = math.gcd(value, row[u])
+        pivot = row[u] // common
+        if pivot != 1:
+            bottom *= pivot
+            top = {c: x * pivot for c, x in top.items()}
+        top[u] = value // common
+    return {u: Fraction(x, bottom) for u, x in top.items()}
+
+
+def primitive(row: dict[int, int]) -> dict[int, int]:
+    """The row without its common factor; the right-hand side is entry −1."""
+    common = math.gcd(*row.values())
+    return {c: x // common for c, x in row.items()} if common > 1 else row

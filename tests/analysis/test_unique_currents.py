@@ -54,7 +54,7 @@ def checked(seed: int) -> int:
 
 
 def test_currents_that_diodes_in_parallel_share_are_not_unique() -> None:
-    assert sum(checked(seed) for seed in range(150)) >= 50
+    assert sum(checked(seed) for seed in range(60)) >= 20
 
 
 def test_a_current_of_1e_17_beside_10_kiloampere() -> None:

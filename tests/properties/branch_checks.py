@@ -24,7 +24,6 @@ Bars, each relative to what meets at the place in question:
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -41,26 +40,10 @@ from circuitsim.errors import ConvergenceError, InfeasibleError, NoSteadyStateEr
 NEAR, FAR, POTENTIAL, TINY = 1e-9, 1e-22, 1e-12, 1e-290
 
 
-class Kind(enum.Enum):
-    """What a complaint is about."""
-
-    CURRENT = "branch current"
-    STATE = "diode state"
-    BALANCE = "Kirchhoff's current law"
-    VOLTAGE = "node voltage"
-    DROP = "drop of a blocking diode"
-    INTERVAL = "interval"
-    UNIQUE = "unique flag"
-    ENERGY = "energy"
-    REFUSED = "false infeasible or unbounded"
-    SOLVED = "solution of a circuit without a steady state"
-    CONVERGENCE = "ConvergenceError"
-
-
 class Complaint(NamedTuple):
     """One thing wrong."""
 
-    kind: Kind
+    kind: str
     sentence: str
 
 
@@ -77,7 +60,7 @@ def examine(sketch: Sketch, solve: Callable[[], circuitsim.OperatingPoint] | Non
     try:
         op = solve() if solve else circuitsim.solve(sketch.circuit())
     except ConvergenceError as error:
-        return [Complaint(Kind.CONVERGENCE, f"ConvergenceError: {error}")]
+        return [Complaint("ConvergenceError", f"ConvergenceError: {error}")]
     except NoSteadyStateError as error:
         return complaints_about_refusal(sketch, error)
     return complaints(sketch, op)
@@ -88,7 +71,7 @@ def complaints_about_refusal(sketch: Sketch, error: NoSteadyStateError) -> list[
     oracle = Oracle(sketch.n, closed_edges(sketch))
     if oracle.infeasible() if isinstance(error, InfeasibleError) else oracle.unbounded():
         return []
-    return [Complaint(Kind.REFUSED, f"{type(error).__name__} without reason: {error}")]
+    return [Complaint("false infeasible or unbounded", f"{type(error).__name__} without reason: {error}")]
 
 
 def complaints(sketch: Sketch, op: circuitsim.OperatingPoint, sample: bool = False) -> list[Complaint]:
@@ -106,7 +89,7 @@ def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge]
     if exact is None:
         if refused_by_rounding(oracle):
             return []
-        return [Complaint(Kind.SOLVED, "a solution where none exists")]
+        return [Complaint("solution of a circuit without a steady state", "a solution where none exists")]
     currents, drops = op.currents.tolist(), reported_drops(sketch, op)
     scales = scales_of(sketch, exact, currents)
     wrong = [*wrong_currents(sketch, op, exact, scales), *unbalanced(sketch, op, scales)]
@@ -164,14 +147,14 @@ def wrong_currents(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, 
     for k, (name, x) in enumerate(zip(op.circuit.names, op.currents.tolist())):
         diode = sketch.parts[k][0] == "D"
         if diode and x < 0.0:
-            wrong.append(Complaint(Kind.STATE, f"i({name}) = {x!r} goes backwards through a diode"))
+            wrong.append(Complaint("diode state", f"i({name}) = {x!r} goes backwards through a diode"))
         if not exact.unique[k] or abs(x - exact.current[k]) <= scales.current[k]:
             continue
         said = f"i({name}) = {x!r}, exactly {float(exact.current[k])!r}, bar {scales.current[k]:.1e}"
         if diode and (x > 0.0) != (exact.current[k] > 0):
-            wrong.append(Complaint(Kind.STATE, f"{name} is called {op.state(name)}: {said}"))
+            wrong.append(Complaint("diode state", f"{name} is called {op.state(name)}: {said}"))
         else:
-            wrong.append(Complaint(Kind.CURRENT, said))
+            wrong.append(Complaint("branch current", said))
     return wrong
 
 
@@ -184,7 +167,7 @@ def unbalanced(sketch: Sketch, op: circuitsim.OperatingPoint, scales: Scales) ->
         net[b].append(-x)
         allowed[a], allowed[b] = max(allowed[a], bar), max(allowed[b], bar)
     return [
-        Complaint(Kind.BALANCE, f"{math.fsum(xs)!r} A are missing at {NODES[u]}, bar {bar:.1e}")
+        Complaint("Kirchhoff's current law", f"{math.fsum(xs)!r} A are missing at {NODES[u]}, bar {bar:.1e}")
         for u, (xs, bar) in enumerate(zip(net, allowed))
         if not abs(math.fsum(xs)) <= bar
     ]
@@ -200,7 +183,7 @@ def wrong_voltages(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, 
         allowed = max(NEAR * abs(float(low)), scales.potential[u], TINY)
         if not abs(op[NODES[u]] - low) <= allowed:
             said = f"v({NODES[u]}) = {op[NODES[u]]!r}, exactly {float(low)!r}, bar {allowed:.1e}"
-            wrong.append(Complaint(Kind.VOLTAGE, said))
+            wrong.append(Complaint("node voltage", said))
     return wrong
 
 
@@ -218,10 +201,10 @@ def wrong_drops(
         fixed = fixed and exact.interval[b][0] is not None and exact.interval[b][0] == exact.interval[b][1]
         if drops[k] > max(allowed, POTENTIAL * scales.largest_drop if not fixed else 0.0):
             said = f"{op.circuit.names[k]} has the drop {drops[k]!r}, more than nothing by the bar {allowed:.1e}"
-            wrong.append(Complaint(Kind.DROP, said))
+            wrong.append(Complaint("drop of a blocking diode", said))
         elif fixed and not abs(drops[k] - true) <= allowed:
             said = f"{op.circuit.names[k]} has the drop {drops[k]!r}, exactly {float(true)!r}, bar {allowed:.1e}"
-            wrong.append(Complaint(Kind.DROP, said))
+            wrong.append(Complaint("drop of a blocking diode", said))
     return wrong
 
 
@@ -250,7 +233,7 @@ def wrong_intervals(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact,
             same = (mine is None) == (end is None)
             if not same or (mine is not None and not abs(mine - end) <= NEAR * abs(float(end)) + noise):
                 shown = tuple(None if end is None else float(end) for end in (low, high))
-                wrong.append(Complaint(Kind.INTERVAL, f"{name} has the range {given}, exactly {shown}"))
+                wrong.append(Complaint("interval", f"{name} has the range {given}, exactly {shown}"))
                 break
     return wrong
 
@@ -258,7 +241,7 @@ def wrong_intervals(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact,
 def wrong_flags(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, decided: list[bool]) -> list[Complaint]:
     """Elements with a wrong `unique` flag, where exact currents and drops decide it."""
     return [
-        Complaint(Kind.UNIQUE, f"unique is {mine} for {name}, exactly {true}")
+        Complaint("unique flag", f"unique is {mine} for {name}, exactly {true}")
         for name, mine, true, part in zip(op.circuit.names, op.unique.tolist(), exact.unique, sketch.parts)
         if mine != true and decided[part[1]]
     ]
@@ -274,4 +257,4 @@ def wrong_energy(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, sc
     least = max(scales.current) * max(scales.potential)
     if abs(op.energy - exact.energy) <= NEAR * (size + abs(float(exact.energy))) + max(least, TINY):
         return []
-    return [Complaint(Kind.ENERGY, f"energy {op.energy!r}, exactly {float(exact.energy)!r}")]
+    return [Complaint("energy", f"energy {op.energy!r}, exactly {float(exact.energy)!r}")]

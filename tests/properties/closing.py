@@ -10,10 +10,11 @@ written (`decimal_edges`) has it exactly.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 
+import networkx
 from circuits import Sketch
 from exact import Edge, Oracle, held, is_fixed
 from exact_graphs import negative_cycle, parts, route_or_cut
@@ -40,39 +41,18 @@ def decimal_edges(sketch: Sketch) -> list[Edge]:
     return with_closed_cuts(sketch.n, with_closed_loops(sketch.n, edges))
 
 
-def path(tree: dict[int, list[tuple[int, int, Fraction]]], start: int, end: int) -> list[tuple[int, Fraction]] | None:
-    """(edge, voltage along the way) from start to end in a forest; None between two trees."""
-    via: dict[int, tuple[int, int, Fraction]] = {start: (start, -1, Fraction(0))}
-    queue = deque([start])
-    while queue and end not in via:
-        u = queue.popleft()
-        for v, k, drop in tree[u]:
-            if v not in via:
-                via[v] = (u, k, drop)
-                queue.append(v)
-    if end not in via:
-        return None
-    found = []
-    while end != start:
-        before, k, drop = via[end]
-        found.append((k, drop))
-        end = before
-    return found
-
-
 def with_closed_loops(n: int, edges: Sequence[Edge]) -> list[Edge]:
     """Each voltage source that closes a loop up to rounding closes it exactly."""
-    tree: dict[int, list[tuple[int, int, Fraction]]] = {u: [] for u in range(n)}
-    result = list(edges)
+    tree, result = networkx.empty_graph(n), list(edges)
     for k, edge in enumerate(edges):
         if not is_fixed(edge):
             continue
         letter, a, b, _ = edge
-        way = path(tree, a, b)
-        if way is None:
-            tree[a].append((b, k, held(edge)))
-            tree[b].append((a, k, -held(edge)))
+        if not networkx.has_path(tree, a, b):
+            tree.add_edge(a, b, at=k)
             continue
+        steps = [(u, tree.edges[u, v]["at"]) for u, v in pairwise(networkx.shortest_path(tree, a, b))]
+        way = [(j, held(edges[j]) * (1 if edges[j][1] == u else -1)) for u, j in steps]
         total = sum((drop for _, drop in way), Fraction(0))
         members = [held(edge), *(drop for _, drop in way)]
         if letter == "V" and a != b and rounds_to_zero(total - held(edge), members):
@@ -92,26 +72,17 @@ def with_closed_cuts(n: int, edges: Sequence[Edge]) -> list[Edge]:
     part = parts(n, ((a, b) for letter, a, b, _ in edges if letter not in "IC"))
     result = list(edges)
     crossing = [k for k, (letter, a, b, _) in enumerate(edges) if letter == "I" and part[a] != part[b]]
-    via: dict[int, int | None] = {}
-    order: list[int] = []
-    for root in sorted(set(part)):
-        if root in via:
-            continue
-        via[root] = None
-        queue = deque([root])
-        while queue:
-            p = queue.popleft()
-            order.append(p)
-            for k in crossing:
-                for here, there in ((part[edges[k][1]], part[edges[k][2]]), (part[edges[k][2]], part[edges[k][1]])):
-                    if here == p and there not in via:
-                        via[there] = k
-                        queue.append(there)
-    for p in reversed(order):
-        k = via[p]
+    graph, via = networkx.Graph(), dict[int, int]()
+    for k in crossing[::-1]:
+        graph.add_edge(*ends(part, edges[k]), at=k)
+    for root in sorted(graph):
+        if root not in via:
+            tree = [(p, graph.edges[q, p]["at"]) for q, p in networkx.bfs_edges(graph, root)]
+            via |= {root: -1, **dict(tree)}
+    for p, k in reversed(via.items()):
         into = [result[j][3] * (1 if part[result[j][2]] == p else -1) for j in crossing if p in ends(part, result[j])]
         total = sum(into, Fraction(0))
-        if k is not None and total and rounds_to_zero(total, into):
+        if k >= 0 and total and rounds_to_zero(total, into):
             letter, a, b, value = result[k]
             result[k] = (letter, a, b, value - total if part[b] == p else value + total)
     return result

@@ -41,7 +41,7 @@ def same_point(a: Outcome, b: Outcome, names: dict[str, str], noise: float) -> b
     )
 
 
-SKETCHES = drawn(300)
+SKETCHES = drawn(100)
 
 
 def test_text_keeps_the_operating_point() -> None:
@@ -91,7 +91,7 @@ def test_superposition() -> None:
         noise = sum(rounding(Sketch(sketch.n, p)) for p in (sketch.parts, other))
         for node in NODES[1 : sketch.n]:
             assert total[node] == pytest.approx(first[node] + second[node], rel=1e-9, abs=1e-12 * noise), seed
-    assert compared > 30
+    assert compared > 25
 
 
 def test_loops_close_but_for_rounding_only() -> None:
