@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("", "contract", "properties", "controlled", "tolerance")
 sys.path[:0] = [str(ROOT), *(str(ROOT / "tests" / folder) for folder in FOLDERS)]
 
-from branch_checks import Complaint, examine  # noqa: E402
+from branch_checks import examine  # noqa: E402
 from brute_force import compare  # noqa: E402
 from brute_force import draw as toleranced  # noqa: E402
 from circuits import LARGE, SMALL, draw  # noqa: E402
@@ -57,10 +57,10 @@ def _points(seed: int, nodes: tuple[int, int] = SMALL, repeats: int = 0) -> Outc
     """A circuit of the regime seed mod 10, solved once, or with sets of values from earlier points and as a batch."""
     regime = REGIMES[seed % len(REGIMES)]
     sketch, rng = draw(regime, seed, nodes), np.random.default_rng([seed, repeats])
-    found: list[Complaint] = (
+    found = (
         [*examine_starts(sketch, rng, repeats), *examine_batch(sketch, rng, repeats)] if repeats else examine(sketch)
     )
-    return Outcome(regime.__name__, [one.sentence for one in found], dumps(sketch.circuit()) if found else "")
+    return Outcome(regime.__name__, found, dumps(sketch.circuit()) if found else "")
 
 
 def _devices(seed: int) -> Outcome:

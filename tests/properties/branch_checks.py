@@ -40,13 +40,6 @@ from circuitsim.errors import ConvergenceError, InfeasibleError, NoSteadyStateEr
 NEAR, FAR, POTENTIAL, TINY = 1e-9, 1e-22, 1e-12, 1e-290
 
 
-class Complaint(NamedTuple):
-    """One thing wrong."""
-
-    kind: str
-    sentence: str
-
-
 class Scales(NamedTuple):
     """Bars of one circuit: (m,) currents in A, (n,) potentials in V, and the largest |drop| of all in V."""
 
@@ -55,33 +48,33 @@ class Scales(NamedTuple):
     largest_drop: float
 
 
-def examine(sketch: Sketch, solve: Callable[[], circuitsim.OperatingPoint] | None = None) -> list[Complaint]:
+def examine(sketch: Sketch, solve: Callable[[], circuitsim.OperatingPoint] | None = None) -> list[str]:
     """Solve a circuit, by ``solve`` if given, and compare all of the outcome with the exact answer."""
     try:
         op = solve() if solve else circuitsim.solve(sketch.circuit())
     except ConvergenceError as error:
-        return [Complaint("ConvergenceError", f"ConvergenceError: {error}")]
+        return [f"ConvergenceError: {error}"]
     except NoSteadyStateError as error:
         return complaints_about_refusal(sketch, error)
     return complaints(sketch, op)
 
 
-def complaints_about_refusal(sketch: Sketch, error: NoSteadyStateError) -> list[Complaint]:
+def complaints_about_refusal(sketch: Sketch, error: NoSteadyStateError) -> list[str]:
     """What is wrong with a refusal."""
     oracle = Oracle(sketch.n, closed_edges(sketch))
     if oracle.infeasible() if isinstance(error, InfeasibleError) else oracle.unbounded():
         return []
-    return [Complaint("false infeasible or unbounded", f"{type(error).__name__} without reason: {error}")]
+    return [f"{type(error).__name__} without reason: {error}"]
 
 
-def complaints(sketch: Sketch, op: circuitsim.OperatingPoint, sample: bool = False) -> list[Complaint]:
+def complaints(sketch: Sketch, op: circuitsim.OperatingPoint, sample: bool = False) -> list[str]:
     """What is wrong with a solution, by the values' binary numbers and also by the values as written; of the sample of
     a batch only currents, potentials and drops."""
     wrong = _complaints(sketch, op, closed_edges(sketch), sample)
     return wrong and _complaints(sketch, op, decimal_edges(sketch), sample) and wrong
 
 
-def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge], sample: bool) -> list[Complaint]:
+def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge], sample: bool) -> list[str]:
     """What is wrong against the circuit of exact ``edges``; the reported states are only the oracle's first guess."""
     oracle = Oracle(sketch.n, edges)
     on = [i > 0 for i, (letter, *_) in zip(op.currents, sketch.parts) if letter == "D"]
@@ -89,7 +82,7 @@ def _complaints(sketch: Sketch, op: circuitsim.OperatingPoint, edges: list[Edge]
     if exact is None:
         if refused_by_rounding(oracle):
             return []
-        return [Complaint("solution of a circuit without a steady state", "a solution where none exists")]
+        return ["a solution where none exists"]
     currents, drops = op.currents.tolist(), reported_drops(sketch, op)
     scales = scales_of(sketch, exact, currents)
     wrong = [*wrong_currents(sketch, op, exact, scales), *unbalanced(sketch, op, scales)]
@@ -141,24 +134,24 @@ def scales_of(sketch: Sketch, exact: Exact, reported: list[float]) -> Scales:
     return Scales(current, potential, max(drop, default=0.0))
 
 
-def wrong_currents(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[Complaint]:
+def wrong_currents(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[str]:
     """Unique currents that are off, and diode states that these currents make wrong."""
     wrong = []
     for k, (name, x) in enumerate(zip(op.circuit.names, op.currents.tolist())):
         diode = sketch.parts[k][0] == "D"
         if diode and x < 0.0:
-            wrong.append(Complaint("diode state", f"i({name}) = {x!r} goes backwards through a diode"))
+            wrong.append(f"i({name}) = {x!r} goes backwards through a diode")
         if not exact.unique[k] or abs(x - exact.current[k]) <= scales.current[k]:
             continue
         said = f"i({name}) = {x!r}, exactly {float(exact.current[k])!r}, bar {scales.current[k]:.1e}"
         if diode and (x > 0.0) != (exact.current[k] > 0):
-            wrong.append(Complaint("diode state", f"{name} is called {op.state(name)}: {said}"))
+            wrong.append(f"{name} is called {op.state(name)}: {said}")
         else:
-            wrong.append(Complaint("branch current", said))
+            wrong.append(said)
     return wrong
 
 
-def unbalanced(sketch: Sketch, op: circuitsim.OperatingPoint, scales: Scales) -> list[Complaint]:
+def unbalanced(sketch: Sketch, op: circuitsim.OperatingPoint, scales: Scales) -> list[str]:
     """Nodes at which the reported currents do not add up."""
     net: list[list[float]] = [[] for _ in range(sketch.n)]
     allowed = [TINY] * sketch.n
@@ -167,13 +160,13 @@ def unbalanced(sketch: Sketch, op: circuitsim.OperatingPoint, scales: Scales) ->
         net[b].append(-x)
         allowed[a], allowed[b] = max(allowed[a], bar), max(allowed[b], bar)
     return [
-        Complaint("Kirchhoff's current law", f"{math.fsum(xs)!r} A are missing at {NODES[u]}, bar {bar:.1e}")
+        f"{math.fsum(xs)!r} A are missing at {NODES[u]}, bar {bar:.1e}"
         for u, (xs, bar) in enumerate(zip(net, allowed))
         if not abs(math.fsum(xs)) <= bar
     ]
 
 
-def wrong_voltages(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[Complaint]:
+def wrong_voltages(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[str]:
     """Unique node voltages that are off."""
     wrong = []
     for u in range(1, sketch.n):
@@ -183,13 +176,13 @@ def wrong_voltages(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, 
         allowed = max(NEAR * abs(float(low)), scales.potential[u], TINY)
         if not abs(op[NODES[u]] - low) <= allowed:
             said = f"v({NODES[u]}) = {op[NODES[u]]!r}, exactly {float(low)!r}, bar {allowed:.1e}"
-            wrong.append(Complaint("node voltage", said))
+            wrong.append(said)
     return wrong
 
 
 def wrong_drops(
     sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales, drops: list[float]
-) -> list[Complaint]:
+) -> list[str]:
     """Diodes with a wrong drop: positive, or not the exact one where that is unique."""
     wrong = []
     for k, (letter, a, b, _) in enumerate(sketch.parts):
@@ -201,10 +194,10 @@ def wrong_drops(
         fixed = fixed and exact.interval[b][0] is not None and exact.interval[b][0] == exact.interval[b][1]
         if drops[k] > max(allowed, POTENTIAL * scales.largest_drop if not fixed else 0.0):
             said = f"{op.circuit.names[k]} has the drop {drops[k]!r}, more than nothing by the bar {allowed:.1e}"
-            wrong.append(Complaint("drop of a blocking diode", said))
+            wrong.append(said)
         elif fixed and not abs(drops[k] - true) <= allowed:
             said = f"{op.circuit.names[k]} has the drop {drops[k]!r}, exactly {float(true)!r}, bar {allowed:.1e}"
-            wrong.append(Complaint("drop of a blocking diode", said))
+            wrong.append(said)
     return wrong
 
 
@@ -221,7 +214,7 @@ def decided_nodes(sketch: Sketch, exact: Exact, scales: Scales) -> list[bool]:
     return [g not in open_groups for g in group]
 
 
-def wrong_intervals(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[Complaint]:
+def wrong_intervals(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[str]:
     """Ranges that are missing, wrong or too many."""
     wrong = []
     for u in range(1, sketch.n):
@@ -233,21 +226,21 @@ def wrong_intervals(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact,
             same = (mine is None) == (end is None)
             if not same or (mine is not None and not abs(mine - end) <= NEAR * abs(float(end)) + noise):
                 shown = tuple(None if end is None else float(end) for end in (low, high))
-                wrong.append(Complaint("interval", f"{name} has the range {given}, exactly {shown}"))
+                wrong.append(f"{name} has the range {given}, exactly {shown}")
                 break
     return wrong
 
 
-def wrong_flags(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, decided: list[bool]) -> list[Complaint]:
+def wrong_flags(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, decided: list[bool]) -> list[str]:
     """Elements with a wrong `unique` flag, where exact currents and drops decide it."""
     return [
-        Complaint("unique flag", f"unique is {mine} for {name}, exactly {true}")
+        f"unique is {mine} for {name}, exactly {true}"
         for name, mine, true, part in zip(op.circuit.names, op.unique.tolist(), exact.unique, sketch.parts)
         if mine != true and decided[part[1]]
     ]
 
 
-def wrong_energy(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[Complaint]:
+def wrong_energy(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, scales: Scales) -> list[str]:
     """The energy, if it is off by more than 1e-9 of the magnitudes of its terms."""
     size = math.fsum(
         abs(float(i)) * max(abs(float(exact.voltage[a] - exact.voltage[b])), POTENTIAL * abs(float(exact.voltage[a])))
@@ -257,4 +250,4 @@ def wrong_energy(sketch: Sketch, op: circuitsim.OperatingPoint, exact: Exact, sc
     least = max(scales.current) * max(scales.potential)
     if abs(op.energy - exact.energy) <= NEAR * (size + abs(float(exact.energy))) + max(least, TINY):
         return []
-    return [Complaint("energy", f"energy {op.energy!r}, exactly {float(exact.energy)!r}")]
+    return [f"energy {op.energy!r}, exactly {float(exact.energy)!r}"]

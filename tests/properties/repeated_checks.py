@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from branch_checks import Complaint, complaints, examine
+from branch_checks import complaints, examine
 from circuits import Sketch
 
 import circuitsim
@@ -44,7 +44,7 @@ def values_of(sketch: Sketch) -> np.ndarray:
     return np.array([np.nan if letter == "D" else value for letter, _, _, value in sketch.parts])
 
 
-def examine_starts(sketch: Sketch, rng: np.random.Generator, count: int) -> list[Complaint]:
+def examine_starts(sketch: Sketch, rng: np.random.Generator, count: int) -> list[str]:
     """Solve ``count`` sets of values of one prepared circuit, each from an earlier point, and compare all outcomes."""
     ready, points, wrong, now = circuitsim.prepared(sketch.circuit()), [], [], sketch
 
@@ -60,7 +60,7 @@ def examine_starts(sketch: Sketch, rng: np.random.Generator, count: int) -> list
     return wrong
 
 
-def examine_batch(sketch: Sketch, more: np.random.Generator | Sequence[Sketch], count: int = 0) -> list[Complaint]:
+def examine_batch(sketch: Sketch, more: np.random.Generator | Sequence[Sketch], count: int = 0) -> list[str]:
     """Solve samples of one circuit as a batch, ``count`` random ones or those given, and compare currents, potentials
     and drops of the certified ones."""
     circuit, inputs = sketch.circuit(), [k for k, part in enumerate(sketch.parts) if part[0] in "VI"]
