@@ -1,13 +1,11 @@
-"""Chains as data, in files, and as scikit-learn classifiers."""
+"""Chains as data and in files."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from circuitsim.blocks.circuit import CircuitBlock
-from circuitsim.datasets import load
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import (
     Activation,
@@ -28,7 +26,6 @@ from circuitsim.ffebm import (
     build_chain,
     describe_chain,
 )
-from circuitsim.ffebm.classifier import ChainClassifier
 from circuitsim.learning.description import KINDS
 from circuitsim.netlist import loads
 from circuitsim.netlist.roles import read_roles
@@ -121,21 +118,6 @@ def test_rates_follow_the_size_of_conductances() -> None:
     rates = chain.rates(0.1)
     assert rates["7.weights"] == 0.1
     assert rates["8.conductance"] == pytest.approx(0.1 * np.mean(1 / np.array([1e3, 2e3, 3e3, 1.5e3, 1e3])))
-
-
-# Steps over all samples: only then is a weight of two a sample twice.
-@parametrize_with_checks(
-    [ChainClassifier(hidden=12, max_iter=60, batch_size=64, learning_rate_init=2e-2, random_state=0)]
-)
-def test_scikit_learn_conventions(estimator, check) -> None:  # type: ignore[no-untyped-def]
-    check(estimator)
-
-
-def test_the_classifier_learns_digits() -> None:
-    digits = load("digits")
-    model = ChainClassifier(max_iter=10, random_state=1).fit(digits.train / 255, digits.train_labels)
-    assert model.score(digits.test / 255, digits.test_labels) > 0.93
-    np.testing.assert_allclose(model.predict_proba(digits.test[:5] / 255).sum(axis=1), 1.0)
 
 
 class Doubling:

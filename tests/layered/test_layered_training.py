@@ -8,9 +8,7 @@ from networks import architecture, images, learning
 
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.ffebm import ChainClassifier
-from circuitsim.layered import Architecture, DRNClassifier, LayeredLearner, ResistiveLearning
-from circuitsim.learning import CircuitClassifier, ImplicitDifferentiation
+from circuitsim.layered import Architecture, LayeredLearner, ResistiveLearning
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
@@ -56,28 +54,6 @@ def _directory(tmp_path) -> RunDirectory:
     directory = RunDirectory(tmp_path / "run")
     directory.create({})
     return directory
-
-
-class Half:
-    """A rule of one's own: half the gradient of another."""
-
-    def estimate(self, problem):
-        found = ImplicitDifferentiation().estimate(problem)
-        return found._replace(parameters={name: 0.5 * array for name, array in found.parameters.items()})
-
-
-def test_rules_of_ones_own_train_in_every_estimator() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(60, 4))
-    y = (x[:, 0] > 0.0).astype(int)
-    for made in (
-        DRNClassifier((8,), method=Half(), max_iter=8, tol=0.0, learning_rate_init=0.02, random_state=0),
-        ChainClassifier(hidden=8, method=Half(), max_iter=8, random_state=0),
-        CircuitClassifier(hidden=2, estimator=Half(), max_iter=8, random_state=0),
-    ):
-        made.fit(x, y)
-        losses = made.history_.column("loss")
-        assert losses[-1] < losses[0] and made.score(x, y) > 0.6
 
 
 def test_other_optimisers_and_batches_are_refused() -> None:
