@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from circuitsim.analysis.sensitivity import sensitivity
+from circuitsim.small_signal.sensitivity import sensitivity
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
-from circuitsim.analysis.transfer import transfer_function
+from circuitsim.small_signal.transfer import transfer_function
 from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from test_ratchets import MODULES, imports
 
 ROOT = Path(__file__).parents[1]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
@@ -75,11 +76,14 @@ def test_the_documentation_is_short() -> None:
     assert len(PAGES) <= 19 and sum(words.values()) <= 27_000 and words["README.md"] <= 900
 
 
-def test_the_architecture_has_every_package_and_no_other() -> None:
-    table = (
-        (ROOT / "docs/architecture.md").read_text(encoding="utf-8").split("| package | contents |")[1].split("\n\n")[0]
-    )
-    named = {
-        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1] if "|" in row else "")
-    }
-    assert named == {path.parent.name for path in (ROOT / "circuitsim").glob("*/__init__.py")}
+def test_the_table_of_packages_is_complete_and_in_the_order_of_imports() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page.split("| package | contents |\n|---|---|\n")[1].split("\n\n")[0].splitlines()
+    rows = {name: k for k, row in enumerate(table) for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert rows.keys() == {path.parent.name for path in (ROOT / "circuitsim").glob("*/__init__.py")}
+    assert len(table) <= 16
+    for module, path in MODULES.items():
+        own = rows.get((module + ".").split(".")[1])
+        for target in imports(path) if own is not None else ():
+            package = (target + ".").split(".")[1]
+            assert package in ("formats", "plotting") or rows.get(package, 0) <= own, f"{module} imports {target}"

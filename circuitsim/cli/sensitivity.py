@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compute and print derivatives and transfer functions."""
-    from circuitsim.analysis.sensitivity import HEADER, sensitivity
-    from circuitsim.analysis.transfer import transfer_function
+    from circuitsim.small_signal.sensitivity import HEADER, sensitivity
+    from circuitsim.small_signal.transfer import transfer_function
     from circuitsim.formats.strict_json import dumps
     from circuitsim.formats.table import Table
 

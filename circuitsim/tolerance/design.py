@@ -15,7 +15,7 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import dependencies
 from circuitsim.analysis.probes import Probe, Reader, parse_probes
-from circuitsim.analysis.sensitivity import derivatives
+from circuitsim.small_signal.sensitivity import derivatives
 from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit

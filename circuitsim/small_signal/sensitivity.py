@@ -11,7 +11,7 @@ from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.analysis.small_signal import SmallSignal, Weights
+from circuitsim.small_signal.tangent_circuit import SmallSignal, Weights
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE

@@ -9,7 +9,7 @@ from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Change, DependsOn, Numbers
 from circuitsim.analysis.probes import Probe, parse_probes
-from circuitsim.analysis.sensitivity import Sensitivity, derivatives
+from circuitsim.small_signal.sensitivity import Sensitivity, derivatives
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
