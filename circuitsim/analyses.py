@@ -6,17 +6,17 @@ import warnings
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from circuitsim.small_signal.sensitivity import sensitivity
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.sweep import sweep
 from circuitsim.analysis.sweep_result import Sweep
-from circuitsim.small_signal.transfer import transfer_function
 from circuitsim.errors import CircuitError, DeckWarning, Problem, UsageError
 from circuitsim.formats.result import Result
 from circuitsim.measurements import measure_sweep
 from circuitsim.netlist.deck import OVER_TIME, Deck, analyses_of, columns_of, measurements_of, steps_of, transfers_of
 from circuitsim.small_signal import AcResult, ac, ac_sweep
 from circuitsim.small_signal.measure import measure_all as over_frequency
+from circuitsim.small_signal.sensitivity import sensitivity
+from circuitsim.small_signal.transfer import transfer_function
 from circuitsim.time_domain import TransientResult, transient, transient_sweep
 from circuitsim.time_domain.measure import measure_all
 

@@ -11,7 +11,6 @@ from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Numbers, dependencies
 from circuitsim.analysis.probes import Formula, Probe, parse_probes
-from circuitsim.small_signal.tangent_circuit import SmallSignal, Weights
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
@@ -21,6 +20,7 @@ from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck, outputs_of
+from circuitsim.small_signal.tangent_circuit import SmallSignal, Weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

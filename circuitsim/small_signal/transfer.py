@@ -9,7 +9,6 @@ from circuitsim.analysis.elementary import elementary_point
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import Change, DependsOn, Numbers
 from circuitsim.analysis.probes import Probe, parse_probes
-from circuitsim.small_signal.sensitivity import Sensitivity, derivatives
 from circuitsim.analysis.solve import solve
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.certificate import TOLERANCE
@@ -20,6 +19,7 @@ from circuitsim.formats.columns import quantity
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import OWN, Table
 from circuitsim.netlist.deck import Deck, transfers_of
+from circuitsim.small_signal.sensitivity import Sensitivity, derivatives
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

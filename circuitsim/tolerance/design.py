@@ -15,7 +15,6 @@ import numpy as np
 from circuitsim.analysis.operating_point import OperatingPoint
 from circuitsim.analysis.parameters import dependencies
 from circuitsim.analysis.probes import Probe, Reader, parse_probes
-from circuitsim.small_signal.sensitivity import derivatives
 from circuitsim.analysis.solve import prepared
 from circuitsim.analysis.switched import circuit_at_operating_point
 from circuitsim.circuit import Circuit
@@ -24,6 +23,7 @@ from circuitsim.errors import NoSteadyStateError, UsageError
 from circuitsim.formats.result import Result, proof
 from circuitsim.formats.table import Table
 from circuitsim.netlist.deck import Deck, warn_of_time
+from circuitsim.small_signal.sensitivity import derivatives
 from circuitsim.units import NumberError, parse
 
 if TYPE_CHECKING:
