@@ -2,7 +2,7 @@
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
 vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `div`, `maximum`, `minimum`, `magnitude` act
-lane by lane, `total`, `largest`, `smallest` fold its lanes in a fixed order, `nonzero` names those that differ from
+lane by lane, `total`, `largest` fold its lanes in a fixed order, `nonzero` names those that differ from
 zero. LLVM splits a vector over as many registers as the processor needs, so the same kernel gives the same bits on
 every machine with a fused multiply-add. A *line* is a vector of 64 bytes, of either type.
 
@@ -268,7 +268,6 @@ def _folding(fold: Callable[[Any, Any, Any], Any], what: str) -> Any:
 
 total = _folding(lambda builder, a, b: builder.fadd(a, b), "The sum of the lanes: upper half onto lower half.")
 largest = _folding(_maximum, "The largest of the lanes.")
-smallest = _folding(_minimum, "The smallest of the lanes.")
 
 
 def aligned(size: int, dtype: Any) -> np.ndarray:

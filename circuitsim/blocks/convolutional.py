@@ -16,7 +16,6 @@ from circuitsim.blocks import convolution, winograd
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec
 from circuitsim.blocks.hopfield import HopfieldBlock, Sweeps
-from circuitsim.blocks.memory import scratch
 from circuitsim.errors import TopologyError
 
 WINDOW = Window(3, 1, 1)
@@ -34,17 +33,22 @@ class ConvolutionCoupling:
     """
 
     def __init__(self, weights: Array, image: tuple[int, int, int], pool: bool) -> None:
-        self._xp = namespace(weights)
-        self._kernel = self._xp.reshape(weights, (-1, weights.shape[-1]))
+        self._kernel = namespace(weights).reshape(weights, (-1, weights.shape[-1]))
         self._full = (*image[:2], weights.shape[-1])
         self._pool = pool
 
     def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
         """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
+        full = out
+        if self._pool:
+            shape = (below.shape[0], *self._full)
+            full = namespace(below).empty(shape, dtype=below.dtype, device=device(below))
+        if winograd.suits(below, full):
+            winograd.convolve(below, self._filters, full)
+        else:
+            convolution.convolve(below, self._kernel, WINDOW, full)
         if not self._pool:
-            self._convolve(below, out)
             return None
-        full = self._convolve(below, self._before_pooling(below))
         if renew or switches is None:
             return convolution.max_pool(full, out)[1]
         out[...] = convolution.pool_where(full, switches)
@@ -57,24 +61,10 @@ class ConvolutionCoupling:
                 out[...] = 0
                 return
             above = convolution.unpool(above, switches, self._full)
-        if isinstance(above, np.ndarray) and winograd.suits(above, out):
+        if winograd.suits(above, out):
             winograd.convolve(above, self._turned, out)
         else:
             convolution.convolve_back(above, self._kernel, WINDOW, out)
-
-    def _convolve(self, below: Array, out: Array) -> Array:
-        """θ ⋆ below, in ``out``."""
-        if isinstance(below, np.ndarray) and winograd.suits(below, out):
-            winograd.convolve(below, self._filters, out)
-            return out
-        return convolution.convolve(below, self._kernel, WINDOW, out)
-
-    def _before_pooling(self, below: Array) -> Array:
-        """Memory for the convolution of a batch."""
-        shape = (below.shape[0], *self._full)
-        if isinstance(below, np.ndarray):
-            return scratch("full", math.prod(shape), below.dtype).reshape(shape)
-        return self._xp.empty(shape, dtype=below.dtype, device=device(below))
 
     @cached_property
     def _filters(self) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
+from circuitsim._vectors import aligned
+from circuitsim.blocks.resistive import diodes
 from circuitsim.layered.tiles import TILE
 
 #: Rows of an inner matrix that are handled together, and columns in a vector. A block of rows is stored as
@@ -17,84 +19,99 @@ PARTS = 8
 #: Inner conductances from which their step is shared at all: to call threads takes microseconds.
 WORTH_SHARING = 100_000
 
+Layout = namedtuple(
+    "Layout",
+    "units width at matrix stride row_layer column_layer first stop total size blocks parts updates update_parts",
+)
+"""Layers 1..L, each padded with units of zero conductance; entry 0 of every table is the input or unused.
 
-class Layout(NamedTuple):
-    """Layers 1..L, each padded with units of zero conductance; entry 0 of every table is the input or unused.
+The matrix between layers ℓ−1 and ℓ (ℓ ≥ 2) is stored by rows of the odd one of the two, and that into the outputs by
+outputs, so that a row is long and one reading of it serves both directions of a sweep.
 
-    The matrix between layers ℓ−1 and ℓ (ℓ ≥ 2) is stored by rows of the odd one of the two, and that into the outputs
-    by outputs, so that a row is long and one reading of it serves both directions of a sweep.
+units, width, at : (L + 1,) units of each layer, the same with padding, the place of its first in an array over all.
+total : units of all layers with padding.
+matrix, stride, row_layer, column_layer : (L + 1,) of each inner matrix its place, the length of a row with padding, and
+    which layers its rows and columns are.
+first, stop : (L + 1,) of each odd layer the matrices whose rows it is.
+size : conductances of all inner matrices.
+blocks : (n, 2) layer and first row of every block of `BLOCK` rows whose layer is odd.
+parts : (PARTS + 1,) where the shares of ``blocks`` begin.
+updates, update_parts : the same for the blocks of all inner matrices, matrix and first row; one part where few.
+"""
 
-    Attributes
-    ----------
-    units, width, at : (L + 1,) ndarray
-        Units of each layer, the same with padding, and the place of its first unit in an array over all units.
-    total : int
-        Units of all layers with padding.
-    matrix, stride, row_layer, column_layer : (L + 1,) ndarray
-        Of each inner matrix: its place, length of a row with padding, and which layers its rows and columns are.
-    size : int
-        Conductances of all inner matrices.
-    blocks : (n, 2) ndarray
-        Layer and first row of every block of rows whose layer is odd; `BLOCK` rows each.
-    parts : (PARTS + 1,) ndarray
-        Where the shares of `blocks` begin.
-    updates, update_parts
-        The same for the blocks of all inner matrices: matrix and first row; one part where there are few.
-    """
-
-    units: np.ndarray
-    width: np.ndarray
-    at: np.ndarray
-    total: int
-    matrix: np.ndarray
-    stride: np.ndarray
-    row_layer: np.ndarray
-    column_layer: np.ndarray
-    size: int
-    blocks: np.ndarray
-    parts: np.ndarray
-    updates: np.ndarray
-    update_parts: np.ndarray
+Memory = namedtuple(
+    "Memory",
+    "tiles inner bias low high no_low no_high mask slot where pixels shift drop free load tile_sums product inverse "
+    "gains base sums nudged partial moved diff mean phase at_rest",
+)
+"""All arrays of a step; those of (samples, units) are flat. See `allocate`, and `steps` for ``diff`` and ``mean``."""
 
 
 def lay_out(units: tuple[int, ...]) -> Layout:
     """The layout of a network; ``units`` counts pixels, hidden layers and outputs."""
     last = len(units) - 1
     width = [0, *(-(-n // TILE) * TILE for n in units[1:])]
-    at = [0, *np.cumsum([0, *width[1:-1]]).tolist()]
-    matrix, stride, rows, columns, size = [0, 0], [0, 0], [0, 0], [0, 0], 0
+    rows, columns, stride, matrix = [0, 0], [0, 0], [0, 0], [0, 0, 0]
     for upper in range(2, last + 1):
-        row = upper if upper == last or upper % 2 else upper - 1
-        column = 2 * upper - 1 - row
-        matrix.append(size)
-        stride.append(width[column])
-        rows.append(row)
-        columns.append(column)
-        size += -(-units[row] // BLOCK) * BLOCK * width[column]
+        rows.append(upper if upper == last or upper % 2 else upper - 1)
+        columns.append(2 * upper - 1 - rows[-1])
+        stride.append(width[columns[-1]])
+        matrix.append(matrix[-1] + -(-units[rows[-1]] // BLOCK) * BLOCK * stride[-1])
+    size = matrix.pop()
+    first = [max(2, layer) for layer in range(last + 1)]
+    stop = [first[layer] + rows[2:].count(layer) for layer in range(last + 1)]
     sweeping = [(layer, r) for layer in range(1, last + 1, 2) if layer in rows for r in range(0, units[layer], BLOCK)]
     updating = [(m, r) for m in range(2, last + 1) for r in range(0, units[rows[m]], BLOCK)]
-
-    def table(values: list[tuple[int, int]]) -> np.ndarray:
-        return np.array(values, np.int64).reshape(-1, 2)
-
-    def vector(values: list[int] | tuple[int, ...]) -> np.ndarray:
-        return np.array(values, np.int64)
-
-    return Layout(
-        vector(units),
-        vector(width),
-        vector(at),
-        sum(width),
-        vector(matrix),
-        vector(stride),
-        vector(rows),
-        vector(columns),
-        size,
-        table(sweeping),
-        _shares(len(sweeping), PARTS),
-        table(updating),
-        _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
+    lists = units, width, [0, *np.cumsum([0, *width[1:-1]])], matrix, stride, rows, columns, first, stop
+    tables = [np.array(given, np.int64).reshape(-1, 2) for given in (sweeping, updating)]
+    return Layout._make(
+        [
+            *(np.array(given, np.int64) for given in lists),
+            sum(width),
+            size,
+            tables[0],
+            _shares(len(sweeping), PARTS),
+            tables[1],
+            _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
+        ]
     )
+
+
+def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memory:
+    """All arrays of a network at rest, zero conductances; ``groups`` times the samples are the rows of a gradient."""
+    pixels, n, width = int(layout.units[0]), layout.total, int(layout.width[1])
+    # The nudged phases have twice as many samples.
+    states, twice = samples * n, 2 * samples * n
+    sizes = {
+        "tiles": 2 * pixels * width,
+        "inner": layout.size,
+        "shift": samples * width,
+        "product": samples * width,
+        "partial": PARTS * twice,
+        "moved": PARTS,
+        "inverse": 3 * n,
+        "diff": groups * states,
+        "mean": groups * states,
+        **dict.fromkeys(("bias", "low", "high", "no_low", "no_high", "mask", "load"), n),
+        **dict.fromkeys(("drop", "tile_sums"), width),
+        **dict.fromkeys(("free", "gains"), states),
+        **dict.fromkeys(("base", "sums", "nudged"), twice),
+    }
+    made = Memory(
+        slot=np.full((2, pixels), -1, np.int32),
+        where=np.zeros(pixels, np.int32),
+        pixels=aligned(2 * pixels * samples, dtype).reshape(2, -1),
+        phase=np.zeros(2 * samples, np.int64),
+        at_rest=np.zeros(2 * samples, np.int64),
+        **{name: aligned(size, dtype) for name, size in sizes.items()},
+    )
+    made.no_low[:], made.no_high[:] = -np.inf, np.inf
+    last = layout.units.size - 1
+    for layer in range(1, last + 1):
+        here = slice(layout.at[layer], layout.at[layer] + layout.units[layer])
+        made.low[here], made.high[here] = diodes(int(layout.units[layer])) if layer < last else (-np.inf, np.inf)
+        made.mask[here] = 1
+    return made
 
 
 def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:

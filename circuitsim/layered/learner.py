@@ -1,16 +1,21 @@
-"""Layered networks as something the trainer can train, at the speed of the compiled engine."""
+"""Deep resistive networks as something the trainer can train, in compiled steps."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from circuitsim.blocks.layered import Sweeps
+from circuitsim.blocks.propagation import METHODS, check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
+from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.engine import Engine, as_inputs
+from circuitsim.layered.layout import BLOCK, LANES, allocate, blocks_of, lay_out
 from circuitsim.layered.network import DeepResistiveNetwork
+from circuitsim.layered.tiles import pack, unpack
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
@@ -20,6 +25,16 @@ from circuitsim.training.trainable import Arrays, Batch
 
 #: States of so many units at most are held at once when the network is tested.
 TEST_STATES = 600_000
+
+#: Steps whose images are made numbers of the network's type at a time.
+STEPS = 256
+
+Numbers = namedtuple("Numbers", "samples sweeps nudged_sweeps tolerance beta lower upper method rounding gain")
+"""Of a step: samples, rounded up to a multiple of 4; the numbers of a `ResistiveLearning`; whether the states at −β and
+at +β are used (an unused one is replaced by the free state); the place of the method in `METHODS`; the largest change
+of a converged response, relative to the largest one; A, the factor of the pixels."""
+
+METRICS = ("loss", "error", "residual", "kink_share")
 
 
 def resistive_chain(
@@ -40,9 +55,8 @@ def resistive_chain(
     rule : Rule, optional
         Equilibrium propagation as ``learning`` has it if not given.
     """
-    sweeps = Sweeps(learning.sweeps, learning.nudged_sweeps, learning.tolerance or None, reverse_nudged=False)
     block = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype)
-    block.sweeps = sweeps
+    block.sweeps = Sweeps(learning.sweeps, learning.nudged_sweeps, learning.tolerance or None, reverse_nudged=False)
     nudged = EquilibriumPropagation(learning.beta, learning.variant, ResistorNudge(), bracket=False)
     return Chain([block], "mse", rule or nudged, None, dtype, warm=batch)
 
@@ -55,20 +69,27 @@ class LayeredLearner:
     Parameters
     ----------
     architecture : Architecture
+        Without amplifiers (all gains 1).
     learning : ResistiveLearning
         Sweeps of all methods; nudges of equilibrium propagation. ``nudged_sweeps`` is how many sweeps are
         backpropagated through.
     batch : int
+        Samples in a step.
     method : {"ep", "bp", "implicit"}
-        See `Engine`.
+        Equilibrium propagation, truncated backpropagation, implicit differentiation.
     rng : numpy.random.Generator
         Source of the initial conductances.
     dtype : dtype
-        float32 or float64.
+        float32 or float64, of everything.
     threads : int
-        See `Engine`.
+        Number of threads for the large matrices. The bits of the result do not depend on it.
     parameters : mapping, optional
         Arrays by name to start at, in place of ``rng``.
+
+    Notes
+    -----
+    The step of the first layer is made during the products with the next mini-batch, or by `flush`; later results have
+    the same bits.
     """
 
     def __init__(
@@ -82,22 +103,54 @@ class LayeredLearner:
         threads: int = 1,
         parameters: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        self.method, self.learning = method, learning
-        self.engine = Engine(architecture, learning, batch, dtype, threads, method)
-        if parameters is None:
-            self.engine.initialise(rng)
-        else:
-            self.engine.set({name: array.astype(dtype) for name, array in parameters.items()})
-        self._unchecked, self._checked = 0, False
+        check_named(method=(method, METHODS))
+        if set(architecture.gains) != {1.0}:
+            raise UsageError(
+                "the compiled engine has no amplifiers between layers; train the network as a block instead"
+            )
+        self.architecture, self.learning, self.batch, self.method = architecture, learning, batch, method
+        self.dtype, self.threads = np.dtype(dtype), threads
+        self.layout = lay_out(architecture.units)
+        samples, nudges = -(-batch // 4) * 4, strengths(learning.variant, learning.beta)
+        groups = 2 * learning.nudged_sweeps if method == "bp" else 1
+        self.memory = allocate(self.layout, samples, groups, self.dtype)
+        # Small matrices are never shared: nothing more to compile for them.
+        large = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.update_parts.size > 2
+        self._shared = threads > 1 and large
+        # Whole numbers are of another type: the kernels would be compiled again.
+        self._numbers = Numbers(
+            samples,
+            learning.sweeps,
+            learning.nudged_sweeps,
+            float(learning.tolerance),
+            float(learning.beta),
+            method == "ep" and min(nudges) < 0,
+            max(nudges) > 0,
+            METHODS.index(method),
+            float(16 * np.finfo(self.dtype).eps),
+            float(architecture.input_gain),
+        )
+        self._pending, self._changed, self._unchecked = False, True, float("inf")
+        self.memory.slot[0] = -1
+        for name, array in DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters.items():
+            if name == "conductances0":
+                pack(array, self.memory.tiles)
+            elif name.startswith("bias"):
+                self.parameters[name][...] = array
+            else:
+                self._store(int(name.removeprefix("conductances")) + 1, array)
 
     def __repr__(self) -> str:
-        units = "-".join(map(str, self.engine.architecture.units))
-        return f"LayeredLearner({units}, {self.method}, {self.learning!r}, batch={self.engine.batch})"
+        units = "-".join(map(str, self.architecture.units))
+        return f"LayeredLearner({units}, {self.method}, {self.learning!r}, batch={self.batch})"
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
-        """As they are stored; see `Engine.parameters`."""
-        return self.engine.parameters()
+        """The memory of each parameter as it is stored; the pending step of the first layer is not in it."""
+        layers, starts, units = range(1, self.architecture.depth + 1), self.layout.at, self.layout.units
+        found = {"conductances0": self.memory.tiles}
+        found |= {f"conductances{i - 1}": blocks_of(self.layout, self.memory.inner, i) for i in layers[1:]}
+        return found | {f"bias{i}": self.memory.bias[starts[i] : starts[i] + units[i]] for i in layers}
 
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
@@ -130,30 +183,57 @@ class LayeredLearner:
             A unit is left without conductance, an adjoint does not converge, or (looked at once an epoch) a nudge of −β
             leaves the energy not convex in some state of the diodes.
         """
-        images, labels, *given = data
-        weight = given[0] if given else None
-        if batch != self.engine.batch:
-            raise UsageError(f"the network was built for mini-batches of {self.engine.batch}, not {batch}")
-        self._checked_in_turn(len(rows), len(images))
-        depth = self.engine.architecture.depth
-        weights = [rates[f"conductances{i}"] for i in range(depth)]
-        biases = [rates[f"bias{i}"] for i in range(1, depth + 1)]
-        metrics = self.engine.train(images, labels, rows, weights, biases, weight)
-        names = ("loss", "error", "residual", "kink_share")
-        return dict(zip(names if self.method == "ep" else names[:3], metrics.T))
+        if batch != self.batch:
+            raise UsageError(f"the network was built for mini-batches of {self.batch}, not {batch}")
+        if self.method == "ep" and self.learning.variant != "positive":
+            self._unchecked += len(rows)
+            if self._unchecked >= len(data[0]):
+                self._unchecked = 0
+                self._check_nudge()
+        return self._made(data, rows, rates)
 
-    def _checked_in_turn(self, rows: int, samples: int) -> None:
-        """Once an epoch: hold β against the least conductance that the outputs have with all hidden units free."""
-        if self.method != "ep" or self.learning.variant == "positive":
-            return
-        self._unchecked += rows
-        if self._unchecked < samples and self._checked:
-            return
-        self._unchecked, self._checked = 0, True
+    def _made(self, data: Batch, rows: np.ndarray, rates: Mapping[str, float]) -> dict[str, np.ndarray]:
+        images, labels, *given = data
+        weight = given[0] if given else np.ones(len(images))
+        layers = range(1, self.architecture.depth + 1)
+        by_layer = np.array(
+            [[0.0, *(rates[f"conductances{i - 1}"] for i in layers)], [0.0, *(rates[f"bias{i}"] for i in layers)]]
+        )
+        metrics = np.full((-(-len(rows) // self.batch), len(METRICS)), np.nan)
+        for start in range(0, max(1, len(metrics)), STEPS):
+            some = rows[start * self.batch : (start + STEPS) * self.batch]
+            done, status, layer, unit = self._threaded(
+                steps.train,
+                *by_layer.astype(self.dtype),
+                as_inputs(images[some], self.dtype),
+                labels[some],
+                weight[some].astype(np.float64),
+                self.batch,
+                metrics[start : start + STEPS],
+                self._changed,
+            )
+            self._pending, self._changed = True, False
+            if status != steps.OK:
+                raise ConvergenceError(self._failure(status, done, layer, unit + 1))
+        return dict(zip(METRICS if self.method == "ep" else METRICS[:3], metrics.T))
+
+    def _failure(self, status: int, done: int, layer: int, unit: int) -> str:
+        if status == steps.NEGATIVE_CONDUCTANCE:
+            return (
+                f"output {unit} has less conductance than the nudge of -{self.learning.beta} S takes away; "
+                "lower beta, or nudge with the positive variant"
+            )
+        what = f"the implicit gradient did not converge in {steps.ADJOINT_SWEEPS} sweeps"
+        if status == steps.ZERO_CONDUCTANCE:
+            what = f"unit {unit} of layer {layer} has no conductance left"
+        return f"{what} after {done} more steps; try a lower learning rate"
+
+    def _check_nudge(self) -> None:
+        """Hold β against the least conductance that the outputs have with all hidden units free."""
         try:
             least = self.network().least_output_conductance()
         except TopologyError:
-            return  # the engine names the unit
+            return  # the steps name the unit
         if least <= self.learning.beta:
             raise ConvergenceError(
                 f"a nudge of -{self.learning.beta} S leaves no convex energy: the outputs have {least:.3g} S at least, "
@@ -170,20 +250,28 @@ class LayeredLearner:
         labels : (N,) ndarray of int64
             Classes.
         """
-        zeros = [0.0] * self.engine.architecture.depth
-        self.engine.train(images, labels, np.empty(0, np.int64), zeros, zeros)
-        self.engine.pending = False
+        self._made((images, labels), np.empty(0, np.int64), dict.fromkeys(self.parameters, 0.0))
+        self._pending = False
+
+    def flush(self) -> None:
+        """Make the pending step of the first layer."""
+        if self._pending:
+            self.memory.slot[1] = -1
+            self._threaded(steps.advance, 0)
+            self.memory.slot[0], self.memory.drop[:] = -1, 0
+            self._pending = False
 
     def state_arrays(self) -> Arrays:
         """Final states of the last mini-batch, and the step kept for the first layer."""
-        m = self.engine.memory
+        m = self.memory
+        pending = np.array(self._pending)
         return {
             "free": m.free,
             "shift": m.shift,
             "drop": m.drop,
             "slot": m.slot[0],
             "pixels": m.pixels[0],
-            "pending": np.array(self.engine.pending),
+            "pending": pending,
         }
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -192,24 +280,49 @@ class LayeredLearner:
             raise CheckpointError("the checkpoint is not one of a layered network")
         mine = self.state_arrays()
         copy_into(mine, arrays, "states")
-        self.engine.pending = bool(mine["pending"])
-        self.engine.refresh()
+        # The inner matrices were changed from outside: the next step sums them again.
+        self._pending, self._changed = bool(mine["pending"]), True
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """(N, outputs) volts after the free sweeps, from zero."""
-        network, size = self.network(), max(1, TEST_STATES // sum(self.engine.architecture.units[1:]))
-        parts = [as_inputs(images[start : start + size], self.engine.dtype) for start in range(0, len(images), size)]
+        network, size = self.network(), max(1, TEST_STATES // sum(self.architecture.units[1:]))
+        parts = [as_inputs(images[start : start + size], self.dtype) for start in range(0, len(images), size)]
         return np.concatenate([network.relax(part).output for part in parts])
 
     def network(self) -> DeepResistiveNetwork:
         """A copy of the network as it is now, which makes as many sweeps as its training did."""
-        engine = self.engine
-        tolerance = self.learning.tolerance
-        return DeepResistiveNetwork(
-            engine.architecture,
-            engine.get(),
-            sweeps=self.learning.sweeps,
-            tolerance=tolerance,
-            dtype=engine.dtype,
-            copy=None,
-        )
+        self.flush()
+        units, found = self.architecture.units, self.parameters
+        found["conductances0"] = unpack(self.memory.tiles, units[0], units[1])
+        found |= {f"conductances{layer - 1}": self._stored(layer) for layer in range(2, len(units))}
+        learning = self.learning
+        return DeepResistiveNetwork(self.architecture, found, 0, learning.sweeps, learning.tolerance, self.dtype)
+
+    def _threaded(self, kernel: Any, *arguments: Any) -> Any:
+        arguments = (self.memory, self.layout, self._numbers, *arguments)
+        if not self._shared:
+            return kernel(*arguments, None)
+        from circuitsim._jit import with_threads
+
+        return with_threads(self.threads, kernel, *arguments, True)
+
+    def _store(self, layer: int, weights: np.ndarray) -> None:
+        """Write an inner matrix into the engine's memory, in blocks."""
+        stored = blocks_of(self.layout, self.memory.inner, layer)
+        rows = weights.T if self.layout.row_layer[layer] == layer else weights
+        shape = len(stored) * BLOCK, stored.shape[1] * LANES
+        padded = np.pad(rows, [(0, size - given) for size, given in zip(shape, rows.shape)])
+        stored[...] = padded.reshape(len(stored), BLOCK, -1, LANES).swapaxes(1, 2)
+
+    def _stored(self, layer: int) -> np.ndarray:
+        """The inverse of `_store`."""
+        stored = blocks_of(self.layout, self.memory.inner, layer)
+        plain = stored.swapaxes(1, 2).reshape(len(stored) * BLOCK, -1)
+        below, above = self.architecture.units[layer - 1 : layer + 1]
+        rows = plain[:above, :below].T if self.layout.row_layer[layer] == layer else plain[:below, :above]
+        return np.ascontiguousarray(rows)
+
+
+def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Bytes as fractions of 255; numbers as they are."""
+    return images / dtype.type(255) if images.dtype == np.uint8 else images.astype(dtype)

@@ -26,12 +26,11 @@ from circuitsim._vectors import (
     maximum,
     minimum,
     mul,
-    smallest,
     splat,
     store,
     sub,
-    total,
 )
+from circuitsim.layered.fours import add_totals, along, each, load_four, splat_four, store_four
 from circuitsim.layered.layout import BLOCK, LANES, PARTS
 from circuitsim.layered.tiles import TILE, all_tiles_in_parallel, nonzero_inputs, tile_pass
 
@@ -56,55 +55,27 @@ def gather(inner, g, length, v, o, n, sums, s):
     ``n`` the distance to the next sample's.
     """
     zero = splat(inner.dtype.type(0), LANES)
-    a00, a01, a02, a03, a10, a11, a12, a13 = zero, zero, zero, zero, zero, zero, zero, zero
-    a20, a21, a22, a23, a30, a31, a32, a33 = zero, zero, zero, zero, zero, zero, zero, zero
-    o1, o2, o3 = o + n, o + 2 * n, o + 3 * n
+    a = b = c = d = zero, zero, zero, zero
     for k in range(0, length, LANES):
-        w0 = load(inner, g + 4 * k, LANES)
-        w1 = load(inner, g + 4 * k + LANES, LANES)
-        w2 = load(inner, g + 4 * k + 2 * LANES, LANES)
-        w3 = load(inner, g + 4 * k + 3 * LANES, LANES)
-        x = load(v, o + k, LANES)
-        a00, a01, a02, a03 = fma(w0, x, a00), fma(w1, x, a01), fma(w2, x, a02), fma(w3, x, a03)
-        x = load(v, o1 + k, LANES)
-        a10, a11, a12, a13 = fma(w0, x, a10), fma(w1, x, a11), fma(w2, x, a12), fma(w3, x, a13)
-        x = load(v, o2 + k, LANES)
-        a20, a21, a22, a23 = fma(w0, x, a20), fma(w1, x, a21), fma(w2, x, a22), fma(w3, x, a23)
-        x = load(v, o3 + k, LANES)
-        a30, a31, a32, a33 = fma(w0, x, a30), fma(w1, x, a31), fma(w2, x, a32), fma(w3, x, a33)
-    add_totals(sums, s, a00, a01, a02, a03)
-    add_totals(sums, s + n, a10, a11, a12, a13)
-    add_totals(sums, s + 2 * n, a20, a21, a22, a23)
-    add_totals(sums, s + 3 * n, a30, a31, a32, a33)
-
-
-@kernel()
-def add_totals(sums, s, a, b, c, d):
-    """Add the sums over the lanes of four vectors to four numbers."""
-    sums[s] += total(a)
-    sums[s + 1] += total(b)
-    sums[s + 2] += total(c)
-    sums[s + 3] += total(d)
+        rows = load_four(inner, g + 4 * k, LANES, LANES)
+        w, x, y, z = load_four(v, o + k, n, LANES)
+        a, b = each(rows, (w, w, w, w), a), each(rows, (x, x, x, x), b)
+        c, d = each(rows, (y, y, y, y), c), each(rows, (z, z, z, z), d)
+    add_totals(sums, s, a)
+    add_totals(sums, s + n, b)
+    add_totals(sums, s + 2 * n, c)
+    add_totals(sums, s + 3 * n, d)
 
 
 @kernel()
 def scatter(inner, g, length, v, r, n, sums, s):
     """Four rows times four samples, transposed: ``sums[s + i n + k] += Σ_r G[r, k] v_i[r]``."""
-    r1, r2, r3 = r + n, r + 2 * n, r + 3 * n
-    x00, x01, x02, x03 = splat(v[r], LANES), splat(v[r + 1], LANES), splat(v[r + 2], LANES), splat(v[r + 3], LANES)
-    x10, x11, x12, x13 = splat(v[r1], LANES), splat(v[r1 + 1], LANES), splat(v[r1 + 2], LANES), splat(v[r1 + 3], LANES)
-    x20, x21, x22, x23 = splat(v[r2], LANES), splat(v[r2 + 1], LANES), splat(v[r2 + 2], LANES), splat(v[r2 + 3], LANES)
-    x30, x31, x32, x33 = splat(v[r3], LANES), splat(v[r3 + 1], LANES), splat(v[r3 + 2], LANES), splat(v[r3 + 3], LANES)
-    s1, s2, s3 = s + n, s + 2 * n, s + 3 * n
+    w, x = splat_four(v, r, LANES), splat_four(v, r + n, LANES)
+    y, z = splat_four(v, r + 2 * n, LANES), splat_four(v, r + 3 * n, LANES)
     for k in range(0, length, LANES):
-        w0 = load(inner, g + 4 * k, LANES)
-        w1 = load(inner, g + 4 * k + LANES, LANES)
-        w2 = load(inner, g + 4 * k + 2 * LANES, LANES)
-        w3 = load(inner, g + 4 * k + 3 * LANES, LANES)
-        store(sums, s + k, fma(w3, x03, fma(w2, x02, fma(w1, x01, fma(w0, x00, load(sums, s + k, LANES))))))
-        store(sums, s1 + k, fma(w3, x13, fma(w2, x12, fma(w1, x11, fma(w0, x10, load(sums, s1 + k, LANES))))))
-        store(sums, s2 + k, fma(w3, x23, fma(w2, x22, fma(w1, x21, fma(w0, x20, load(sums, s2 + k, LANES))))))
-        store(sums, s3 + k, fma(w3, x33, fma(w2, x32, fma(w1, x31, fma(w0, x30, load(sums, s3 + k, LANES))))))
+        rows = load_four(inner, g + 4 * k, LANES, LANES)
+        a, b, c, d = load_four(sums, s + k, n, LANES)
+        store_four(sums, s + k, n, (along(rows, w, a), along(rows, x, b), along(rows, y, c), along(rows, z, d)))
 
 
 @kernel()
@@ -150,19 +121,17 @@ def sweep_part(part, memory, layout, v, problem, samples, measured):
     for block in range(layout.parts[part], layout.parts[part + 1]):
         layer, row = layout.blocks[block]
         unit = layout.at[layer] + row
-        for upper in range(layer, layer + 2):
-            if 2 <= upper <= last and layout.row_layer[upper] == layer:
-                stride, columns = layout.stride[upper], layout.at[layout.column_layer[upper]]
-                for b in range(0, samples * n, 4 * n):
-                    gather(inner, layout.matrix[upper] + row * stride, stride, v, b + columns, n, sums, b + unit)
+        for matrix in range(layout.first[layer], layout.stop[layer]):
+            stride, columns = layout.stride[matrix], layout.at[layout.column_layer[matrix]]
+            for b in range(0, samples * n, 4 * n):
+                gather(inner, layout.matrix[matrix] + row * stride, stride, v, b + columns, n, sums, b + unit)
         for b in range(samples):
             counted = measured == ALL or (measured == HIDDEN and layer < last)
             moves = clip(sums, v, inverse, low, high, phase[b] * n + unit, unit, b * n + unit, moves, counted, BLOCK)
-        for upper in range(layer, layer + 2):
-            if 2 <= upper <= last and layout.row_layer[upper] == layer:
-                stride, columns = layout.stride[upper], mine + layout.at[layout.column_layer[upper]]
-                for b in range(0, samples * n, 4 * n):
-                    scatter(inner, layout.matrix[upper] + row * stride, stride, v, b + unit, n, partial, b + columns)
+        for matrix in range(layout.first[layer], layout.stop[layer]):
+            stride, columns = layout.stride[matrix], mine + layout.at[layout.column_layer[matrix]]
+            for b in range(0, samples * n, 4 * n):
+                scatter(inner, layout.matrix[matrix] + row * stride, stride, v, b + unit, n, partial, b + columns)
     memory.moved[part] = largest(moves)
 
 
@@ -254,7 +223,7 @@ OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE, NO_RESPONSE = 0, 1, 2, 3
 without a result."""
 
 EQUILIBRIUM, BACKPROPAGATION, IMPLICIT = 0, 1, 2
-"""Methods of a `Rule`."""
+"""Methods, as in `circuitsim.blocks.propagation.METHODS`."""
 
 ADJOINT_SWEEPS = 10_000
 """Most sweeps of the linearised network."""
@@ -265,9 +234,9 @@ the traffic between their caches cost more than half of a pass."""
 
 
 @kernel()
-def advance(memory, layout, samples, nonzero, threads):
+def advance(memory, layout, rule, nonzero, threads):
     """Make the pending step of the first layer, sum it, multiply it with the ``nonzero`` pixels in ``slot[1]``."""
-    m, width = memory, layout.width[1]
+    m, samples, width = memory, rule.samples, layout.width[1]
     run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
     if threads is not None and m.tiles.size >= WORTH_THREADS:
         all_tiles_in_parallel(m.tiles, width, samples, run)
@@ -278,6 +247,12 @@ def advance(memory, layout, samples, nonzero, threads):
         m.slot[0, j] = m.slot[1, j]
     for i in range(nonzero * samples):
         m.pixels[0, i] = m.pixels[1, i]
+
+
+@kernel()
+def less(four, a):
+    """Four vectors, less one."""
+    return sub(four[0], a), sub(four[1], a), sub(four[2], a), sub(four[3], a)
 
 
 @kernel()
@@ -298,35 +273,30 @@ def update_part(part, memory, layout, rates):
         columns = layout.at[layout.column_layer[matrix]]
         minus = splat(-rates[matrix], LANES)
         # Rows and columns of padding have to stay zero.
-        k0, k1 = splat(memory.mask[unit], LANES), splat(memory.mask[unit + 1], LANES)
-        k2, k3 = splat(memory.mask[unit + 2], LANES), splat(memory.mask[unit + 3], LANES)
-        s0, s1, s2, s3 = zero, zero, zero, zero
+        row_mask, row_sums = splat_four(memory.mask, unit, LANES), (zero, zero, zero, zero)
+        one = splat(inner.dtype.type(1), LANES)
+        ones = one, one, one, one
         for k in range(0, layout.stride[matrix], LANES):
-            a0, a1, a2, a3 = zero, zero, zero, zero
+            change = zero, zero, zero, zero
             for o in range(0, diff.size, n):
                 d, m = load(diff, o + columns + k, LANES), load(mean, o + columns + k, LANES)
-                r = o + unit
-                a0 = fma(sub(splat(diff[r], LANES), d), sub(splat(mean[r], LANES), m), a0)
-                a1 = fma(sub(splat(diff[r + 1], LANES), d), sub(splat(mean[r + 1], LANES), m), a1)
-                a2 = fma(sub(splat(diff[r + 2], LANES), d), sub(splat(mean[r + 2], LANES), m), a2)
-                a3 = fma(sub(splat(diff[r + 3], LANES), d), sub(splat(mean[r + 3], LANES), m), a3)
+                change = each(
+                    less(splat_four(diff, o + unit, LANES), d), less(splat_four(mean, o + unit, LANES), m), change
+                )
             g = layout.matrix[matrix] + start * layout.stride[matrix] + BLOCK * k
-            column_mask = load(memory.mask, columns + k, LANES)
-            w0 = mul(maximum(fma(minus, a0, load(inner, g, LANES)), zero), mul(k0, column_mask))
-            w1 = mul(maximum(fma(minus, a1, load(inner, g + LANES, LANES)), zero), mul(k1, column_mask))
-            w2 = mul(maximum(fma(minus, a2, load(inner, g + 2 * LANES, LANES)), zero), mul(k2, column_mask))
-            w3 = mul(maximum(fma(minus, a3, load(inner, g + 3 * LANES, LANES)), zero), mul(k3, column_mask))
-            store(inner, g, w0)
-            store(inner, g + LANES, w1)
-            store(inner, g + 2 * LANES, w2)
-            store(inner, g + 3 * LANES, w3)
-            s0, s1, s2, s3 = add(s0, w0), add(s1, w1), add(s2, w2), add(s3, w3)
+            mask = load(memory.mask, columns + k, LANES)
+            w = each((minus, minus, minus, minus), change, load_four(inner, g, LANES, LANES))
+            w = (
+                mul(maximum(w[0], zero), mul(row_mask[0], mask)),
+                mul(maximum(w[1], zero), mul(row_mask[1], mask)),
+                mul(maximum(w[2], zero), mul(row_mask[2], mask)),
+                mul(maximum(w[3], zero), mul(row_mask[3], mask)),
+            )
+            store_four(inner, g, LANES, w)
+            row_sums = each(w, ones, row_sums)
             at = mine + columns + k
-            store(partial, at, add(load(partial, at, LANES), add(add(w0, w1), add(w2, w3))))
-        partial[mine + unit] += total(s0)
-        partial[mine + unit + 1] += total(s1)
-        partial[mine + unit + 2] += total(s2)
-        partial[mine + unit + 3] += total(s3)
+            store(partial, at, add(load(partial, at, LANES), add(add(w[0], w[1]), add(w[2], w[3]))))
+        add_totals(partial, mine + unit, row_sums)
 
 
 @kernel(parallel=True)
@@ -354,9 +324,9 @@ def update_inner(memory, layout, rates, threads):
 
 
 @kernel()
-def update(memory, layout, rates, bias_rates, samples, threads):
+def update(memory, layout, rule, rates, bias_rates, threads):
     """The step from `diff` and `mean`: inner matrices and biases now, the first layer's deferred (`shift`, `drop`)."""
-    m, n, width = memory, layout.total, layout.width[1]
+    m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     update_inner(m, layout, rates, threads)
     for layer in range(1, layout.units.size):
         rate = splat(bias_rates[layer], LANES)
@@ -365,7 +335,7 @@ def update(memory, layout, rates, bias_rates, samples, threads):
             for o in range(k, m.diff.size, n):
                 bias = fma(rate, load(m.diff, o, LANES), bias)
             store(m.bias, k, bias)
-    rate, input_rate = splat(rates[1], LANES), splat(rates[1] * rates[0], LANES)
+    rate, input_rate = splat(rates[1], LANES), splat(rates[1] * m.bias.dtype.type(rule.gain), LANES)
     for k in range(0, width, LANES):
         drop = splat(m.drop.dtype.type(0), LANES)
         for b in range(samples):
@@ -379,43 +349,19 @@ def update(memory, layout, rates, bias_rates, samples, threads):
 
 
 @kernel()
-def conductances(memory, layout, beta, lower):
-    """Fill ``inverse`` for the free state, −β and +β; returns status, layer and unit, as `first_failing_unit`."""
-    n, last = layout.total, layout.units.size - 1
-    m, one, zero = memory, splat(memory.load.dtype.type(1), LANES), splat(memory.load.dtype.type(0), LANES)
-    least, finite = one, zero
+def conductances(memory, layout, rule):
+    """Fill ``inverse`` for the free state, −β and +β, that of padding stays zero; status and first failing unit."""
+    m, n, last, beta = memory, layout.total, layout.units.size - 1, memory.bias.dtype.type(rule.beta)
     for layer in range(1, last + 1):
-        strength = splat(beta if layer == last else memory.load.dtype.type(0), LANES)
-        for k in range(0, layout.width[layer], LANES):
-            at = layout.at[layer] + k
-            g, mask = load(m.load, at, LANES), load(m.mask, at, LANES)
-            if layer == 1:
-                g = add(g, load(m.tile_sums, k, LANES))
-            # Units of padding count as one siemens here, and end with an inverse of zero.
-            g = add(g, sub(one, mask))
-            nudge = mul(mask, strength)
-            below = sub(g, nudge) if lower else g
-            # The minimum ignores NaN; the sum does not.
-            least, finite = minimum(least, below), add(finite, mul(zero, below))
-            store(m.inverse, at, div(mask, g))
-            store(m.inverse, n + at, div(mask, below) if lower else zero)
-            store(m.inverse, 2 * n + at, div(mask, add(g, nudge)))
-    if smallest(least) > 0 and total(finite) == 0:
-        return OK, 0, 0
-    return first_failing_unit(memory, layout, beta, lower)
-
-
-@kernel()
-def first_failing_unit(memory, layout, beta, lower):
-    """Status, layer and number of the first unit without positive conductance; (OK, 0, 0) without one."""
-    last = layout.units.size - 1
-    for layer in range(1, last + 1):
+        nudge = beta if layer == last else beta - beta
         for k in range(layout.units[layer]):
-            g = memory.load[layout.at[layer] + k] + (memory.tile_sums[k] if layer == 1 else 0)
+            at = layout.at[layer] + k
+            g = m.load[at] + (m.tile_sums[k] if layer == 1 else 0)
             if not g > 0:
                 return ZERO_CONDUCTANCE, layer, k
-            if lower and layer == last and not g - beta > 0:
+            if rule.lower and not g - nudge > 0:
                 return NEGATIVE_CONDUCTANCE, layer, k
+            m.inverse[at], m.inverse[n + at], m.inverse[2 * n + at] = 1 / g, 1 / (g - nudge), 1 / (g + nudge)
     return OK, 0, 0
 
 
@@ -458,7 +404,7 @@ def begin(memory, layout, rule, images, threads):
     """The next mini-batch's pixels through the first layer, and what all numerators are without neighbours."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     nonzero = nonzero_inputs(images, samples, m.slot[1], m.pixels[1], m.where)
-    advance(m, layout, samples, nonzero, threads)
+    advance(m, layout, rule, nonzero, threads)
     gain = splat(m.bias.dtype.type(rule.gain), LANES)
     for b in range(samples):
         for k in range(0, n, LANES):
@@ -624,7 +570,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
     Parameters
     ----------
     rates, bias_rates : (L + 1,) ndarray
-        Learning rates of the layers' matrices and biases; ``rates[0]`` is the input's gain.
+        Learning rates of the layers' matrices and biases; the first of each is not used.
     images : (n, D) ndarray, labels : (n,) ndarray of int64
         In order.
     weight : (n,) ndarray of float64
@@ -651,7 +597,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
     for i in range(len(metrics)):
         some, factors = labels[i * batch : (i + 1) * batch], weight[i * batch : (i + 1) * batch]
         begin(memory, layout, rule, images[i * batch : (i + 1) * batch], threads)
-        status, layer, unit = conductances(memory, layout, memory.bias.dtype.type(rule.beta), rule.lower)
+        status, layer, unit = conductances(memory, layout, rule)
         if status != OK:
             return i, status, layer, unit
         v, problem, tolerance = memory.free, (memory.inverse, memory.low, memory.high, memory.at_rest), rule.tolerance
@@ -668,5 +614,5 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
             if np.isnan(metrics[i, 2]):
                 return i, NO_RESPONSE, 0, 0
         memory.free[some.size * layout.total :] = 0
-        update(memory, layout, rates, bias_rates, rule.samples, threads)
+        update(memory, layout, rule, rates, bias_rates, threads)
     return len(metrics), OK, 0, 0

@@ -13,12 +13,11 @@ Tiles are independent: the result does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numba import prange
 
-from circuitsim._vectors import add, fma, kernel, load, maximum, splat, store, sub
+from circuitsim._vectors import add, kernel, load, maximum, splat, store, sub
+from circuitsim.layered.fours import along, each, load_four, splat_four, store_four
 
 TILE = 32
 #: Rows of a tile that stay in the nearest cache between their update and their products.
@@ -67,22 +66,14 @@ def nonzero_inputs(images, samples, slot, pixels, where):
 @kernel()
 def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
     """Add rows of a tile, times four samples from ``b`` on, to the product."""
-    a0, a1 = load(product, o, TILE), load(product, o + width, TILE)
-    a2, a3 = load(product, o + 2 * width, TILE), load(product, o + 3 * width, TILE)
+    sums = load_four(product, o, width, TILE)
     for j in range(start, stop):
         k = slot[j]
         if k >= 0:
             w = base + j * 2 * TILE
-            x = k * samples + b
             p = sub(load(tiles, w, TILE), load(tiles, w + TILE, TILE))
-            a0 = fma(splat(pixels[x], TILE), p, a0)
-            a1 = fma(splat(pixels[x + 1], TILE), p, a1)
-            a2 = fma(splat(pixels[x + 2], TILE), p, a2)
-            a3 = fma(splat(pixels[x + 3], TILE), p, a3)
-    store(product, o, a0)
-    store(product, o + width, a1)
-    store(product, o + 2 * width, a2)
-    store(product, o + 3 * width, a3)
+            sums = each(splat_four(pixels, k * samples + b, TILE), (p, p, p, p), sums)
+    store_four(product, o, width, sums)
 
 
 @kernel()
@@ -118,11 +109,8 @@ def tile_pass(column, tiles, width, samples, slot, pixels, next_slot, next_pixel
             w, k, u = base + j * 2 * TILE, slot[j], zero
             if k >= 0:
                 for b in range(0, samples, 4):
-                    x, o = k * samples + b, b * width + column
-                    u = fma(splat(pixels[x], TILE), load(shift, o, TILE), u)
-                    u = fma(splat(pixels[x + 1], TILE), load(shift, o + width, TILE), u)
-                    u = fma(splat(pixels[x + 2], TILE), load(shift, o + 2 * width, TILE), u)
-                    u = fma(splat(pixels[x + 3], TILE), load(shift, o + 3 * width, TILE), u)
+                    x = splat_four(pixels, k * samples + b, TILE)
+                    u = along(x, load_four(shift, b * width + column, width, TILE), u)
             p = maximum(add(sub(load(tiles, w, TILE), q), u), zero)
             m = maximum(sub(sub(load(tiles, w + TILE, TILE), q), u), zero)
             s = add(s, add(p, m))
@@ -141,31 +129,14 @@ def all_tiles_in_parallel(tiles, width, samples, run):
         tile_pass(t * TILE, tiles, width, samples, *run)
 
 
-def tiles_of(tiles: np.ndarray, pixels: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """The columns of each tile, and its memory as (D, 2, columns): P and M of each pixel."""
-    for first in range(0, tiles.size // (2 * pixels), TILE):
-        some = tiles[2 * pixels * first : 2 * pixels * (first + TILE)].reshape(pixels, 2, -1)
-        yield slice(first, first + some.shape[2]), some
-
-
-def pack(weights: np.ndarray, first: int, pixels: int, out: np.ndarray) -> None:
-    """Rows of the (2 D, n) conductances, those of +x before those of −x, into the tiles of ``out``.
-
-    ``first`` is the number of the first row given, ``pixels`` is D. What is not given stays as it is.
-    """
-    for sign in range(2):
-        rows = slice(max(0, sign * pixels - first), max(0, (sign + 1) * pixels - first))
-        some = weights[rows]
-        start = max(0, first - sign * pixels)
-        for columns, tile in tiles_of(out, pixels):
-            given = some[:, columns]
-            tile[start : start + len(some), sign, : given.shape[1]] = given
+def pack(weights: np.ndarray, out: np.ndarray) -> None:
+    """The (2 D, n) conductances, those of +x before those of −x, into the tiles of ``out``."""
+    pixels, columns = len(weights) // 2, weights.shape[1]
+    padded = np.pad(weights, ((0, 0), (0, -columns % TILE)))
+    out.reshape(-1, pixels, 2, TILE)[...] = padded.reshape(2, pixels, -1, TILE).transpose(2, 1, 0, 3)
 
 
 def unpack(tiles: np.ndarray, pixels: int, columns: int) -> np.ndarray:
-    """The inverse of `pack`: all rows."""
-    weights = np.empty((2, pixels, columns), tiles.dtype)
-    for those, tile in tiles_of(tiles, pixels):
-        some = weights[:, :, those]
-        some[...] = tile.transpose(1, 0, 2)[:, :, : some.shape[2]]
-    return weights.reshape(2 * pixels, columns)
+    """The inverse of `pack`."""
+    rows = tiles.reshape(-1, pixels, 2, TILE).transpose(2, 1, 0, 3)
+    return np.ascontiguousarray(rows.reshape(2 * pixels, -1)[:, :columns])

@@ -9,9 +9,16 @@ from networks import parameters
 import circuitsim
 from circuitsim.blocks.layered import Sweeps
 from circuitsim.errors import UsageError
-from circuitsim.layered import Architecture, DeepResistiveNetwork, ResistiveLearning, published_models
-from circuitsim.layered.engine import Engine
+from circuitsim.layered import (
+    Architecture,
+    DeepResistiveNetwork,
+    LayeredLearner,
+    ResistiveLearning,
+    published_models,
+)
 from circuitsim.training import CheckpointError
+
+RNG = np.random.default_rng(0)
 
 
 def test_the_circuit_survives_as_a_deck() -> None:
@@ -68,7 +75,10 @@ def test_the_table_holds_the_papers_numbers() -> None:
         (lambda: DeepResistiveNetwork((5, 4, 3)).relax(np.zeros((2, 4))), "rows of 5 inputs"),
         (lambda: DeepResistiveNetwork((5, 4, 3)).to_circuit(np.zeros(4)), "shape"),
         (lambda: DeepResistiveNetwork((5, 4, 3), {"conductances0": np.zeros((10, 4))}), "shapes"),
-        (lambda: Engine(Architecture((5, 4, 3), 1.0, (2.0, 1.0)), ResistiveLearning(), 4), "no amplifiers"),
+        (
+            lambda: LayeredLearner(Architecture((5, 4, 3), 1.0, (2.0, 1.0)), ResistiveLearning(), 4, RNG),
+            "no amplifiers",
+        ),
     ],
 )
 def test_refusals_say_what_is_wrong(make, says: str) -> None:

@@ -122,11 +122,19 @@ def test_a_nudge_that_leaves_no_convex_energy_is_refused_before_an_output_is_emp
     for beta, refused in ((0.9 * together, False), (1.1 * together, True), (0.9 * own, True)):
         assert (np.linalg.eigvalsh(hessian - beta * np.diag([0.0] * 6 + [1.0] * 2))[0] <= 0) is np.bool_(refused)
         for variant in ("centred", "negative", "positive"):
-            made = LayeredLearner(of, ResistiveLearning(beta, 4, 4, variant), 4, np.random.default_rng(0))
-            made.engine.set(
-                {"conductances0": weights[0], "conductances1": weights[1], "bias1": np.zeros(6), "bias2": np.zeros(2)}
+            made = LayeredLearner(
+                of,
+                ResistiveLearning(beta, 4, 4, variant),
+                4,
+                np.random.default_rng(0),
+                parameters={
+                    "conductances0": weights[0],
+                    "conductances1": weights[1],
+                    "bias1": np.zeros(6),
+                    "bias2": np.zeros(2),
+                },
             )
-            rates = dict.fromkeys(made.parameters, 0.0) | dict.fromkeys(of.parameter_shapes(), 0.0)
+            rates = dict.fromkeys(made.parameters, 0.0)
             if refused and variant != "positive":
                 with pytest.raises(ConvergenceError, match=r"leaves no convex energy: the outputs have 0\.118 S"):
                     made.steps((x, y), np.arange(8), 4, rates, np.random.default_rng(0))
