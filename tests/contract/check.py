@@ -50,12 +50,12 @@ def ask_seed(family: str, seed: int) -> tuple[str, tuple[answers.Answer, int]]:
     return f"{family} {seed}", (answers.answer(*FAMILIES[family].analysis(seed), text), store.checksum(text))
 
 
-def ask_key(family: str, key: tuple[str, str, tuple[str, ...]]) -> tuple[str, dict[str, Any]]:
+def ask_key(family: str, key: decks.Key) -> tuple[str, dict[str, Any]]:
     """One command of a deck: key and answer."""
     return text_of(family, key), LISTS[family](key)
 
 
-def text_of(family: str, key: tuple[str, str, tuple[str, ...]]) -> str:
+def text_of(family: str, key: decks.Key) -> str:
     """A command as keys name it."""
     return " ".join([*(["picture"] if family == "pictures" else []), key[0], key[1], *key[2]])
 

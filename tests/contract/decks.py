@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tempfile
 import warnings
 from pathlib import Path
@@ -41,83 +42,82 @@ CARDS = {
 
 NO_CSV = {"check", "report", "convert"}
 
-MORE: list[tuple[str, str, list[str]]] = [
-    ("netlists/divider.cir", "sensitivity", ["--observe", "v(out)"]),
-    ("netlists/wheatstone-unbalanced.cir", "sensitivity", ["--observe", "i(R1)"]),
-    ("netlists/rectifier-bridge.cir", "sensitivity", ["--observe", "v(plus)"]),
-    ("netlists/clamp-dc.cir", "sensitivity", ["--observe", "i(R1)"]),
-    ("netlists/divider.cir", "montecarlo", ["--tol", "R*=5%", "--observe", "v(out)", "--samples", "500"]),
-    ("netlists/divider.cir", "worst-case", ["--tol", "R*=5%", "--observe", "v(out)"]),
-    (
-        "netlists/r2r-dac.cir",
-        "montecarlo",
-        ["--tol", "R*=1%,normal", "--observe", "v(out)", "--samples", "500", "--latin"],
-    ),
-    ("netlists/rectifier-bridge.cir", "worst-case", ["--tol", "R*=20%", "--observe", "v(plus)"]),
-    ("netlists/divider.cir", "sweep", ["--vary", "R1=100:1000:100"]),
-    ("netlists/rectifier-bridge.cir", "sweep", ["--vary", "V1=-10:10:0.5", "--columns", "v(plus) i(D1) p(Rload)"]),
-    ("cases/varistor-current.cir", "curve", ["--device", "D2", "--volts", "-10:10:0.5"]),
-    ("netlists/sweep-dead-zone.cir", "sweep", ["--vary", "V1=-5:5:1"]),
-    ("netlists/mesh-10x10.cir", "drops", []),
-    ("netlists/ladder-infinite.cir", "drops", []),
-    ("netlists/divider.cir", "optimise", ["--adjust", "R1=100:10k", "--target", "v(out)=2.5"]),
-    ("netlists/divider.cir", "optimise", ["--adjust", "R*", "--target", "v(out)=2.5", "--series", "E24"]),
-    ("netlists/boost-converter.cir", "tran", ["--measure", "m PP v(out) FROM=3m"]),
-    ("netlists/boost-converter.cir", "tran", ["--events"]),
-    ("netlists/half-wave-smoothed.cir", "tran", ["--fourier", "50 v(out)"]),
-    ("netlists/half-wave-smoothed.cir", "tran", ["--vary", "R1=1k,2k", "--columns", "v(out)"]),
-    ("netlists/half-wave-smoothed.cir", "tran", ["--method", "implicit"]),
-    ("netlists/buck-converter.cir", "steady", ["--columns", "v(out) i(L1)"]),
-    ("netlists/lowpass-butterworth.cir", "ac", ["--over", "v(in)"]),
-    ("netlists/coupled-resonators.cir", "ac", ["--from", "1k", "--to", "1meg", "--points", "5"]),
-    ("netlists/frozen-descent.cir", "solve", ["--solver", "coordinate-descent"]),
-    ("netlists/rectifier-bridge.cir", "solve", ["--solver", "coordinate-descent"]),
-    ("netlists/clipper-1n4148.cir", "solve", ["--diodes", "ideal"]),
-]
-"""Further commands: deck, analysis, words."""
+Key = tuple[str, str, tuple[str, ...]]
+"""Deck, analysis, further words."""
 
-TRAINED = {
-    "circuit divider": ["circuit", "netlists/learn-divider.cir", "--data", "netlists/learn-divider.csv"],
-    "circuit divider implicit": [
-        *["circuit", "netlists/learn-divider.cir", "--data", "netlists/learn-divider.csv", "--method", "implicit"]
-    ],
-    "circuit allostery": ["circuit", "netlists/learn-allostery.cir", "--data", "netlists/learn-allostery.csv"],
-    "circuit curve": [
-        *["circuit", "netlists/learn-curve.cir", "--data", "netlists/learn-curve.csv", "--method", "implicit"]
-    ],
-    "circuit filter": ["circuit", "netlists/learn-filter.cir", "--data", "netlists/learn-filter.csv"],
-    "circuit ripple": ["circuit", "netlists/learn-ripple.cir", "--data", "netlists/learn-ripple.csv", "--steady"],
-    "circuit iris": ["circuit", "netlists/learn-iris.cir", "--data", "iris"],
-    "circuit coupled": [
-        *["circuit", "netlists/learn-divider.cir", "--data", "netlists/learn-divider.csv", "--method", "coupled"]
-    ],
-    "drn": ["drn", "--preset", "drn-xs", "--dataset", "digits", "--input-gain", "30"],
-    "dhn": ["dhn", "--hidden", "32", "--dataset", "digits"],
-    "ffebm": ["ffebm", "--dataset", "digits"],
-    "rbm": ["rbm", "--dataset", "digits"],
-}
+
+def keys(lines: str) -> list[Key]:
+    """Those of lines of words."""
+    return [(deck, analysis, tuple(words)) for deck, analysis, *words in map(shlex.split, lines.strip().split("\n"))]
+
+
+MORE = keys("""
+netlists/divider.cir sensitivity --observe v(out)
+netlists/wheatstone-unbalanced.cir sensitivity --observe i(R1)
+netlists/rectifier-bridge.cir sensitivity --observe v(plus)
+netlists/clamp-dc.cir sensitivity --observe i(R1)
+netlists/divider.cir montecarlo --tol R*=5% --observe v(out) --samples 500
+netlists/divider.cir worst-case --tol R*=5% --observe v(out)
+netlists/r2r-dac.cir montecarlo --tol R*=1%,normal --observe v(out) --samples 500 --latin
+netlists/rectifier-bridge.cir worst-case --tol R*=20% --observe v(plus)
+netlists/divider.cir sweep --vary R1=100:1000:100
+netlists/rectifier-bridge.cir sweep --vary V1=-10:10:0.5 --columns 'v(plus) i(D1) p(Rload)'
+cases/varistor-current.cir curve --device D2 --volts -10:10:0.5
+netlists/sweep-dead-zone.cir sweep --vary V1=-5:5:1
+netlists/mesh-10x10.cir drops
+netlists/ladder-infinite.cir drops
+netlists/divider.cir optimise --adjust R1=100:10k --target v(out)=2.5
+netlists/divider.cir optimise --adjust R* --target v(out)=2.5 --series E24
+netlists/boost-converter.cir tran --measure 'm PP v(out) FROM=3m'
+netlists/boost-converter.cir tran --events
+netlists/half-wave-smoothed.cir tran --fourier '50 v(out)'
+netlists/half-wave-smoothed.cir tran --vary R1=1k,2k --columns v(out)
+netlists/half-wave-smoothed.cir tran --method implicit
+netlists/buck-converter.cir steady --columns 'v(out) i(L1)'
+netlists/lowpass-butterworth.cir ac --over v(in)
+netlists/coupled-resonators.cir ac --from 1k --to 1meg --points 5
+netlists/frozen-descent.cir solve --solver coordinate-descent
+netlists/rectifier-bridge.cir solve --solver coordinate-descent
+netlists/clipper-1n4148.cir solve --diodes ideal
+""")
+"""Further commands."""
+
+MODELS = """
+circuit divider | circuit netlists/learn-divider.cir --data netlists/learn-divider.csv
+circuit divider implicit | circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --method implicit
+circuit allostery | circuit netlists/learn-allostery.cir --data netlists/learn-allostery.csv
+circuit curve | circuit netlists/learn-curve.cir --data netlists/learn-curve.csv --method implicit
+circuit filter | circuit netlists/learn-filter.cir --data netlists/learn-filter.csv
+circuit ripple | circuit netlists/learn-ripple.cir --data netlists/learn-ripple.csv --steady
+circuit iris | circuit netlists/learn-iris.cir --data iris
+circuit coupled | circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --method coupled
+drn | drn --preset drn-xs --dataset digits --input-gain 30
+dhn | dhn --hidden 32 --dataset digits
+ffebm | ffebm --dataset digits
+rbm | rbm --dataset digits
+"""
+TRAINED = dict(line.split(" | ") for line in MODELS.strip().split("\n"))
 """Models that take one step, by name."""
 
-
-PICTURES: list[tuple[str, str, tuple[str, ...]]] = [
-    ("netlists/rectifier-bridge.cir", "solve", ()),
-    ("netlists/schmitt-trigger.cir", "sweep", ()),
-    ("netlists/rectifier-bridge.cir", "sweep", ("--vary", "V1=-10:10:1", "--columns", "v(plus) i(D1)")),
-    ("netlists/half-wave-smoothed.cir", "tran", ()),
-    ("netlists/buck-converter.cir", "tran", ("--columns", "v(out) i(L1) p(R1)")),
-    ("netlists/half-wave-smoothed.cir", "tran", ("--vary", "R1=1k,2k", "--columns", "v(out)")),
-    ("netlists/rectifier-bridge-smoothed.cir", "steady", ()),
-    ("netlists/lowpass-butterworth.cir", "ac", ()),
-    ("netlists/wheatstone-unbalanced.cir", "sensitivity", ("--observe", "v(a,b) v(a)")),
-    ("cases/varistor-current.cir", "curve", ("--device", "D2", "--volts", "-10:10:0.5")),
-    ("netlists/divider.cir", "montecarlo", ("--tol", "R*=5%", "--samples", "200", "--observe", "v(out) i(R1)")),
-    ("netlists/divider.cir", "worst-case", ("--tol", "R*=5%", "--observe", "v(out) i(R1)")),
-    ("netlists/divider.cir", "optimise", ("--adjust", "R*=100:10k", "--target", "v(out)=2")),
-]
+PICTURES = keys("""
+netlists/rectifier-bridge.cir solve
+netlists/schmitt-trigger.cir sweep
+netlists/rectifier-bridge.cir sweep --vary V1=-10:10:1 --columns 'v(plus) i(D1)'
+netlists/half-wave-smoothed.cir tran
+netlists/buck-converter.cir tran --columns 'v(out) i(L1) p(R1)'
+netlists/half-wave-smoothed.cir tran --vary R1=1k,2k --columns v(out)
+netlists/rectifier-bridge-smoothed.cir steady
+netlists/lowpass-butterworth.cir ac
+netlists/wheatstone-unbalanced.cir sensitivity --observe 'v(a,b) v(a)'
+cases/varistor-current.cir curve --device D2 --volts -10:10:0.5
+netlists/divider.cir montecarlo --tol R*=5% --samples 200 --observe 'v(out) i(R1)'
+netlists/divider.cir worst-case --tol R*=5% --observe 'v(out) i(R1)'
+netlists/divider.cir optimise --adjust R*=100:10k --target v(out)=2
+""")
 """Commands whose pictures are frozen: counts of axes and curves, names of curves."""
 
 
-def picture(key: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
+def picture(key: Key) -> dict[str, Any]:
     """What the picture of a command shows."""
     figures: list[Figure] = []
     save = Figure.savefig
@@ -162,24 +162,23 @@ def path_of(name: str) -> Path:
     return (HERE if name.split("/")[0] in OWN else ROOT) / name
 
 
-def questions() -> list[tuple[str, str, tuple[str, ...]]]:
+def questions() -> list[Key]:
     """What is asked: (deck, analysis, further words), and ("train", name, ())."""
-    found: list[tuple[str, str, tuple[str, ...]]] = []
+    found: list[Key] = []
     for path in paths():
         beside = path.with_suffix(".json")
         options = json.loads(beside.read_text()).get("options", []) if beside.exists() else []
         text = path.read_text(encoding="utf-8", errors="replace")
         asked = [x for x, card in CARDS.items() if re.search(rf"^\s*{card}", text, re.MULTILINE | re.IGNORECASE)]
         found += [(name_of(path), analysis, tuple(options)) for analysis in ("read", "solve", "check", *asked)]
-    found += [(deck, analysis, tuple(words)) for deck, analysis, words in MORE]
-    return [*found, *(("train", name, ()) for name in TRAINED)]
+    return [*found, *MORE, *(("train", name, ()) for name in TRAINED)]
 
 
-def ask(key: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
+def ask(key: Key) -> dict[str, Any]:
     """The answer of a key."""
     deck, analysis, extra = key
     if deck == "train":
-        return trained(TRAINED[analysis])
+        return trained(shlex.split(TRAINED[analysis]))
     path = path_of(deck)
     if analysis == "read":
         return reading(path, "--no-title" not in extra)

@@ -33,25 +33,6 @@ def checksum(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def rounded(values: np.ndarray) -> np.ndarray:
-    """Doubles without their last 12 bits (1e-12), which would not compress."""
-    return (np.ascontiguousarray(values, dtype=float).view(np.int64) & ~0xFFF).view(float)
-
-
-def write_family(name: str, found: list[Answer], checksums: list[int]) -> None:
-    """Store the answers of a family."""
-    kinds, kind = np.unique([x.kind for x in found], return_inverse=True)
-    FROZEN.mkdir(exist_ok=True)
-    np.savez_compressed(
-        FROZEN / f"{name}.npz",
-        kinds=kinds,
-        kind=kind.astype(np.uint16),
-        checksum=np.array(checksums, dtype=np.uint32),
-        scale=np.array([x.scales for x in found]),
-        projections=rounded(np.array([x.projections for x in found])),
-    )
-
-
 def read_family(name: str) -> Store:
     """The stored answers of a family."""
     with np.load(FROZEN / f"{name}.npz", allow_pickle=False) as data:
