@@ -75,23 +75,6 @@ FACTOR = "t\n.param x=2\nV1 a 0 {x}\nI1 0 b 1\nR1 b 0 1\nR2 o 0 1\n"
 """v(b) is 1 V, and V1 fixes v(a)."""
 
 
-@pytest.mark.parametrize(
-    ("card", "value"),
-    [
-        ("B1 o 0 V=v(b)*v(a)", 2.0),
-        ("B1 o 0 V=v(a)*max(v(b),0.5)/v(a)", 1.0),
-        ("E1 o 0 VALUE={if(v(a)>1,v(b),0)}", 1.0),
-        ("E1 o 0 POLY(2) a 0 b 0 0 0 0 0 3", 6.0),
-        ("G1 0 o POLY(2) a 0 b 0 1 0 0 0 3", 7.0),
-        ("F1 0 o POLY(2) I1 V1 1 0 0 5 0", 6.0),
-        ("B1 0 o I=v(a)*(2-v(o))", 4.0 / 3.0),
-        ("B1 0 o I=1-v(a)*sinh(v(o))", 0.3293425687),
-    ],
-)
-def test_factors_and_conditions_that_sources_fix(card: str, value: float) -> None:
-    assert circuitsim.solve(loads(f"{FACTOR}{card}\n"))["o"] == pytest.approx(value, rel=1e-7)
-
-
 def test_polynomials_of_fixed_and_of_own_voltages() -> None:
     deck = loads(FACTOR + "E1 p 0 POLY(2) a 0 q 0 1 0 0 0 0 0 2 3\nVq q 0 5\nRp p 0 1\nG1 0 o POLY(1) o 0 1 0 0 -1\n")
     point = circuitsim.solve(deck)

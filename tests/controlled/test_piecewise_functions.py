@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,60 +14,55 @@ from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.netlist import loads
 
 NUMBERS = (-2.0, -0.5, 0.25, 1.0, 3.0)
-Tree = tuple[str, Callable[[float, float, float], float]]
-"""An expression of v(a), v(a,b) and i(V1), and its value."""
-
-LEAVES: list[Tree] = [
-    ("v(a)", lambda a, b, i: a),
-    ("v(a,b)", lambda a, b, i: a - b),
-    ("1k*i(V1)", lambda a, b, i: 1e3 * i),
-]
+MEANING = {
+    "limit": lambda x, a, b: min(max(x, min(a, b)), max(a, b)),
+    "table": lambda x, *points: float(np.interp(x, points[::2], points[1::2])),
+    "uramp": lambda x: max(x, 0.0),
+}
+"""Of functions that Python has not."""
 
 
-def tree(random: np.random.Generator, depth: int) -> Tree:
+def meant(text: str, point: circuitsim.OperatingPoint) -> float:
+    """The value of an expression of v(a), v(a,b) and i(V1), by Python."""
+    names = {**MEANING, "v": point.voltage, "i": point.current, "a": "a", "b": "b", "V1": "V1"}
+    return eval(text.replace("1k", "1e3").replace("{", "(").replace("}", ")"), names)
+
+
+def drawn(random: np.random.Generator, depth: int) -> str:
     """A random piecewise-linear expression."""
     if depth == 0:
-        return LEAVES[int(random.integers(3))]
-    text, value = tree(random, depth - 1)
-    low, high = (float(x) for x in random.choice(NUMBERS, 2, replace=False))
-    choice = int(random.integers(8))
-    if choice == 0:
-        other, second = tree(random, depth - 1)
-        return f"max({text},{other},{low})", lambda *x: max(value(*x), second(*x), low)
-    if choice == 1:
-        other, second = tree(random, depth - 1)
-        return f"min({text},{other})", lambda *x: min(value(*x), second(*x))
-    if choice == 2:
-        return f"abs({text})", lambda *x: abs(value(*x))
-    if choice == 3:
-        return f"limit({text},{low},{high})", lambda *x: min(max(value(*x), min(low, high)), max(low, high))
-    if choice == 4:
-        places, heights = np.sort(random.choice(NUMBERS, 3, replace=False)), random.choice(NUMBERS, 3)
-        points = ",".join(f"{p},{h}" for p, h in zip(places, heights))
-        return f"table({text},{points})", lambda *x: float(np.interp(value(*x), places, heights))
-    if choice == 5:
-        return f"uramp({text}-{high})", lambda *x: max(value(*x) - high, 0.0)
-    if choice == 6:
-        other, second = tree(random, depth - 1)
-        return f"({low}*{text}+{other})", lambda *x: low * value(*x) + second(*x)
-    places, heights = sorted((low, high)), (high, -low)
-    return (
-        f"table({text},{places[0]},{heights[0]},{places[1]},{heights[1]})",
-        lambda *x: float(np.interp(value(*x), places, heights)),
+        return str(random.choice(["v(a)", "v(a,b)", "1k*i(V1)"]))
+    one, other = (drawn(random, depth - 1) for _ in range(2))
+    low, high = random.choice(NUMBERS, 2, replace=False)
+    places, heights = np.sort(random.choice(NUMBERS, 3, replace=False)), random.choice(NUMBERS, 3)
+    points = ",".join(f"{p},{h}" for p, h in zip(places, heights))
+    return str(
+        random.choice(
+            [
+                f"max({one},{other},{low})",
+                f"min({one},{other})",
+                f"abs({one})",
+                f"limit({one},{low},{high})",
+                f"table({one},{points})",
+                f"uramp({one}-{high})",
+                f"({one}-{low}*({other}))",
+                f"({low}*({one})+{high})",
+            ]
+        )
     )
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_expressions_have_their_values(seed: int) -> None:
     random = np.random.default_rng(seed)
-    text, value = tree(random, int(random.integers(1, 4)))
+    text = drawn(random, int(random.integers(1, 4)))
     circuit = circuitsim.loads(
         "t\nV1 in 0 1\nR1 in a 1k\nR2 a b 2k\nI1 0 b 1m\nR3 b 0 1k\n"
         f"B1 x 0 V={{{text}}}\nG1 0 y value={{1m*({text})}}\nRX x 0 1k\nRY y 0 1k\n"
     )
     for volts in random.normal(scale=4.0, size=3):
         point = circuitsim.solve(circuit.with_values({"V1": volts, "I1": 1e-3 * volts**2}))
-        wanted = value(point["a"], point["b"], point.current("V1"))
+        wanted = meant(text, point)
         scale = 1e-12 * (1.0 + abs(wanted) + abs(volts) ** 2) * 30.0
         assert point["x"] == pytest.approx(wanted, abs=scale) and point["y"] == pytest.approx(wanted, abs=scale)
         assert point.certificate.certified and point.uniqueness is Uniqueness.UNIQUE
@@ -135,33 +129,35 @@ def test_parameters_and_names_that_are_taken() -> None:
     assert swept["v(x)"].tolist() == [0.5, 1.0, 1.5]
 
 
-CHOICES: dict[str, Callable[[float], float]] = {
-    "if(v(a)>0, v(a), 0)": lambda x: max(x, 0.0),
-    "v(a)<0 ? 0 : v(a)": lambda x: max(x, 0.0),
-    "if(v(a)>1, 1, if(v(a)<-1, -1, v(a)))": lambda x: max(-1.0, min(1.0, x)),
-    "v(a)>=0.7 ? (v(a)-0.7)/10 : 0": lambda x: max(x - 0.7, 0.0) / 10.0,
-    "v(a)*(v(a)>0)": lambda x: max(x, 0.0),
-    "3*u(v(a)-1)*(v(a)-1) + stp(v(a))*v(a)": lambda x: 3.0 * max(x - 1.0, 0.0) + max(x, 0.0),
-    "sgn(v(a))*max(abs(v(a))-1,0)": lambda x: float(np.sign(x)) * max(abs(x) - 1.0, 0.0),
-    "v(a)>0 && v(a)<1 ? min(v(a),1-v(a)) : 0": lambda x: max(min(x, 1.0 - x), 0.0),
-    "v(a)>0 || v(a)<-1 ? max(v(a),-v(a)-1) : 0": lambda x: max(x, -x - 1.0, 0.0),
-    "!(v(a)>0) ? -v(a) : v(a)": abs,
-    "abs(v(a))>1 ? abs(v(a))-1 : 0": lambda x: max(abs(x) - 1.0, 0.0),
-    "(v(a)>1)==0 ? v(a) : 1": lambda x: min(x, 1.0),
-    "ternary_fcn(v(a)>v(b), 3*v(a,b), 0)": lambda x: max(1.5 * x, 0.0),
-    "if(v(a,b)>1, v(a)-1, v(b))": lambda x: x - 1.0 if x > 2.0 else x / 2.0,
-}
+CHOICES = """
+if(v(a)>0, v(a), 0) | max(x, 0)
+v(a)<0 ? 0 : v(a) | max(x, 0)
+if(v(a)>1, 1, if(v(a)<-1, -1, v(a))) | max(-1, min(1, x))
+v(a)>=0.7 ? (v(a)-0.7)/10 : 0 | max(x - 0.7, 0) / 10
+v(a)*(v(a)>0) | max(x, 0)
+3*u(v(a)-1)*(v(a)-1) + stp(v(a))*v(a) | 3 * max(x - 1, 0) + max(x, 0)
+sgn(v(a))*max(abs(v(a))-1,0) | x/abs(x or 1)*max(abs(x)-1, 0)
+v(a)>0 && v(a)<1 ? min(v(a),1-v(a)) : 0 | max(min(x, 1 - x), 0)
+v(a)>0 || v(a)<-1 ? max(v(a),-v(a)-1) : 0 | max(x, -x - 1, 0)
+!(v(a)>0) ? -v(a) : v(a) | abs(x)
+abs(v(a))>1 ? abs(v(a))-1 : 0 | max(abs(x) - 1, 0)
+(v(a)>1)==0 ? v(a) : 1 | min(x, 1)
+ternary_fcn(v(a)>v(b), 3*v(a,b), 0) | max(1.5 * x, 0)
+if(v(a,b)>1, v(a)-1, v(b)) | x - 1 if x > 2 else x / 2
+"""
 
 
-@pytest.mark.parametrize("text", CHOICES)
-def test_continuous_choices_have_their_values(text: str) -> None:
+@pytest.mark.parametrize("row", CHOICES.strip().split("\n"))
+def test_continuous_choices_have_their_values(row: str) -> None:
+    """Of v(a) = x, beside the same in words of Python; v(b) is half of it."""
+    text, meaning = row.split(" | ")
     circuit = circuitsim.loads(
         f"t\nV1 in 0 1\nR0 in a 1\nR1 a b 1k\nR2 b 0 1k\nB1 x 0 V={{{text}}}\nRX x 0 1k\n"
         f"G1 0 y value={{1m*({text})}}\nRY y 0 1k\n"
     )
     for volts in (-2.5, -1.0, -0.2, 0.0, 0.1, 0.7, 1.0, 1.3, 2.0, 3.1):
         point = circuitsim.solve(circuit.with_values({"V1": volts}))
-        wanted = CHOICES[text](point["a"])
+        wanted = eval(meaning, {"x": point["a"]})
         assert point["x"] == pytest.approx(wanted, rel=1e-12, abs=1e-13)
         assert point["y"] == pytest.approx(wanted, rel=1e-12, abs=1e-13)
 
