@@ -76,18 +76,6 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
     assert (tmp_path / "o" / "picture.txt").read_text() == "drawn"
 
 
-def test_help_shows_the_options_of_each_family(toy, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["train", "--help"])
-    shown = capsys.readouterr().out
-    assert caught.value.code == 0 and "a point on a parabola" in shown and "train circuit netlists/" in shown
-    with pytest.raises(SystemExit):
-        main(["train", "toy", "--help"])
-    shown = capsys.readouterr().out
-    assert "--skip-every" in shown and "learning rate (0.1)" in shown and "of all random numbers (0)" in shown
-    assert "--k-max" not in shown and "--momentum" not in shown
-
-
 def test_interrupted_without_out_nothing_is_saved_and_it_says_so(toy, tmp_path, monkeypatch, capsys):
     import signal
 

@@ -1,7 +1,5 @@
 """Checkpoints, history, the run's directory and the progress line."""
 
-import builtins
-import errno
 import io
 import json
 import math
@@ -12,12 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from circuitsim import _files as files_module
 from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim.errors import UsageError
 from circuitsim.training import CheckpointError, History, ProgressLine, RunDirectory, load_checkpoint, save_checkpoint
-from circuitsim.training import checkpoint as checkpoint_module
-from circuitsim.training import history as history_module
 
 
 def test_checkpoint_keeps_every_bit(tmp_path):
@@ -54,15 +49,13 @@ def test_every_damaged_byte_and_every_cut_is_noticed(tmp_path):
             load_checkpoint(path)
 
 
-def test_foreign_files_are_refused(tmp_path, monkeypatch):
+def test_foreign_files_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"^there is no checkpoint at .*absent\.npz$"):
         load_checkpoint(tmp_path / "absent.npz")
     np.savez(tmp_path / "other.npz", w=np.ones(2))
     with pytest.raises(CheckpointError, match="is damaged and cannot be read"):
         load_checkpoint(tmp_path / "other.npz")
-    monkeypatch.setattr(checkpoint_module, "FORMAT", 99)
-    save_checkpoint(tmp_path / "future.npz", {}, {})
-    monkeypatch.undo()
+    np.savez(tmp_path / "future.npz", __json__=np.frombuffer(b'{"format": 99}', np.uint8))
     with pytest.raises(CheckpointError, match=r"future\.npz has format 99; this version reads format 1$"):
         load_checkpoint(tmp_path / "future.npz")
 
@@ -99,39 +92,23 @@ def test_a_resumed_run_removes_what_a_killed_one_left(tmp_path):
     assert not left.exists()
 
 
-class _FullDisk:
-    """A file that takes nothing more: as the system, it does not say which file it is."""
+@pytest.mark.skipif(sys.platform != "linux", reason="no limit of a file's size")
+def test_where_nothing_more_can_be_written_the_file_is_named(tmp_path):
+    from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
-    def __init__(self, file):
-        self.file = file
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-
-    def write(self, content):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
-    def opened(path, *words, **more):
-        return _FullDisk(builtins.open(path, *words, **more))
-
-    monkeypatch.setattr(files_module, "open", opened, raising=False)
-    monkeypatch.setattr(history_module, "open", opened, raising=False)
-    for write in (
-        lambda: atomic_write(tmp_path / "f", b"x"),
-        lambda: save_checkpoint(tmp_path / "f", {"x": np.ones(3)}, {}),
-    ):
-        with pytest.raises(OSError) as caught:
-            write()
-        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "f"))
-        assert list(tmp_path.iterdir()) == []
-    with pytest.raises(OSError) as caught:
-        History(tmp_path).append({"loss": 1.0})
-    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "history.jsonl"))
+    kept = getrlimit(RLIMIT_FSIZE)
+    for name, write in {
+        "f": lambda: atomic_write(tmp_path / "f", b"x"),
+        "c": lambda: save_checkpoint(tmp_path / "c", {"x": np.ones(3)}, {}),
+        "history.jsonl": lambda: History(tmp_path).append({"loss": 1.0}),
+    }.items():
+        setrlimit(RLIMIT_FSIZE, (0, kept[1]))
+        try:
+            with pytest.raises(OSError) as caught:
+                write()
+        finally:
+            setrlimit(RLIMIT_FSIZE, kept)
+        assert caught.value.filename == str(tmp_path / name) and not (tmp_path / "f").exists()
 
 
 def test_history_on_disk(tmp_path):
@@ -185,28 +162,21 @@ class _Terminal(io.StringIO):
         return True
 
 
-def test_progress_never_wraps(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "30")
-    stream = _Terminal()
-    ProgressLine(stream, "training").update(0.5, "x" * 100)
-    assert stream.getvalue() == "\r" + "training  50.0 %  " + "x" * 11
-
-
-def test_progress_tells_the_time_left(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_progress_tells_the_time_left_and_never_wraps(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
     stream, now = _Terminal(), [0.0]
     line = ProgressLine(stream, "training", clock=lambda: now[0])
-    line.update(0.5)  # a resumed run begins in the middle
-    now[0] = 100.0
-    line.update(0.6, "loss 3")
-    now[0] = 100.1
-    line.update(0.61, "too soon to be drawn")
+    for time, done, note in (
+        (0.0, 0.5, ""),  # a resumed run begins in the middle
+        (100.0, 0.6, "loss 3" + "x" * 99),
+        (100.1, 0.61, "too soon to be drawn"),
+        (20_000.0, 0.7, ""),  # 0.2 in 20,000 s leaves 0.3: 30,000 s
+    ):
+        now[0] = time
+        line.update(done, note)
     line.close()
-    assert stream.getvalue() == "\rtraining  50.0 %  \rtraining  60.0 %  6:40 min left  loss 3\n"
-    now[0] = 20_000.0
-    line.update(0.7)
-    # 0.2 in 20,000 s leaves 0.3: 30,000 s.
-    assert "8:20 h left" in stream.getvalue()
+    drawn = "\rtraining  50.0 %  ", "\rtraining  60.0 %  6:40 min left  loss 3", "\rtraining  70.0 %  8:20 h left"
+    assert [part.strip() for part in stream.getvalue().split("\r")[1:]] == [part.strip() for part in drawn]
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then():

@@ -23,6 +23,20 @@ def _plan(**changes):
     return TrainingPlan(**({"epochs": 4, "batch": 5, "seed": 3, "optimizer": Momentum(0.1, 0.5)} | changes))
 
 
+@pytest.fixture
+def run(tmp_path):
+    made = RunDirectory(tmp_path)
+    made.create({})
+    return made
+
+
+def _resumed(run, plan, model=None, *more):
+    """A trainer that has read the run's checkpoint."""
+    trainer = Trainer(model or NoisyQuadratic(), [DATA], plan, *more, directory=run)
+    trainer.resume()
+    return trainer
+
+
 def _evaluate(rng):
     return {"drawn": float(rng.random())}
 
@@ -64,9 +78,7 @@ def test_stopping_anywhere_and_resuming_changes_no_bit(tmp_path, optimizer):
         halted = Trainer(first, [DATA], plan, _evaluate, run, should_stop=lambda: first.calls >= stop).train()  # noqa: B023
         assert halted.interrupted and halted.updates == stop
         second = NoisyQuadratic()
-        trainer = Trainer(second, [DATA], plan, _evaluate, run)
-        trainer.resume()
-        outcome = trainer.train()
+        outcome = _resumed(run, plan, second, _evaluate).train()
         assert not outcome.interrupted and outcome.updates == straight.updates
         for name, array in whole.parameters.items():
             assert array.tobytes() == second.parameters[name].tobytes()
@@ -75,67 +87,44 @@ def test_stopping_anywhere_and_resuming_changes_no_bit(tmp_path, optimizer):
         assert len((run.path / "history.csv").read_text().splitlines()) == 4
 
 
-def test_resuming_before_the_first_checkpoint_starts_again(tmp_path):
-    run = RunDirectory(tmp_path)
-    run.create({})
-    (tmp_path / "history.jsonl").write_text('{"epoch": 1}\n')
-    trainer = Trainer(NoisyQuadratic(), [DATA], _plan(), directory=run)
-    trainer.resume()
-    assert trainer.train().history.column("epoch") == [1, 2, 3, 4]
+def test_resuming_before_the_first_checkpoint_starts_again(run):
+    (run.path / "history.jsonl").write_text('{"epoch": 1}\n')
+    assert _resumed(run, _plan()).train().history.column("epoch") == [1, 2, 3, 4]
 
 
-def test_resuming_a_finished_run_for_more_epochs_is_the_longer_run(tmp_path):
-    run = RunDirectory(tmp_path)
-    run.create({})
+def test_resuming_a_finished_run_for_more_epochs_is_the_longer_run(run):
     Trainer(NoisyQuadratic(), [DATA], _plan(epochs=2), directory=run).train()
-    longer = NoisyQuadratic()
-    trainer = Trainer(longer, [DATA], _plan(epochs=4), directory=run)
-    trainer.resume()
-    trainer.train()
-    straight = NoisyQuadratic()
-    Trainer(straight, [DATA], _plan(epochs=4)).train()
+    longer, straight = NoisyQuadratic(), NoisyQuadratic()
+    _resumed(run, _plan(), longer).train()
+    Trainer(straight, [DATA], _plan()).train()
     assert longer.parameters["point"].tobytes() == straight.parameters["point"].tobytes()
 
 
-def test_a_checkpoint_of_another_run_is_refused(tmp_path):
-    run = RunDirectory(tmp_path)
-    run.create({})
+def test_a_checkpoint_of_another_run_is_refused(run):
     Trainer(NoisyQuadratic(), [DATA], _plan(), directory=run).train()
     for model, data, plan, message in [
-        (NoisyQuadratic(), DATA[:20], _plan(), "the checkpoint was written with samples 23, this run has 20"),
-        (NoisyQuadratic(), DATA, _plan(batch=4), "the checkpoint was written with batch 5, this run has 4"),
-        (NoisyQuadratic(), DATA, _plan(seed=4), "the checkpoint was written with seed 3, this run has 4"),
-        (NoisyQuadratic(), DATA, _plan(epochs=3), "the run is already in epoch 4, beyond the 3 asked for"),
-        (NoisyQuadratic(4), DATA, _plan(), "the checkpoint's parameters 'point' is float64 (3,), the model's is"),
-        (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "the checkpoint's optimiser memory are ["),
+        (NoisyQuadratic(), DATA[:20], _plan(), "with samples 23, this run has 20"),
+        (NoisyQuadratic(), DATA, _plan(batch=4), "with batch 5, this run has 4"),
+        (NoisyQuadratic(), DATA, _plan(seed=4), "with seed 3, this run has 4"),
+        (NoisyQuadratic(), DATA, _plan(epochs=3), "already in epoch 4, beyond the 3 asked for"),
+        (NoisyQuadratic(4), DATA, _plan(), "parameters 'point' is float64 .3,., the model's is"),
+        (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "optimiser memory are"),
     ]:
-        with pytest.raises(CheckpointError) as caught:
+        with pytest.raises(CheckpointError, match=message):
             Trainer(model, [data], plan, directory=run).resume()
-        assert str(caught.value).startswith(message)
 
 
-def test_divergence_stops_and_keeps_the_last_good_checkpoint(tmp_path):
-    run = RunDirectory(tmp_path)
-    run.create({})
+def test_divergence_stops_and_keeps_the_last_good_checkpoint(run):
     plan = _plan(checkpoint_seconds=0.0)
-    with pytest.raises(ConvergenceError) as caught:
+    with pytest.raises(ConvergenceError, match=r"loss is nan at epoch 2, update 8; .*last good state is in .*npz\)"):
         Trainer(NoisyQuadratic(break_at=8), [DATA], plan, directory=run).train()
-    assert str(caught.value) == (
-        "training diverged: loss is nan at epoch 2, update 8; try a lower learning rate "
-        f"(the last good state is in {run.checkpoint})"
-    )
-    trainer = Trainer(NoisyQuadratic(), [DATA], plan, directory=run)
-    trainer.resume()
-    assert trainer.train().updates == 20
+    assert _resumed(run, plan).train().updates == 20
 
 
-def test_parameters_that_are_not_finite_are_never_saved(tmp_path):
-    run = RunDirectory(tmp_path)
-    run.create({})
+def test_parameters_that_are_not_finite_are_never_saved(run):
     model = NoisyQuadratic()
     model.parameters["point"][:] = np.inf
-    message = r"^training diverged: point is no longer finite after 0 updates; try a lower learning rate$"
-    with pytest.raises(ConvergenceError, match=message):
+    with pytest.raises(ConvergenceError, match="point is no longer finite after 0 updates"):
         Trainer(model, [DATA], _plan(), directory=run).save()
     assert not run.checkpoint.exists()
 
@@ -143,51 +132,39 @@ def test_parameters_that_are_not_finite_are_never_saved(tmp_path):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: TrainingPlan(-1, 1), "epochs must be at least 0, not -1"),
-        (lambda: TrainingPlan(1, 0), "batch must be at least 1, not 0"),
         (lambda: TrainingPlan(1, 1, seed=-1), "seed must be at least 0, not -1"),
         (lambda: TrainingPlan(1, 1, evaluate_every=0), "evaluate_every must be at least 1, not 0"),
-        (
-            lambda: Trainer(NoisyQuadratic(), [DATA, DATA[:3]], _plan()),
-            "the data arrays must have one length, at least 1; theirs are [3, 23]",
-        ),
-        (
-            lambda: Trainer(NoisyQuadratic(), [DATA[:0]], _plan()),
-            "the data arrays must have one length, at least 1; theirs are [0]",
-        ),
+        (lambda: Trainer(NoisyQuadratic(), [DATA, DATA[:3]], _plan()), r"one length, at least 1; theirs are \[3, 23\]"),
+        (lambda: Trainer(NoisyQuadratic(), [DATA[:0]], _plan()), r"one length, at least 1; theirs are \[0\]"),
         (
             lambda: Trainer(NoisyQuadratic(), [DATA], _plan()).resume(),
-            "there is nothing to resume: this trainer has no directory",
+            "this trainer has no directory",
         ),
     ],
 )
 def test_refusals(make, message):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=message):
         make()
-    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(("samples", "batch"), [(4, 16), (23, 5), (10, 5)])
 def test_progress_counts_samples_not_batches(samples, batch):
     """A batch larger than the data is one epoch, not several."""
+    shown = []
 
     class Recorder:
-        shown: list[tuple[float, str]] = []
-
         def due(self):
             return True
 
         def update(self, fraction, note):
-            self.shown.append((fraction, note.split("  ")[0]))
+            shown.append((fraction, note.split("  ")[0]))
 
         def close(self):
             pass
 
-    recorder = Recorder()
-    recorder.shown = []
-    Trainer(NoisyQuadratic(), [DATA[:samples]], _plan(batch=batch), progress=recorder).train()
+    Trainer(NoisyQuadratic(), [DATA[:samples]], _plan(batch=batch), progress=Recorder()).train()
     steps = -(-samples // batch)
-    fractions = [fraction for fraction, _ in recorder.shown]
+    fractions, notes = zip(*shown)
     expected = [(e + min((k + 1) * batch, samples) / samples) / 4 for e in range(4) for k in range(steps)]
     assert fractions == pytest.approx([*expected, 1.0])
-    assert [note for _, note in recorder.shown[:-1]] == [f"epoch {e + 1}/4" for e in range(4) for _ in range(steps)]
+    assert [*notes[:-1]] == [f"epoch {e + 1}/4" for e in range(4) for _ in range(steps)]
