@@ -1,14 +1,11 @@
 """The experiment of the paper at small size, and the ways its result is condensed."""
 
-import csv
-
 import numpy as np
 import pytest
 
 from circuitsim.boltzmann import RestrictedBoltzmannMachine, bias, empirical_distribution, pattern_set, train_expected
 from circuitsim.boltzmann.exact import largest
 from circuitsim.boltzmann.study import MEAN_SIZE, PER_RUN, SIZE_OF_MEAN, BiasCurves, Settings, final_gaps, run_study
-from circuitsim.cli import main
 from circuitsim.errors import UsageError
 
 SMALL = Settings(runs=3, updates=200, visible=4, hidden=4)
@@ -72,25 +69,3 @@ def test_refusals(name, least):
     with pytest.raises(UsageError) as caught:
         Settings(**{name: least - 1})
     assert str(caught.value) == f"{name} must be at least {least}, not {least - 1}"
-
-
-def test_the_command_writes_page_table_and_figure(tmp_path, capsys):
-    command = ["reproduce", "cd-bias", "--runs", "2", "--updates", "60", "--batches", "2", "--out", str(tmp_path / "o")]
-    assert main(command) == 0
-    printed = capsys.readouterr()
-    page = (tmp_path / "o" / "cd-bias.md").read_text()
-    assert page in printed.out and printed.err == ""
-    assert "| Diag |" in page and "| 1DBall |" in page and "0.00138" not in page and "0.02628" not in page
-    assert "between batches of runs. The paper ran 50000 updates of CD-1" in page and "not stand beside other" in page
-    with open(tmp_path / "o" / "cd-bias.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {row["patterns"] for row in rows} == {"diag", "1dball"} and rows[-1]["updates"] == "60"
-    assert all(float(row["largest_bias_mean"]) <= float(row["bound_mean"]) for row in rows)
-    assert (tmp_path / "o" / "cd-bias.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(p.name for p in (tmp_path / "o").iterdir()) == ["cd-bias.csv", "cd-bias.md", "cd-bias.png"]
-
-
-def test_the_command_without_out_writes_nothing(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", "cd-bias", "--runs", "2", "--updates", "3", "--patterns", "diag"]) == 0
-    assert "| Diag |" in capsys.readouterr().out and list(tmp_path.iterdir()) == []

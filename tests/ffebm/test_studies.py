@@ -1,16 +1,12 @@
-"""The published gradient and splitting studies, small; EP beside implicit differentiation on 6 blocks, 15 layers."""
+"""Gradients of EP beside implicit differentiation on 6 blocks, 15 layers; curves of sweeps; the five best classes."""
 
 from __future__ import annotations
-
-import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
 from circuitsim.blocks.resistive import ResistiveBlock
-from circuitsim.cli import main
 from circuitsim.cli.studies.gradients import figure_chain
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import Chain, Chaining, Linear, Readout
@@ -72,65 +68,6 @@ def test_what_does_not_sweep_has_no_curves() -> None:
     chain = Chain([Linear(2, 1), build({"kind": "circuit", "deck": deck}), Readout(1, 2)], dtype=np.float64)
     with pytest.raises(UsageError, match="solved without sweeps"):
         gradient_curves(chain, np.ones((2, 2)), np.array([0, 1]))
-
-
-@pytest.mark.parametrize("study", ["gdu", "cosine"])
-def test_gradient_studies_write_page_table_and_figure(
-    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["reproduce", study, "--sweeps", "8", "--nudged-sweeps", "2", "--out", str(tmp_path)]
-    assert main(words) == 0
-    page = capsys.readouterr().out
-    assert "6 blocks, 15 layers" in page and "change between the phases (kinks): 0" in page
-    for suffix in ("md", "csv", "png"):
-        assert (tmp_path / f"{study}.{suffix}").stat().st_size > 500
-
-
-def test_splitting_study_keeps_what_it_has_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["reproduce", "split", "--seeds", "1", "--layers", "6", "--epochs", "1", "--width", "8"]
-    words += ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]
-    assert main(words) == 0
-    page = capsys.readouterr().out
-    assert [page.count(f"| 6 | {size} | {method} | 1 |") for size in (6, 3, 2) for method in ("ep", "bp")] == [1] * 6
-    ours = [line.split("|")[6] for line in page.splitlines() if line.startswith("| 6 |")]
-    assert "±" not in str(ours)  # one run has no deviation
-    with open(tmp_path / "split.csv") as file:
-        assert len(list(csv.DictReader(file))) == 6
-    # A run that is there is taken as it is.
-    (tmp_path / "split.md").unlink()
-    assert main([*words, "--budget", "0"]) == 0
-    assert capsys.readouterr().out == page and (tmp_path / "split.md").read_text() in page
-    assert main([*words[:-6], "--width", "9", *words[-4:]]) == 2
-    assert "holds a run with other elements" in capsys.readouterr().err
-
-
-def _cifar100(folder: Path) -> None:
-    """Random images in CIFAR-100's binary form."""
-    rng = np.random.default_rng(0)
-    for name, count in (("train.bin", 24), ("test.bin", 30)):
-        records = rng.integers(256, size=(count, 2 + 3072), dtype=np.uint8)
-        records[:, 0], records[:, 1] = 0, np.arange(count) % 100
-        (folder / name).write_bytes(records.tobytes())
-
-
-def test_table2_prints_the_paper_beside_ours_and_continues(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _cifar100(tmp_path)
-    words = ["reproduce", "table2", "--size", "small", "--datasets", "cifar100", "--layers", "12", "--seeds", "1"]
-    words += ["--data-dir", str(tmp_path), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
-    assert main([*words, "--epochs", "1"]) == 0
-    captured = capsys.readouterr()
-    page = captured.out
-    (ep_title,) = [line for line in captured.err.splitlines() if "; ep, " in line]
-    assert "6 × convolutional-hopfield" in ep_title and len(ep_title) < 200
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "| 12 |" in line]
-    assert [row[:5] for row in rows] == [["cifar100", "12", "ep", "1", "1"], ["cifar100", "12", "bp", "1", "1"]]
-    assert all(row[8:] == ["–"] * 3 for row in rows)
-    assert all("±" not in row[5] + row[6] and float(row[6]) >= float(row[5]) for row in rows)
-    with open(tmp_path / "out" / "table2.csv") as file:
-        assert [row["method"] for row in csv.DictReader(file)] == ["ep", "bp"]
-    # With no time left the stored runs are not begun again, and nothing new is.
-    assert main([*words, "--epochs", "1", "--methods", "ep"]) == 0
-    assert capsys.readouterr().out.count("| 12 |") == 1
 
 
 def test_top_five_counts_labels_among_the_largest_outputs() -> None:

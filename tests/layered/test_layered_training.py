@@ -1,4 +1,4 @@
-"""Training layered networks: the learner, the command, the study, the classifier."""
+"""Training layered networks: runs continued, other steps refused, divergence, nudges too strong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from networks import architecture, images, learning
 
-from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.layered import Architecture, LayeredLearner, ResistiveLearning
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
@@ -77,36 +76,6 @@ def test_divergence_stops_with_the_last_good_checkpoint(tmp_path, method: str) -
     with pytest.raises(ConvergenceError, match="the last good state is in"):
         trainer.train()
     assert directory.checkpoint.read_bytes() == good
-
-
-def test_table1_prints_the_paper_beside_ours_and_continues(tmp_path, capsys) -> None:
-    words = [
-        "reproduce",
-        "table1",
-        "--rows",
-        "xs",
-        "--seeds",
-        "2",
-        "--dataset",
-        "digits",
-        "--runs",
-        str(tmp_path / "r"),
-    ]
-    assert main([*words, "--epochs", "1", "--out", str(tmp_path / "o")]) == 0
-    page = capsys.readouterr().out
-    line = next(line for line in page.splitlines() if line.startswith("| xs"))
-    cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells[:4] == ["xs", "ep", "2", "1"] and "±" in cells[4]
-    # The paper's figures are of MNIST, these runs of digits.
-    assert cells[7:] == ["–"] * 3 and "3.46" not in page
-    assert "none stands beside a run on other data" in page
-    assert sorted(file.name for file in (tmp_path / "o").iterdir()) == ["table1.csv", "table1.md", "table1.png"]
-    assert main([*words, "--epochs", "2", "--methods", "ep", "--workers", "2", "--out", str(tmp_path / "o")]) == 0
-    assert "| xs | ep | 2 | 2 |" in capsys.readouterr().out
-    there = (tmp_path / "o" / "table1.csv").read_text()
-    assert main([*words, "--epochs", "2", "--out", str(tmp_path / "o")]) == 0
-    assert (tmp_path / "o" / "table1.csv").read_text() == there
-    assert main([*words[:3], "xx"]) == 2
 
 
 def test_a_nudge_that_leaves_no_convex_energy_is_refused_before_an_output_is_empty() -> None:

@@ -1,27 +1,14 @@
-"""circuitsim train ffebm: chains from TOML, presets, resumption."""
+"""Published chains of blocks: whole as in the tables, running at a sixteenth of the width."""
 
 from __future__ import annotations
-
-import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.ffebm import build_chain
 from circuitsim.ffebm.architectures import LayerSizes, preset
 from circuitsim.training.presets import published
-
-
-def test_the_default_chain_learns_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--dataset", "digits", "--epochs", "3", "--no-pictures", "--out", str(tmp_path)]
-    assert main(["train", "ffebm", *words]) == 0
-    rows = (tmp_path / "history.csv").read_text().splitlines()
-    names, last = rows[0].split(","), rows[-1].split(",")
-    assert float(last[names.index("test_error")]) < 0.15
-
 
 NAMES = [name for name, entry in published("ffebm").items() if "layers" in entry]
 
@@ -77,16 +64,3 @@ def test_published_configurations_run_a_few_batches(name: str) -> None:
 def test_blocks_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(UsageError, match="do not make up the 3 layers"):
         LayerSizes(dense=[4, 4, 4]).cut((8,), [2, 2], 3)
-
-
-def test_a_cosine_over_more_epochs_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["train", "ffebm", "--dataset", "digits", "--samples", "64", "--no-pictures", "--out", str(tmp_path)]
-    assert main([*words, "--epochs", "2"]) == 0
-    capsys.readouterr()
-    assert main(["train", "resume", "--epochs", "4", "--no-pictures", "--out", str(tmp_path)]) == 0
-    # cos² of half the angle: π/2 · 2/4 in place of π/2 · 2/2.
-    note = "the cosine schedule now ends at epoch 4, before at 2: the factor on the learning rate in epoch 3 is 0.5 in "
-    assert note + "place of 0" in capsys.readouterr().err
-    with open(tmp_path / "history.csv") as file:
-        factors = [float(row["rate_factor"]) for row in csv.DictReader(file)]
-    assert factors == pytest.approx([1.0, 0.5, 0.5, 0.5 * (1 - 0.5**0.5)])

@@ -1,17 +1,10 @@
-"""``circuitsim reproduce table3`` on small data, and its measure of convergence."""
-
-import csv
-import json
+"""The sweeps to convergence of ``circuitsim reproduce table3``."""
 
 import numpy as np
-import pytest
 
 from circuitsim.blocks.hopfield import Sweeps
-from circuitsim.cli import main
 from circuitsim.hopfield import HopfieldLearning, network
 from circuitsim.hopfield.convergence import phases, sweeps_to_converge
-
-pytest.importorskip("sklearn")
 
 
 def test_the_measure_of_convergence_is_its_definition():
@@ -50,22 +43,3 @@ def test_networks_converge_as_in_their_own_relaxation():
     resistive = DeepResistiveNetwork((20, 15, 12, 3), rng=2)
     free, nudged = phases(resistive, pixels / 255, np.eye(3)[labels], 0.5, 1e-3, 300)
     assert (free > 0).all() and (free < 300).all() and (nudged <= free.max()).all()
-
-
-def test_the_study(tmp_path, capsys):
-    words = ["reproduce", "table3", "--rows", "1h", "--dataset", "digits", "--runs", str(tmp_path / "runs")]
-    assert main([*words, "--epochs", "1", "--models", "dhn", "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr()
-    page = (tmp_path / "out" / "table3.md").read_text()
-    assert page in printed.out and "| 1h | dhn | 1 | 1 | 15, 15 |" in page and "| – |" in page and "on digits." in page
-    assert (tmp_path / "out" / "table3.png").read_bytes()[:4] == b"\x89PNG"
-    (row,) = csv.DictReader((tmp_path / "out" / "table3.csv").open())
-    (recorded,) = [json.loads(line) for line in (tmp_path / "runs" / "table3-1h-dhn-0" / "history.jsonl").open()]
-    assert float(row["test_error"]) == recorded["test_error"]
-    assert 1 <= float(row["convergence_sweeps_free_median"]) <= 15
-    # Again: the run is there, so nothing is trained, also with no time left; the resistive network joins it.
-    assert main([*words, "--epochs", "1", "--models", "dhn", "--budget", "0"]) == 0
-    assert capsys.readouterr().out == page
-    assert main([*words, "--epochs", "1"]) == 0
-    page = capsys.readouterr().out
-    assert "| 1h | drn | 1 | 1 | 4, 4 |" in page and "| 1h | dhn |" in page
