@@ -1,8 +1,9 @@
-"""What many tests need: operating points of cards, difference quotients, roots, ngspice's operating points."""
+"""What many tests need: operating points of cards, difference quotients, roots, files of MNIST's form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -49,3 +50,24 @@ def root(excess: Callable[[float], float], low: float, high: float) -> float:
             above = middle > 0.0
         low, high = (low, middle) if above else (middle, high)
     return low
+
+
+def idx(array: np.ndarray) -> bytes:
+    """A file of bytes as MNIST's are."""
+    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.astype(np.uint8).tobytes()
+
+
+def mnist(samples: int = 12) -> dict[str, bytes]:
+    """MNIST's files by their names, with content made up."""
+    rng, files = np.random.default_rng(0), {}
+    for prefix in ("train", "t10k"):
+        files[f"{prefix}-images-idx3-ubyte"] = idx(rng.integers(0, 256, (samples, 28, 28)))
+        files[f"{prefix}-labels-idx1-ubyte"] = idx(rng.integers(0, 10, samples))
+    return files
+
+
+def write_mnist(folder: Path, samples: int = 12) -> None:
+    """MNIST's files in a folder."""
+    folder.mkdir(exist_ok=True)
+    for name, content in mnist(samples).items():
+        (folder / name).write_bytes(content)

@@ -6,7 +6,6 @@ import pytest
 from circuitsim.boltzmann import RestrictedBoltzmannMachine, bias, empirical_distribution, pattern_set, train_expected
 from circuitsim.boltzmann.exact import largest
 from circuitsim.boltzmann.study import MEAN_SIZE, PER_RUN, SIZE_OF_MEAN, BiasCurves, Settings, final_gaps, run_study
-from circuitsim.errors import UsageError
 
 SMALL = Settings(runs=3, updates=200, visible=4, hidden=4)
 
@@ -20,7 +19,8 @@ def test_a_run_is_the_training_it_says():
     last = train_expected(first, start, 0.1, 1, 200)
     assert curves.largest_bias[2, 0] == pytest.approx(largest(bias(first, start, 1)))
     assert curves.largest_bias[2, -1] == pytest.approx(largest(bias(last, start, 1)), rel=1e-9)
-    assert curves.bias.shape == (3, len(curves.updates), 24)
+    more = run_study(Settings(4, 200, visible=4, hidden=4), "diag")  # runs do not depend on how many there are
+    np.testing.assert_allclose(more.bias[:3], curves.bias)
 
 
 @pytest.mark.parametrize("patterns", ["diag", "1dball"])
@@ -30,11 +30,6 @@ def test_the_bound_holds_and_learning_brings_the_model_to_the_data(patterns):
     assert (curves.older[:, 0] > 1).all()
     assert (curves.log_likelihood[:, -1] > curves.log_likelihood[:, 0] + 1).all()
     assert (curves.distance[:, -1] < 0.35).all() and (curves.delta[:, -1] > curves.delta[:, 0]).all()
-
-
-def test_runs_do_not_depend_on_how_many_there_are():
-    few, many = run_study(SMALL, "diag"), run_study(Settings(4, 200, visible=4, hidden=4), "diag")
-    np.testing.assert_array_equal(few.bias, many.bias[:3])
 
 
 def _curves(bias_values, bound):
@@ -62,10 +57,3 @@ def test_spread_between_batches_and_by_bootstrap():
     # 400 runs in one batch: their mean is √20 times sharper.
     assert redrawn[PER_RUN].spread == pytest.approx(expected / np.sqrt(20), rel=0.1)
     assert redrawn[PER_RUN].mean == pytest.approx(measured[PER_RUN].mean)
-
-
-@pytest.mark.parametrize("name, least", [("runs", 2), ("updates", 1), ("k", 1), ("batches", 1), ("seed", 0)])
-def test_refusals(name, least):
-    with pytest.raises(UsageError) as caught:
-        Settings(**{name: least - 1})
-    assert str(caught.value) == f"{name} must be at least {least}, not {least - 1}"

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from test_datasets_images import write_mnist
+from helpers import write_mnist
 
 from circuitsim.cli import main
 
@@ -27,7 +27,6 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
     printed = capsys.readouterr()
     assert f"note: MNIST is not in {tmp_path / 'data'}: taking scikit-learn's bundled digits (circuitsim" in printed.err
     # What was chosen is recorded: MNIST that comes later does not change the run to resume.
-    (tmp_path / "data").mkdir()
     write_mnist(tmp_path / "data")
     assert main(["train", "resume", "--epochs", "0", *out]) == 0
     assert "64 visible" in capsys.readouterr().out

@@ -7,29 +7,14 @@ import http.server
 import os
 import threading
 
-import numpy as np
 import pytest
+from helpers import mnist
 
 from circuitsim.cli import main
 from circuitsim.datasets import load, remote
 from circuitsim.datasets.remote import RemoteFile, RemoteSet
 
-
-def _idx(array):
-    header = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-    return header + array.astype(np.uint8).tobytes()
-
-
-def _contents():
-    rng = np.random.default_rng(3)
-    contents = {}
-    for prefix, samples in (("train", 9), ("t10k", 5)):
-        contents[f"{prefix}-images-idx3-ubyte"] = _idx(rng.integers(0, 256, (samples, 28, 28)))
-        contents[f"{prefix}-labels-idx1-ubyte"] = _idx(rng.integers(0, 10, samples))
-    return contents
-
-
-CONTENTS = _contents()
+CONTENTS = mnist()
 PACKED = {name: gzip.compress(content) for name, content in CONTENTS.items()}
 
 
@@ -80,7 +65,7 @@ def test_the_next_mirror_serves_and_training_finds_it(served, tmp_path, monkeypa
     assert f"train-images-idx3-ubyte: fetched from {base}/good\n" in printed.err
     assert {path.name: path.read_bytes() for path in (tmp_path / "mnist").iterdir()} == CONTENTS
     monkeypatch.setenv("CIRCUITSIM_DATA", str(tmp_path))
-    assert load("mnist").train.shape == (9, 784)
+    assert load("mnist").train.shape == (12, 784)
     # Nothing is fetched twice.
     seen.clear()
     assert main(["data", "fetch", "mnist"]) == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import idx
 
 import circuitsim
 from circuitsim.cli import main
@@ -32,36 +33,19 @@ def test_features_are_means_and_their_negatives() -> None:
 
 
 def test_a_small_run_on_files_of_mnists_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rng = np.random.default_rng(0)
-    for name, count in (("train", 400), ("t10k", 100)):
-        labels = rng.integers(0, 10, count).astype(np.uint8)
-        images = np.zeros((count, 28, 28), dtype=np.uint8)
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    for name, count in (("train", 200), ("t10k", 100)):
+        labels, images = np.arange(count) % 10, np.zeros((count, 28, 28))
         for image, label in zip(images, labels):
             image[4 + label : 10 + label, 4:24] = 255
-        head = {"images-idx3": (2051, count, 28, 28), "labels-idx1": (2049, count)}
-        for kind, content in (("images-idx3", images), ("labels-idx1", labels)):
-            file = tmp_path / "mnist" / f"{name}-{kind}-ubyte"
-            file.parent.mkdir(exist_ok=True)
-            file.write_bytes(np.array(head[kind], ">i4").tobytes() + content.tobytes())
-    command = [
-        "reproduce",
-        "forward-drop",
-        "--dataset",
-        "mnist",
-        "--data-dir",
-        str(tmp_path),
-        "--drops",
-        "0",
-        "--gains",
-        "4",
-        "--epochs",
-        "2",
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    assert main(command) == 2
-    assert "--samples takes 1 to 400" in capsys.readouterr().err
-    assert main([*command, "--samples", "400"]) == 0
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(idx(images))
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx(labels))
+    command = f"reproduce forward-drop --dataset mnist --data-dir {tmp_path} --drops 0 --gains 4 --epochs 2".split()
+    command += ["--out", str(tmp_path / "out"), "--samples"]
+    assert main([*command, "400"]) == 2
+    assert "--samples takes 1 to 200" in capsys.readouterr().err
+    assert main([*command, "200"]) == 0
     assert "Trained here on mnist-train." in capsys.readouterr().out
     *_, row = csv.DictReader((tmp_path / "out" / "forward-drop-mnist.csv").read_text().splitlines())
     assert float(row["test_error"]) < 0.8
