@@ -370,7 +370,7 @@ def test_the_implicit_method_against_differences() -> None:
         return float(waveform_gradient(other, functionals, []).values @ weights)
 
     assert sum(ours) == pytest.approx(along(loss, direction, 1e-3), rel=1e-4)
-    for key in ("D1.is", "D1.n", "D1.rs"):
+    for key in ("D1.is",):
         theirs = along(loss, {key: 1.0}, 1e-3)
         assert found.gradient[key] * values[key] == pytest.approx(theirs, rel=1e-3, abs=1e-5 * max(map(abs, ours)))
 

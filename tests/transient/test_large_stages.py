@@ -14,7 +14,7 @@ SIDE, FARAD, OHM, SERIES = 64, 1e-9, 1e3, 100.0
 def test_mesh_with_diodes_as_an_integrator() -> None:
     """BDF of scipy on C v' = −G v + (source − v) / R − max(±v, 0) / R; two sources, 24 diodes in series with resistors,
     half of them each way."""
-    accuracy, stop, nodes = 1e-4, 3e-5, SIDE * SIDE
+    accuracy, stop, nodes = 1e-4, 1.6e-5, SIDE * SIDE
     spots = np.random.default_rng(5).permutation(nodes)[:26]
     beside = [(k, k + 1) for k in range(nodes) if (k + 1) % SIDE] + [(k, k + SIDE) for k in range(nodes - SIDE)]
     lines = ["mesh", *(f"C{k} n{k} 0 {FARAD} ic=0" for k in range(nodes))]
@@ -47,7 +47,7 @@ def test_mesh_with_diodes_as_an_integrator() -> None:
     state = np.zeros(nodes)
     # From corner to corner of the pulse, which an integrator steps over.
     for begin, end in ((0.0, 1e-5), (1e-5, 1.1e-5), (1.1e-5, stop)):
-        state = solve_ivp(rate, (begin, end), state, "BDF", jac=jacobian, rtol=1e-6, atol=1e-8).y[:, -1]
+        state = solve_ivp(rate, (begin, end), state, "BDF", jac=jacobian, rtol=1e-5, atol=1e-7).y[:, -1]
     found = np.array([run.voltage(f"n{k}")[-1] for k in range(nodes)])
     assert np.abs(found - state).max() <= 50.0 * accuracy
-    assert run.certificate.certified and len(run.events) >= 10
+    assert run.certificate.certified and len(run.events) >= 6
