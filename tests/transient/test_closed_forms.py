@@ -1,7 +1,8 @@
-"""Waveforms, energies and events against closed forms: the table of `closed.toml`."""
+"""Waveforms, energies and events against closed forms, and runs against others: `closed.toml` and `equal.toml`."""
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from scipy.optimize import brentq
 from circuitsim import loads, transient
 from circuitsim.time_domain import Pulse, TransientResult
 
-TABLE = tomllib.loads((Path(__file__).parent / "closed.toml").read_text(encoding="utf-8"))
+TABLE, EQUAL = (
+    tomllib.loads((Path(__file__).parent / name).read_text(encoding="utf-8")) for name in ("closed.toml", "equal.toml")
+)
 NAMES = {**vars(np), "Pulse": Pulse, "quad": quad, "root": lambda f, a, b: brentq(f, a, b, xtol=1e-16)}
 
 
@@ -55,3 +58,29 @@ def test_closed_forms(name: str, method: str, one: str) -> None:
     changes = [" ".join(event.changed) for event in run.events]
     for expected, change in zip(row.get("changed", []), changes):
         assert set(expected.split()) == set(change.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [(name, values) for name, row in EQUAL.items() for values in itertools.product(*row.get("of", {}).values())],
+)
+def test_two_runs_are_equal(name: str, values: tuple[str, ...]) -> None:
+    row, runs = EQUAL[name], list[TransientResult]()
+    for k, side in enumerate(("one", "other")):
+        text, method = row.get(side) or row["deck"], row.get("methods", ["", ""])[k]
+        for key, value in zip(row.get("of", {}), values):
+            own = value.split(" | ")[k if " | " in value else 0]
+            text, method = (part.replace(f"@{key}", own) for part in (text, method))
+        settings = {"method": method} if method else {}
+        runs.append(transient(loads(f"{name}\n{text}"), accuracy=row.get("accuracies", [1e-5, 1e-5])[k], **settings))
+    first, second = runs
+    times = first.times[row.get("skip", 0) :]
+    assert first.certificate.certified and second.certificate.certified
+    assert first.energies.imbalance <= row.get("imbalance", 1.0) and len(first.events) >= row.get("many", 0)
+    for column, within in row["columns"].items():
+        ours, theirs = (waveform(run, column, times) for run in runs)
+        assert np.abs(ours - theirs).max() <= within * np.abs(theirs).max(), column
+    if "events" in row:
+        assert [{*event.changed} for event in first.events] == [{*event.changed} for event in second.events]
+        found, expected = ([event.time for event in run.events] for run in runs)
+        assert found == pytest.approx(expected, abs=row["events"])

@@ -37,7 +37,7 @@ C2 o 0 <C2=10u>
 R2 o 0 <R2=800>
 .model d1 D(vfwd=<D1.vfwd=.7> ron=<D1.ron=.5> roff=<D1.roff=10k>)
 .model d2 D(vfwd=<D2.vfwd=.6> ron=<D2.ron=1> vrev=<D2.vrev=4.7> rrev=<D2.rrev=8> roff=<D2.roff=20k>)
-.tran 1m 0.62""",
+.tran 1m 0.53""",
     "oscillator": """a capacitor between two thresholds of a switch with hysteresis
 V1 s 0 <V1=10>
 R1 s c <R1=10k>
@@ -338,6 +338,7 @@ def test_measurements_against_differences(name: str) -> None:
         ("flyback", 1.6e-5, [Value("v(o)", 1.55e-5), Integral("i(L1)", 0.0, 1.5e-5)], 4),
         ("amplified", 2e-4, [Value("v(f)", 2e-4), Integral("v(d)", 3e-5, 1.8e-4, 2), Integral("i(E1)", 6e-5, 2e-4)], 0),
         ("held", 1e-3, [Value("v(out)", 3e-4)], 0),
+        ("ideal windings", 2.5e-5, [Value("v(out)", 2.1e-5), Integral("i(L2)", 0.0, 2.4e-5)], 4),
         ("pump", 2.3e-3, [Value("v(o)", 1.2e-3), Integral("v(o)", 1e-4, 2.3e-3, 2)], 4),
     ],
 )
@@ -358,21 +359,22 @@ def test_the_implicit_method_as_the_exact_one(
 
 
 def test_the_implicit_method_against_differences() -> None:
-    """A junction diode, by all numbers: differences of runs of their own, a hundred times as accurate."""
-    functionals = [Value("v(out)", 0.0123), Integral("i(L1)", 0.0031, 0.0177), Integral("v(o)", 0.0, 0.02, 2)]
+    """A junction diode, by all numbers: differences of runs of their own, ten times as accurate."""
+    functionals = [Value("v(out)", 0.0073), Integral("i(L1)", 0.0031, 0.0087), Integral("v(o)", 0.0, 0.01, 2)]
     weights, values = [1.0, 100.0, 1.0], scales("filtered")
-    found = waveform_gradient(run("filtered", method="implicit", accuracy=1e-6), functionals, list(values), weights)
+    found = waveform_gradient(
+        run("filtered", stop=0.01, method="implicit", accuracy=1e-6), functionals, list(values), weights
+    )
     direction = signs(values)
     ours = [found.gradient[key] * values[key] * direction[key] for key in values]
 
     def loss(factors: dict[str, float]) -> float:
-        other = run("filtered", factors, method="implicit", accuracy=1e-8)
+        other = run("filtered", factors, stop=0.01, method="implicit", accuracy=1e-7)
         return float(waveform_gradient(other, functionals, []).values @ weights)
 
-    assert sum(ours) == pytest.approx(along(loss, direction, 1e-3), rel=1e-4)
-    for key in ("D1.is",):
-        theirs = along(loss, {key: 1.0}, 1e-3)
-        assert found.gradient[key] * values[key] == pytest.approx(theirs, rel=1e-3, abs=1e-5 * max(map(abs, ours)))
+    assert sum(ours) == pytest.approx(along(loss, direction, 5e-3), rel=1e-4)
+    theirs = along(loss, {"D1.is": 1.0}, 5e-3)
+    assert found.gradient["D1.is"] * values["D1.is"] == pytest.approx(theirs, 1e-3, 1e-5 * max(map(abs, ours)))
 
 
 def test_measurements_and_times_of_events_of_the_implicit_method() -> None:
@@ -518,3 +520,6 @@ def test_what_has_no_gradient() -> None:
     for name, said in (("D1.bv", "not stated"), ("C1.ic", "no effect"), ("R9", "no number"), ("k(L1,R1)", "couples")):
         with pytest.raises(UsageError, match=said):
             waveform_gradient(implicit, [Value("v(out)", 0.01)], [name])
+    windings = run("ideal windings", stop=1e-5, method="implicit")
+    with pytest.raises(UsageError, match="ideal coupling"):
+        waveform_gradient(windings, [Value("v(s)", 5e-6)], ["k(L1,L2)"])

@@ -7,7 +7,6 @@ import random
 
 import numpy as np
 import pytest
-from oscillators import relaxation_oscillator
 from scipy.integrate import solve_ivp
 
 from circuitsim import Circuit
@@ -17,8 +16,6 @@ from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     ImplicitResult,
     Sine,
-    Switch,
-    measure,
     transient,
 )
 from circuitsim.time_domain.run import needs_implicit
@@ -77,22 +74,6 @@ def test_the_first_charge_of_a_capacitor_at_the_mains() -> None:
     assert found.energies.imbalance == found.certificate.energy
     apart = np.abs(found.voltage("out") - finer.voltage("out")).max()
     assert apart < 1e-4 * np.abs(finer.voltage("out")).max()
-
-
-def test_switches_that_states_control() -> None:
-    """A relaxation oscillator: its events as those of the exact method."""
-    circuit = relaxation_oscillator()
-    switches = {"S1": Switch(("c", "0"), 5.0, 1.0, on=100.0, off=1e9)}
-    ours = transient(circuit, 2e-3, initial={}, switches=switches, method="implicit", points=101)
-    exact = transient(circuit, 2e-3, initial={}, switches=switches, points=101)
-    assert [event.changed for event in ours.events] == [event.changed for event in exact.events]
-    times = [[event.time for event in run.events] for run in (ours, exact)]
-    assert times[0] == pytest.approx(times[1], abs=1e-5 * 2e-3)
-    assert [name for name, _ in ours.conduction()] == ["S1"] and len(ours.conduction()[0][1]) == 3
-    period = "period TRIG v(c) VAL=5 RISE=1 TARG v(c) VAL=5 RISE=2"
-    assert measure(ours, period).value == pytest.approx(measure(exact, period).value, rel=1e-5)
-    mean = [measure(run, "mean AVG v(c)").value for run in (ours, exact)]
-    assert mean[0] == pytest.approx(mean[1], rel=1e-5)
 
 
 def test_a_wave_front_in_a_mesh_at_rest() -> None:

@@ -46,15 +46,6 @@ C1 n 0 {farad} IC={begin}
 """
 
 
-@pytest.mark.parametrize("points", [2, 3, 4, 6, 13, 40])
-def test_rectifier(points: int) -> None:
-    exact = transient(loads(RECTIFIER.format("10u")))
-    found = transient(loads(RECTIFIER.format(0.04 / (points - 1))), method="implicit")
-    assert found.voltage("c") == pytest.approx(exact.voltage("c", times=found.times), abs=100.0 * ACCURACY)
-    assert [event.changed for event in found.events] == [event.changed for event in exact.events]
-    assert [event.time for event in found.events] == pytest.approx([event.time for event in exact.events], abs=1e-5)
-
-
 @pytest.mark.parametrize("step", [10.0, 5.0, 1.0, 0.3])
 def test_pulses_however_short_beside_the_distance_of_output_times(step: float) -> None:
     found = transient(loads(PULSE.format("5n", step)), method="implicit")

@@ -62,26 +62,6 @@ def test_against_ngspice(name: str, node: str, bound: float, tmp_path: Path) -> 
     assert np.quantile(gap, 0.98) < bound
 
 
-def test_parasitic_elements_of_ltspice() -> None:
-    """A capacitor with a series resistance: 2 kOhm, 1 uF; one with an inductance, too: the same circuit by hand."""
-    deck = "t\nV1 in 0 10\nR1 in out 1k\nC1 out 0 1u Rser=1k\n.tran 10u 5m uic\n.end\n"
-    found = transient(loads(deck))
-    assert found.voltage("out") == pytest.approx(10.0 - 5.0 * np.exp(-found.times / 2e-3), abs=1e-10)
-    head, tail = "t\nV1 in 0 PULSE(0 1 0 1u 1u 1m 2m)", ".tran 10u 5m\n.end\n"
-    short = (
-        f"{head} Rser=2 Cpar=1n\nL1 in a 1m Rser=3 Cpar=10p Rpar=9k\nC1 a 0 1u Rser=.1 Lser=1u Rpar=1Meg V=25\n"
-        f"R1 a 0 50\n{tail}"
-    )
-    long = (
-        f"{head.replace('in', 'e', 1)}\nRs e in 2\nCs in 0 1n\nRl in b 3\nL1 b a 1m\nCl in a 10p\nRm in a 9k\n"
-        f"Rc a c .1\nLc c d 1u\nC1 d 0 1u\nRd a 0 1Meg\nR1 a 0 50\n{tail}"
-    )
-    ours, by_hand = (transient(loads(text)) for text in (short, long))
-    assert ours.voltage("a") == pytest.approx(by_hand.voltage("a"), abs=1e-10)
-    names = {name for name in ours.circuit.names if "." in name}
-    assert names == {"V1.Rser", "V1.Cpar", "L1.Rser", "L1.Cpar", "L1.Rpar", "C1.Rser", "C1.Lser", "C1.Rpar"}
-
-
 def test_the_longest_step_of_a_card() -> None:
     """Output times where the card states no other, as LTspice's do, and no step of the implicit method is longer."""
     deck = "t\nV1 a 0 1\nR1 a b 1k\nC1 b 0 1u\n.tran {} uic\n.end\n"
