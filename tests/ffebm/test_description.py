@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+from chains import batch, every_kind
 
-from circuitsim.blocks.circuit import CircuitBlock
+from circuitsim import circuit_block, loads
 from circuitsim.errors import UsageError
-from circuitsim.ffebm import (
-    Activation,
-    BatchNorm,
-    Chain,
-    Conv2d,
-    ConvolutionalHopfieldBlock,
-    DeepHopfieldBlock,
-    Flatten,
-    Linear,
-    MaxPool,
-    Normalise,
-    Readout,
-    ResistiveBlock,
-    SoftPool,
-    Sweeps,
-    build,
-    build_chain,
-    describe_chain,
-)
+from circuitsim.ffebm import Chain, Linear, Readout, build, build_chain, describe_chain
 from circuitsim.learning.description import KINDS
-from circuitsim.netlist import loads
-from circuitsim.netlist.roles import read_roles
 from circuitsim.training import CheckpointError
 
 DECK = """two inputs, diodes between free nodes
@@ -47,39 +32,14 @@ R5 m 0 1k
 """
 
 
-def circuit_block() -> CircuitBlock:
-    deck = loads(DECK)
-    return CircuitBlock(deck.circuit, read_roles(deck)[0])
+def with_a_circuit() -> Chain:
+    return every_kind(Linear(4, 2, spread=9.0), circuit_block(loads(DECK)), Readout(2, 3))
 
 
-def every_kind() -> Chain:
-    return Chain(
-        [
-            Normalise(2.0, shape=(8, 8, 1)),
-            Conv2d(1, 3, variance=0.4),
-            MaxPool(),
-            BatchNorm(3),
-            SoftPool(),
-            ConvolutionalHopfieldBlock((2, 2, 3), [2], [True], [3], sweeps=Sweeps(5, 5)),
-            Flatten(),
-            Linear(3, 2, spread=9),
-            circuit_block(),
-            Activation("tanh"),
-            ResistiveBlock([4, 3], inputs=2, leak=0.2),
-            DeepHopfieldBlock([3, 4]),
-            Readout(4, 2),
-        ],
-        dtype=np.float64,
-        seed=7,
-    )
-
-
-def test_every_kind_survives_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    chain = every_kind()
+def test_every_kind_survives_a_file(tmp_path: Path) -> None:
+    chain, (x, y) = with_a_circuit(), batch(np.random.default_rng(0))
     assert {e["kind"] for e in describe_chain(chain)["elements"]} == {*KINDS, "circuit"}
-    x = np.random.default_rng(0).normal(size=(6, 64))
-    gradients, _ = chain.gradient((x, np.array([0, 1] * 3)), np.random.default_rng(0))
-    assert gradients is not None
+    gradients, _ = chain.gradient((x, y), np.random.default_rng(0))
     for name, array in chain.parameters.items():
         array -= 1e-2 * gradients[name] * np.abs(array).mean()
     chain.project()
@@ -114,10 +74,9 @@ def test_a_wrong_description_is_refused(table: dict[str, object], message: str) 
 
 
 def test_rates_follow_the_size_of_conductances() -> None:
-    chain = every_kind()
-    rates = chain.rates(0.1)
-    assert rates["7.weights"] == 0.1
-    assert rates["8.conductance"] == pytest.approx(0.1 * np.mean(1 / np.array([1e3, 2e3, 3e3, 1.5e3, 1e3])))
+    rates = with_a_circuit().rates(0.1)
+    assert rates["14.weights"] == 0.1
+    assert rates["15.conductance"] == pytest.approx(0.1 * np.mean(1 / np.array([1e3, 2e3, 3e3, 1.5e3, 1e3])))
 
 
 class Doubling:
@@ -130,32 +89,30 @@ class Doubling:
         self.n_inputs = self.n_outputs = units
         self.parameters = {"theta": np.full(units, factor)}
 
-    def relax(self, x, nudge=None, start=None):  # type: ignore[no-untyped-def]
-        from types import SimpleNamespace
-
+    def relax(self, x: Any, nudge: Any = None, start: Any = None) -> Any:
         output = self.parameters["theta"] * x
         if nudge is not None:
             output = (output - nudge.linear) / (1.0 + nudge.stiffness)
         certified = np.ones(len(x), bool)
         return SimpleNamespace(output=output, residual=np.zeros(len(x)), certified=certified)
 
-    def energy(self, state, x):  # type: ignore[no-untyped-def]
+    def energy(self, state, x):
         return 0.5 * ((state.output - self.parameters["theta"] * x) ** 2).sum(axis=1)
 
-    def parameter_difference(self, plus, minus, x, weight):  # type: ignore[no-untyped-def]
+    def parameter_difference(self, plus, minus, x, weight):
         return {"theta": -(weight[:, None] * x * (plus.output - minus.output)).sum(axis=0)}
 
-    def input_difference(self, plus, minus, x):  # type: ignore[no-untyped-def]
+    def input_difference(self, plus, minus, x):
         return -self.parameters["theta"] * (plus.output - minus.output)
 
-    def implicit(self, state, x, cotangent, weight):  # type: ignore[no-untyped-def]
+    def implicit(self, state, x, cotangent, weight):
         return {"theta": (weight[:, None] * x * cotangent).sum(axis=0)}, cotangent * self.parameters["theta"]
 
     def project(self) -> None:
         """All values are allowed."""
 
 
-def test_a_block_of_ones_own_is_saved_and_loaded(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_block_of_ones_own_is_saved_and_loaded(tmp_path: Path) -> None:
     chain = Chain([Linear(3, 2), Doubling(2, 3.0), Readout(2, 2)], dtype=np.float64, seed=2)
     x, y = np.random.default_rng(0).normal(size=(12, 3)), np.array([0, 1] * 6)
     chain.fit(x, y, 3)
@@ -166,9 +123,9 @@ def test_a_block_of_ones_own_is_saved_and_loaded(tmp_path) -> None:  # type: ign
     np.testing.assert_array_equal(again.output(x), chain.output(x))
     with pytest.raises(UsageError, match=r"no kind of element 'doubling'.*Name a class of your own in elements="):
         Chain.load(tmp_path / "own.npz")
-    chain.elements[1].kind = "linear"  # type: ignore[attr-defined]
+    chain.elements[1].kind = "linear"
     with pytest.raises(UsageError, match="Doubling has the kind 'linear' of another element"):
         chain.save(tmp_path / "own.npz")
-    del chain.elements[1].kind, chain.elements[1].options  # type: ignore[attr-defined]
+    del chain.elements[1].kind, chain.elements[1].options
     with pytest.raises(UsageError, match="it needs 'kind', a name in its class, and 'options'"):
         chain.save(tmp_path / "own.npz")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+import energy_blocks
 import numpy as np
 import pytest
+from helpers import slopes
 
 from circuitsim.errors import UsageError
 from circuitsim.learning.images import BatchNorm, Conv2d, MaxPool, SoftPool
@@ -31,19 +31,6 @@ STAGES = {
 }
 
 
-def difference(function: Callable[[], float], array: np.ndarray) -> np.ndarray:
-    """Central differences with respect to every entry."""
-    result = np.empty_like(array)
-    for place in np.ndindex(array.shape):
-        old = array[place]
-        array[place] = old + 1e-6
-        high = function()
-        array[place] = old - 1e-6
-        result[place] = (high - function()) / 2e-6
-        array[place] = old
-    return result
-
-
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", STAGES)
 def test_vjp(name: str, training: bool) -> None:
@@ -62,11 +49,8 @@ def test_vjp(name: str, training: bool) -> None:
 
     gradients, back = stage.vjp(memory, cotangent)
     assert set(gradients) == set(stage.parameters)
-    assert back is not None
-    assert back.shape == x.shape
-    np.testing.assert_allclose(back, difference(value, x), atol=1e-7)
-    for key, array in stage.parameters.items():
-        np.testing.assert_allclose(gradients[key], difference(value, array), atol=1e-7, err_msg=key)
+    for key, step, slope in energy_blocks.slopes(stage, x, value):
+        energy_blocks.agree(back if key == "x" else gradients[key], step, slope, key)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -77,7 +61,7 @@ def test_loss(name: str, targets: str) -> None:
     wanted = rng.integers(3, size=4) if targets == "labels" else rng.uniform(size=(4, 3))
     loss = loss_named(name)
     assert loss.value(predictions, wanted).shape == (4,)
-    expected = difference(lambda: float(loss.value(predictions, wanted).sum()), predictions)
+    expected = slopes(lambda: float(loss.value(predictions, wanted).sum()), predictions)
     np.testing.assert_allclose(loss.gradient(predictions, wanted), expected, atol=1e-8)
 
 
