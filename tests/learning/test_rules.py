@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,6 @@ from energy_blocks import agree, made, random_case, slopes
 
 from circuitsim import CircuitBlock, circuit_block, loads
 from circuitsim.blocks import Nudge
-from circuitsim.cli import main
 from circuitsim.errors import CircuitError, ConvergenceError, UsageError
 from circuitsim.learning import (
     AgnosticPropagation,
@@ -289,26 +285,6 @@ def test_an_automatic_beta_keeps_below_the_share(share: float, kinks: int) -> No
     assert np.abs(flat(EquilibriumPropagation(0.06).estimate(problem)) - exact).max() > 1e-4
 
 
-def test_the_commands_tell_of_kinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("clamp.cir").write_text(CLAMP)
-    Path("samples.csv").write_text("V1,v(out)\n1,0\n1.05,0\n0.97,0\n0.5,0\n")
-    words = ["train", "circuit", "clamp.cir", "--data", "samples.csv", "--inputs", "V1", "--outputs", "v(out)"]
-    words += ["--trainable", "R1 min=0.1 max=9"]
-    # x = 1 is at the kink at every strength: conducting at one sign only.
-    for more, counted in ((["--beta", "0.06"], 3), (["--kink-share", "0"], 1)):
-        assert main([*words, *more, "--compare", "json"]) == 0
-        out = capsys.readouterr()
-        assert "note: implicit is the derivative on one side: 1 diodes of 1 samples are at a kink" in out.err
-        kinks = {row["method"]: row["kinks"] for row in json.loads(out.out)["methods"]}
-        assert kinks["implicit"] == 1 and kinks["ep centred"] == counted
-    assert main([*words, "--epochs", "2", "--kink-share", "0.25", "--no-pictures", "--out", "run"]) == 0
-    rows = list(csv.DictReader(Path("run/history.csv").read_text().splitlines()))
-    assert all(float(row["kink_share"]) <= 0.25 and 0.0 < float(row["beta"]) < 1.0 for row in rows)
-    assert main([*words, "--kink-share", "0.25", "--beta", "0.1"]) == 2
-    assert "--kink-share chooses beta" in capsys.readouterr().err
-
-
 def estimated(rule: Any, loss: Any = None, **changes: Any) -> Estimate:
     return rule.estimate(problem_of(0, loss)._replace(**changes))
 
@@ -316,8 +292,6 @@ def estimated(rule: Any, loss: Any = None, **changes: Any) -> Estimate:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: EquilibriumPropagation(0.0), UsageError, "beta must be positive"),
-        (lambda: EquilibriumPropagation(0.1, "sideways"), UsageError, "there is no variant 'sideways'"),
         (lambda: EquilibriumPropagation("auto", kink_share=2.0), UsageError, "a share of diodes"),
         (lambda: CoupledLearning(2.0), UsageError, r"in \(0, 1\]"),
         (lambda: FrequencyPropagation(-1.0), UsageError, "amplitude must be positive"),
