@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+from circuitsim.errors import UsageError
 
 TEMPORARY = ".part"
 """How the names of temporary files end."""
@@ -88,3 +91,22 @@ def _sync_directory(directory: Path) -> None:
 def no_data(path: Path) -> str:
     """Why there are no data at a path, as a message."""
     return f"no data file {str(path)!r}: {'it is a folder' if path.is_dir() else 'there is no such file'}"
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not blank, each with its line number; cells without blanks around them.
+
+    Raises
+    ------
+    UsageError
+        A quoted cell that does not end, or another fault of the format, by file and line.
+    """
+    with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            for row in reader:
+                cells = [cell.strip() for cell in row]
+                if any(cells):
+                    yield reader.line_num, cells
+        except csv.Error as error:
+            raise UsageError(f"{path}:{reader.line_num}: {error}") from None

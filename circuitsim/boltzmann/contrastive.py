@@ -75,18 +75,30 @@ class ContrastiveDivergence:
         by_hidden = np.empty((machine.hidden, machine.visible), machine.dtype)
         kernels.transpose(machine.weights.T, by_hidden, 0)
         for step in range(steps):
-            visible = np.empty((len(hidden), machine.visible), machine.dtype)
-            kernels.affine(hidden, by_hidden, machine.visible_bias, visible)
+            activation = np.empty((len(hidden), machine.visible), machine.dtype)
+            kernels.affine(hidden, by_hidden, machine.visible_bias, activation)
+            visible = activation.copy()
+            kernels.sample(visible, random_key(rng))
             if step == 0 and self._chains is None:
-                metrics["reconstruction"] = _sample_reconstruction(visible, data, random_key(rng))
-            else:
-                kernels.sample(visible, random_key(rng))
+                kernels.logistic(activation)
+                metrics["reconstruction"] = float(np.mean((activation - data) ** 2))
             if step < steps - 1:
                 hidden = sample_layer(visible, machine.weights.T, machine.hidden_bias, rng)
         negative = machine.hidden_probability(visible)
         if self._chains is not None:
             self._chains = _draw(negative, rng)
-        return self._contrast(data, positive, visible, negative), metrics
+        # Chain minus data, each averaged over its own samples.
+        states = np.empty((machine.visible, len(visible) + len(data)), machine.dtype)
+        kernels.transpose(visible, states, 0)
+        kernels.transpose(data, states, len(visible))
+        shares = np.concatenate([negative / len(visible), positive / -len(data)])
+        kernels.affine(states, shares, np.zeros(machine.hidden, machine.dtype), self._gradient)
+        gradients = {
+            "weights": self._gradient.T,
+            "visible_bias": visible.mean(axis=0) - data.mean(axis=0),
+            "hidden_bias": negative.mean(axis=0) - positive.mean(axis=0),
+        }
+        return gradients, metrics
 
     def project(self) -> None:
         """All real parameters are allowed."""
@@ -104,23 +116,6 @@ class ContrastiveDivergence:
         if self._chains is not None:
             self._chains = arrays[_CHAINS].astype(self.machine.dtype)
 
-    def _contrast(self, data: np.ndarray, positive: np.ndarray, chain: np.ndarray, negative: np.ndarray) -> Arrays:
-        """Chain minus data, each averaged over its own samples."""
-        machine, chains, samples = self.machine, len(chain), len(data)
-        # Σ_s v_sj h_s is the sparse sum of rows that `affine` does, with the samples as its units.
-        states = np.empty((machine.visible, chains + samples), machine.dtype)
-        kernels.transpose(chain, states, 0)
-        kernels.transpose(data, states, chains)
-        hidden = np.empty((chains + samples, machine.hidden), machine.dtype)
-        np.multiply(negative, machine.dtype.type(1 / chains), out=hidden[:chains])
-        np.multiply(positive, machine.dtype.type(-1 / samples), out=hidden[chains:])
-        kernels.affine(states, hidden, np.zeros(machine.hidden, machine.dtype), self._gradient)
-        return {
-            "weights": self._gradient.T,
-            "visible_bias": chain.mean(axis=0) - data.mean(axis=0),
-            "hidden_bias": negative.mean(axis=0) - positive.mean(axis=0),
-        }
-
 
 def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
     """A batch as visible states of a machine: bytes become fractions of 255, other types are converted."""
@@ -136,12 +131,3 @@ def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     out = np.empty_like(probability)
     kernels.draw(probability, random_key(rng), out)
     return out
-
-
-def _sample_reconstruction(activation: np.ndarray, data: np.ndarray, key: np.uint64) -> float:
-    """Replace activations by samples; mean squared difference of their probabilities and the data."""
-    probability = activation.copy()
-    kernels.logistic(probability)
-    kernels.sample(activation, key)
-    probability -= data
-    return float(np.vdot(probability, probability)) / data.size

@@ -21,8 +21,7 @@ from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
 from circuitsim.training import SGD, Momentum
-from circuitsim.training.checkpoint import pack, unpack
-from circuitsim.training.counters import read_generator
+from circuitsim.training.checkpoint import pack, read_generator, unpack
 from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
 
 

@@ -1,34 +1,17 @@
-"""Block Gibbs sampling on plain arrays, compiled. Tests hold bitwise equal numpy versions beside them.
+"""Block Gibbs sampling on plain arrays, compiled.
 
-Two things make the twins equal: every sum runs in one fixed order (the order of the units), and the logistic function
-is spelled out in multiplications and additions, because the exponentials of different libraries differ in their last
-bit. The second also lets the compiler use vector instructions. Nor is a product and a sum contracted to one rounding
-(``fastmath=False``). No kernel calls BLAS, so the bits do not depend on the number of its threads either.
-
-Random numbers are functions of a key and of their place (`random_bits`): a caller draws one key for each array.
+Every sum runs in one fixed order (the order of the units), and no kernel calls BLAS: the bits do not depend on the
+number of its threads. The logistic function is spelled out in multiplications and additions, so that the compiler can
+use vector instructions. Random numbers are functions of a key and of their place (`uniform`): a caller draws one key
+for each array.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from circuitsim._jit import jit
-from circuitsim._vectors import (
-    LINE_BYTES,
-    add,
-    kernel,
-    load,
-    load_line,
-    lowest,
-    mul,
-    nonzero,
-    splat_line,
-    store,
-    zip_high,
-    zip_low,
-)
+from circuitsim._vectors import add, kernel, load, mul, splat, store, zip_high, zip_low
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: k times the first is exact for |k| < 2^20.
@@ -36,36 +19,19 @@ LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 # exp(-708) is the smallest that is still a normal number.
 LARGEST = 708.0
-# The same for single precision.
-LOG2_E_SINGLE = np.float32(LOG2_E)
-LN2_HIGH_SINGLE, LN2_LOW_SINGLE = np.float32(0.693359375), np.float32(-2.12194440e-4)
-LARGEST_SINGLE = np.float32(87.0)
 # SplitMix64 (Steele, Lea & Flood 2014): the step between states, and the two factors of the mixing function.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-# Rows of weights in the cache while all samples pass over them: as many as a word has bits.
+# Rows of weights in the cache while all samples pass over them.
 ROWS = 64
-# Lines of a row that are summed at a time, in as many registers.
-LINES = 8
-# Sums that stay in the second cache while all rows are added.
-OUT_BYTES = 1 << 20
+# Columns that are summed at a time, in registers.
+LANES = 128
 
 
+@jit(inline="always", fastmath=False)
 def exp_of_minus(a):
-    """exp(−a) for a ≥ 0, to 2 units of round-off of its type: 2^−k times a Taylor polynomial on |r| ≤ ln 2 / 2.
-
-    In double precision cut at exp(−708), in single precision zero beyond exp(−87).
-    """
-    raise NotImplementedError("only within kernels")
-
-
-@overload(exp_of_minus)
-def _exp_of_minus(a):
-    return _exp_single if a == types.float32 else _exp_double
-
-
-def _exp_double(a):
+    """exp(−a) for 0 ≤ a ≤ 708 to 2 units of round-off: 2^−k times a Taylor polynomial on |r| ≤ ln 2 / 2."""
     a = min(a, LARGEST)
     k = np.int64(a * LOG2_E + 0.5)
     r = k * LN2_HIGH - a + k * LN2_LOW
@@ -85,70 +51,42 @@ def _exp_double(a):
     return p * np.int64((np.int64(1023) - k) << np.int64(52)).view(np.float64)
 
 
-def _exp_single(a):
-    one = np.float32(1.0)
-    cut = min(a, LARGEST_SINGLE)
-    k = np.int32(cut * LOG2_E_SINGLE + np.float32(0.5))
-    whole = np.float32(k)
-    r = whole * LN2_HIGH_SINGLE - cut + whole * LN2_LOW_SINGLE
-    p = r * np.float32(1.0 / 5040.0) + np.float32(1.0 / 720.0)
-    p = p * r + np.float32(1.0 / 120.0)
-    p = p * r + np.float32(1.0 / 24.0)
-    p = p * r + np.float32(1.0 / 6.0)
-    p = p * r + np.float32(0.5)
-    p = p * r + one
-    p = p * r + one
-    scale = np.int32((np.int32(127) - k) << np.int32(23)).view(np.float32)
-    return p * scale if a <= LARGEST_SINGLE else np.float32(0.0)
+@jit(inline="always", fastmath=False)
+def uniform(key, place):
+    """A multiple of 2^−53 in [0, 1): output number ``place + 1`` of SplitMix64 with the seed ``key``."""
+    z = key + np.uint64(place + 1) * STEP
+    z = (z ^ (z >> np.uint64(30))) * FIRST_FACTOR
+    z = (z ^ (z >> np.uint64(27))) * SECOND_FACTOR
+    z ^= z >> np.uint64(31)
+    return np.float64(z >> np.uint64(11)) * 2.0**-53
 
 
 @jit(unroll=True, fastmath=False)
 def logistic(x):
     """1 / (1 + exp(−x)) in place, for an array of any shape in C order."""
-    flat, one = x.reshape(-1), x.dtype.type(1.0)
+    flat = x.reshape(-1)
     for s in range(flat.size):
-        z = exp_of_minus(abs(flat[s]))
-        flat[s] = (one if flat[s] >= 0 else z) / (one + z)
-
-
-@jit(inline="always", fastmath=False)
-def random_bits(key, place):
-    """64 random bits: output number ``place + 1`` of SplitMix64 with the seed ``key``; both unsigned."""
-    z = key + (place + np.uint64(1)) * STEP
-    z = (z ^ (z >> np.uint64(30))) * FIRST_FACTOR
-    z = (z ^ (z >> np.uint64(27))) * SECOND_FACTOR
-    return z ^ (z >> np.uint64(31))
-
-
-def uniform(key, place, like):
-    """A number of the type of ``like`` in [0, 1), a multiple of 2^−53 or 2^−24."""
-    raise NotImplementedError("only within kernels")
-
-
-@overload(uniform)
-def _uniform(key, place, like):
-    if like == types.float32:
-        return lambda key, place, like: np.float32(random_bits(key, place) >> np.uint64(40)) * np.float32(2.0**-24)
-    return lambda key, place, like: np.float64(random_bits(key, place) >> np.uint64(11)) * 2.0**-53
+        a = np.float64(flat[s])
+        z = exp_of_minus(abs(a))
+        flat[s] = (1.0 if a >= 0.0 else z) / (1.0 + z)
 
 
 @jit(unroll=True, fastmath=False)
 def sample(x, key):
     """Replace each activation by 1 with probability logistic(x), else by 0, with the random numbers of a key."""
-    flat, zero, one = x.reshape(-1), x.dtype.type(0.0), x.dtype.type(1.0)
+    flat = x.reshape(-1)
     for s in range(flat.size):
-        a = flat[s]
+        a = np.float64(flat[s])
         z = exp_of_minus(abs(a))
-        flat[s] = one if uniform(key, np.uint64(s), a) * (one + z) < (one if a >= 0 else z) else zero
+        flat[s] = uniform(key, s) * (1.0 + z) < (1.0 if a >= 0.0 else z)
 
 
 @jit(unroll=True, fastmath=False)
 def draw(probability, key, out):
     """1 with the given probabilities, else 0, into ``out`` of the same shape, with the random numbers of a key."""
     given, drawn = probability.reshape(-1), out.reshape(-1)
-    zero, one = out.dtype.type(0.0), out.dtype.type(1.0)
     for s in range(given.size):
-        drawn[s] = one if uniform(key, np.uint64(s), given[s]) < given[s] else zero
+        drawn[s] = uniform(key, s) < given[s]
 
 
 @jit(unroll=True, fastmath=False)
@@ -165,104 +103,34 @@ def affine(units, weights, bias, out):
     out : (B, n) ndarray
         Overwritten.
     """
-    samples, width = out.shape
-    line = LINE_BYTES // out.itemsize
-    memory = np.empty((ROWS * LINES + 1) * line, out.dtype)
-    # Where the first whole line of the cache begins.
-    begin = -(memory.ctypes.data // out.itemsize) % line
-    packed = memory[begin : begin + ROWS * LINES * line]
-    active = np.empty(samples, np.uint64)
-    states, rows, sums = units.reshape(-1), weights.reshape(-1), out.reshape(-1)
-    parts = samples * width * out.itemsize // OUT_BYTES + 1
-    for part in range(parts):
-        start, stop = samples * part // parts, samples * (part + 1) // parts
-        for s in range(start, stop):
-            for i in range(width):
-                out[s, i] = bias[i]
-        for first in range(0, units.shape[1], ROWS):
-            count = min(ROWS, units.shape[1] - first)
-            for s in range(start, stop):
-                active[s] = nonzero_units(states, s * units.shape[1] + first, count)
-            add_rows(states, active, start, stop, first, count, rows, sums, width, packed)
-
-
-@kernel(fastmath=False)
-def add_rows(states, active, start, stop, first, count, rows, sums, width, packed):
-    """Add ``count`` rows of weights, from ``first`` on, to the sums of the samples for which they are active."""
-    line, given = LINE_BYTES // sums.itemsize, states.size // active.size
-    column = 0
-    while column + LINES * line <= width:
-        pack(rows, first * width + column, width, count, packed)
-        for s in range(start, stop):
-            add_lines(states, s * given + first, active[s], packed, sums, s * width + column)
-        column += LINES * line
-    if column < width:
-        for s in range(start, stop):
-            add_tail(states, s * given + first, active[s], rows, first * width, sums, s * width, column, width)
-
-
-@kernel(fastmath=False)
-def nonzero_units(states, first, count):
-    """Which of ``count`` states (64 at most) are not zero, as bits."""
-    line = LINE_BYTES // states.itemsize
-    found, j = np.uint64(0), 0
-    while j + line <= count:
-        found |= nonzero(load_line(states, first + j)) << np.uint64(j)
-        j += line
-    while j < count:
-        found |= np.uint64(states[first + j] != 0) << np.uint64(j)
-        j += 1
-    return found
-
-
-@kernel(fastmath=False)
-def pack(rows, at, width, count, packed):
-    """Copy `LINES` lines of ``count`` rows, one row after the other."""
-    line = LINE_BYTES // packed.itemsize
-    for row in range(count):
-        for k in range(LINES):
-            store(packed, (row * LINES + k) * line, load_line(rows, at + row * width + k * line))
-
-
-@kernel(fastmath=False)
-def add_lines(states, first, active, packed, sums, at):
-    """Add the active rows, each times its state, to `LINES` lines of a sample's sums, which stay in registers."""
-    line = LINE_BYTES // sums.itemsize
-    a0, a1 = load_line(sums, at), load_line(sums, at + line)
-    a2, a3 = load_line(sums, at + 2 * line), load_line(sums, at + 3 * line)
-    a4, a5 = load_line(sums, at + 4 * line), load_line(sums, at + 5 * line)
-    a6, a7 = load_line(sums, at + 6 * line), load_line(sums, at + 7 * line)
-    while active != np.uint64(0):
-        j = lowest(active)
-        active &= active - np.uint64(1)
-        x, row = splat_line(states[first + j]), j * LINES * line
-        a0 = add(a0, mul(x, load_line(packed, row)))
-        a1 = add(a1, mul(x, load_line(packed, row + line)))
-        a2 = add(a2, mul(x, load_line(packed, row + 2 * line)))
-        a3 = add(a3, mul(x, load_line(packed, row + 3 * line)))
-        a4 = add(a4, mul(x, load_line(packed, row + 4 * line)))
-        a5 = add(a5, mul(x, load_line(packed, row + 5 * line)))
-        a6 = add(a6, mul(x, load_line(packed, row + 6 * line)))
-        a7 = add(a7, mul(x, load_line(packed, row + 7 * line)))
-    store(sums, at, a0)
-    store(sums, at + line, a1)
-    store(sums, at + 2 * line, a2)
-    store(sums, at + 3 * line, a3)
-    store(sums, at + 4 * line, a4)
-    store(sums, at + 5 * line, a5)
-    store(sums, at + 6 * line, a6)
-    store(sums, at + 7 * line, a7)
-
-
-@kernel(fastmath=False)
-def add_tail(states, first, active, rows, begin, sums, at, column, width):
-    """As `add_lines`, for the columns from ``column`` on, fewer than these lines have."""
-    while active != np.uint64(0):
-        j = lowest(active)
-        active &= active - np.uint64(1)
-        x = states[first + j]
-        for i in range(column, width):
-            sums[at + i] += x * rows[begin + j * width + i]
+    (samples, given), width = units.shape, bias.size
+    packed, flat, sums = np.empty(ROWS * LANES, out.dtype), weights.reshape(-1), out.reshape(-1)
+    active, counts = np.empty((samples, ROWS), np.int64), np.empty(samples, np.int64)
+    for s in range(samples):
+        out[s, :] = bias
+    for first in range(0, given, ROWS):
+        rows = min(ROWS, given - first)
+        for s in range(samples):
+            count = 0
+            for row in range(rows):
+                active[s, count] = row
+                count += units[s, first + row] != 0
+            counts[s] = count
+        for column in range(0, width - LANES + 1, LANES):
+            for row in range(rows):
+                store(packed, row * LANES, load(flat, (first + row) * width + column, LANES))
+            for s in range(samples):
+                # These sums stay in registers.
+                found = load(sums, s * width + column, LANES)
+                for k in range(counts[s]):
+                    row = active[s, k]
+                    found = add(found, mul(splat(units[s, first + row], LANES), load(packed, row * LANES, LANES)))
+                store(sums, s * width + column, found)
+        for s in range(samples):
+            for k in range(counts[s]):
+                row = first + active[s, k]
+                for i in range(width - width % LANES, width):
+                    out[s, i] += units[s, row] * weights[row, i]
 
 
 @jit(unroll=True, fastmath=False)

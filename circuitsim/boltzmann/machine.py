@@ -252,5 +252,5 @@ def sample_layer(units: np.ndarray, weights: np.ndarray, bias: np.ndarray, rng: 
 
 
 def random_key(rng: np.random.Generator) -> np.uint64:
-    """What the random numbers of one array are made from (`kernels.random_bits`)."""
+    """What the random numbers of one array are made from (`kernels.uniform`)."""
     return rng.integers(2**64, dtype=np.uint64)

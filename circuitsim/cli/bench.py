@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from circuitsim._files import atomic_write
     from circuitsim.bench import report, runner
     from circuitsim.bench.competitors import expand
-    from circuitsim.training.curves import save_figure
+    from circuitsim.plotting.figure import write
 
     options = {"seed": args.seed, "limit": args.limit, "budget": args.budget}
     check_values(options, dict.fromkeys(options, Option(Kind.NUMBER)))
@@ -70,6 +70,6 @@ def run(args: argparse.Namespace) -> int:
     atomic_write(args.out / "report.md", text.encode("utf-8"))
     figure = Figure(layout="constrained")
     report.draw(figure, rows)
-    save_figure(figure, args.out / "times.png")
+    write(figure, args.out / "times.png")
     print(dumps(rows) if args.format == "json" else text, end="" if args.format == "json" else "\n")
     return 0

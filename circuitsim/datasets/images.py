@@ -10,19 +10,21 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 
 from circuitsim.datasets.remote import DATA_VARIABLE, data_directory, find
 from circuitsim.errors import UsageError
 
-_BYTES = 0x08
+_BYTES = b"\0\0\x08"
 _PIECE = 1 << 24
 
 
 def read_idx(path: Path) -> np.ndarray:
     """Read an ``idx*-ubyte`` file, gzipped (``.gz``) or not; uint8 of the shape the file states.
+
+    No more is unpacked than the header promises.
 
     Raises
     ------
@@ -33,26 +35,20 @@ def read_idx(path: Path) -> np.ndarray:
         raise UsageError(f"there is no file {path}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-            return _read(file, path)
+            magic = file.read(4)
+            if len(magic) < 4 or magic[:3] != _BYTES:
+                raise UsageError(f"{path} is not an idx file of bytes (its magic number is wrong)")
+            begun = 4 + 4 * magic[3]
+            sizes = file.read(begun - 4)
+            if len(sizes) < begun - 4:
+                raise UsageError(f"{path} is cut short: {4 + len(sizes)} bytes, its header alone has {begun}")
+            shape = struct.unpack(f">{magic[3]}I", sizes)
+            promised, content = math.prod(shape), bytearray()
+            while len(content) <= promised and (piece := file.read(min(_PIECE, promised + 1 - len(content)))):
+                content += piece
     except (OSError, EOFError, zlib.error) as problem:
         raise UsageError(f"{path} is damaged and cannot be read ({problem})") from problem
-
-
-def _read(file: gzip.GzipFile | BinaryIO, path: Path) -> np.ndarray:
-    """The array; no more is unpacked than the header promises."""
-    magic = file.read(4)
-    if len(magic) < 4 or magic[:2] != b"\x00\x00" or magic[2] != _BYTES:
-        raise UsageError(f"{path} is not an idx file of bytes (its magic number is wrong)")
-    sizes = file.read(4 * magic[3])
-    if len(sizes) < 4 * magic[3]:
-        raise UsageError(f"{path} is cut short: {4 + len(sizes)} bytes, its header alone has {4 + 4 * magic[3]}")
-    shape = struct.unpack(f">{magic[3]}I", sizes)
-    promised = math.prod(shape)
-    content = bytearray()
-    while len(content) <= promised and (piece := file.read(min(_PIECE, promised + 1 - len(content)))):
-        content += piece
     if len(content) != promised:
-        begun = 4 + len(sizes)
         found = f"more than {begun + promised}" if len(content) > promised else f"{begun + len(content)}"
         raise UsageError(f"{path} is cut short or too long: {found} bytes where its header promises {begun + promised}")
     return np.frombuffer(content, np.uint8).reshape(shape)
@@ -86,20 +82,34 @@ class ImageData:
         return int(max(self.train_labels.max(), self.test_labels.max())) + 1
 
 
+def of_scikit_learn(name: str) -> Any:
+    """A data set that comes with scikit-learn, as it gives it.
+
+    Parameters
+    ----------
+    name : {"iris", "digits"}
+
+    Raises
+    ------
+    UsageError
+        scikit-learn is not installed.
+    """
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise UsageError(
+            f"the data set {name!r} comes with scikit-learn, which is not installed: "
+            "pip install 'circuitsim-exact[learn]'"
+        ) from None
+    return getattr(datasets, f"load_{name}")()
+
+
 def digits(directory: Path | None) -> ImageData:
     """scikit-learn's 1797 digits of 8 × 8 pixels; a fixed fifth of them is the test set."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as problem:
-        raise UsageError(
-            "the digits come with scikit-learn, which is not installed: pip install 'circuitsim-exact[learn]'"
-        ) from problem
-    pixels, labels = load_digits(return_X_y=True)
-    images = np.rint(pixels * (255 / 16)).astype(np.uint8)
-    order = np.random.default_rng(0).permutation(len(images))
-    test, train = order[:360], order[360:]
-    labels = labels.astype(np.int64)
-    return ImageData("digits", (8, 8), images[train], labels[train], images[test], labels[test])
+    found = of_scikit_learn("digits")
+    order = np.random.default_rng(0).permutation(len(found.data))
+    images, labels = np.rint(found.data * (255 / 16)).astype(np.uint8)[order], found.target.astype(np.int64)[order]
+    return ImageData("digits", (8, 8), images[360:], labels[360:], images[:360], labels[:360])
 
 
 def mnist(directory: Path | None) -> ImageData:
@@ -122,9 +132,9 @@ def idx_files(folder: Path, name: str) -> ImageData:
         plain = folder / stem
         return read_idx(plain if plain.is_file() else folder / f"{stem}.gz")
 
-    train, test = read("train-images-idx3-ubyte"), read("t10k-images-idx3-ubyte")
-    train_labels, test_labels = read("train-labels-idx1-ubyte"), read("t10k-labels-idx1-ubyte")
-    for images, labels, which in ((train, train_labels, "training"), (test, test_labels, "test")):
+    sets = []
+    for which, prefix in (("training", "train"), ("test", "t10k")):
+        images, labels = read(f"{prefix}-images-idx3-ubyte"), read(f"{prefix}-labels-idx1-ubyte")
         if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
             raise UsageError(
                 f"the {which} images and labels in {folder} do not belong together: "
@@ -132,14 +142,9 @@ def idx_files(folder: Path, name: str) -> ImageData:
             )
         if not images.size:
             raise UsageError(f"the {which} images in {folder} are none: their shape is {images.shape}")
+        sets.append((images, labels.astype(np.int64)))
+    (train, train_labels), (test, test_labels) = sets
     if train.shape[1:] != test.shape[1:]:
         raise UsageError(f"the training and test images in {folder} differ in size: {train.shape} and {test.shape}")
-    rows, columns = train.shape[1:]
-    return ImageData(
-        name,
-        (rows, columns),
-        train.reshape(len(train), -1),
-        train_labels.astype(np.int64),
-        test.reshape(len(test), -1),
-        test_labels.astype(np.int64),
-    )
+    rows = [images.reshape(len(images), -1) for images in (train, test)]
+    return ImageData(name, train.shape[1:], rows[0], train_labels, rows[1], test_labels)

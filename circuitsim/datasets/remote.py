@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import NamedTuple
+from urllib.request import urlopen
 
+from circuitsim._files import atomic_write
 from circuitsim.errors import DownloadError, UsageError
 
 DATA_VARIABLE = "CIRCUITSIM_DATA"
 """Environment variable that names the data directory, in place of the user's cache directory."""
 
 _TIMEOUT = 30.0
-_CHUNK = 1 << 16
 
 
 class RemoteFile(NamedTuple):
@@ -75,21 +79,6 @@ def data_directory(given: str | os.PathLike[str] | None = None) -> Path:
     return platformdirs.user_cache_path("circuitsim", appauthor=False)
 
 
-def _pooch() -> Any:
-    """The package that fetches files, an extra.
-
-    Raises
-    ------
-    UsageError
-        It is not installed.
-    """
-    try:
-        import pooch
-    except ImportError:
-        raise UsageError("fetching data sets needs pooch: pip install 'circuitsim-exact[data]'") from None
-    return pooch
-
-
 def find(name: str, directory: str | os.PathLike[str] | None = None) -> Path | None:
     """The folder that holds all files of a remote data set, gzipped or not; None if there is none.
 
@@ -128,92 +117,54 @@ def fetch(
     Raises
     ------
     UsageError
-        No such data set, a folder that cannot be written, or pooch is not installed.
+        No such data set, or a folder that cannot be written.
     DownloadError
         No mirror delivered a file with the right content.
     """
     if name not in REMOTE:
         raise UsageError(f"there is no data set '{name}' to fetch; there is {', '.join(REMOTE)}")
-    pooch = _pooch()
-    pooch.get_logger().setLevel("ERROR")
     folder = data_directory(directory) / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise UsageError(f"cannot make the folder {folder}: {problem.strerror or problem}") from None
     for file in REMOTE[name].files:
-        if _is_right(folder / file.name, file):
+        place = folder / file.name
+        if place.is_file() and place.stat().st_size == file.size and _is_right(place.read_bytes(), file):
             progress(f"{file.name}: already there")
-            continue
-        _fetch_file(file, folder, mirrors or REMOTE[name].mirrors, progress)
+        else:
+            atomic_write(place, _fetched(file, mirrors or REMOTE[name].mirrors, progress))
     return folder
 
 
-def _is_right(path: Path, file: RemoteFile) -> bool:
-    return path.is_file() and path.stat().st_size == file.size and _pooch().file_hash(str(path)) == file.sha256
+def _is_right(content: bytes, file: RemoteFile) -> bool:
+    return hashlib.sha256(content).hexdigest() == file.sha256
 
 
-def _fetch_file(file: RemoteFile, folder: Path, mirrors: Sequence[str], progress: Callable[[str], None]) -> None:
-    """One file from the first mirror that has it right."""
-    pooch = _pooch()
+def _fetched(file: RemoteFile, mirrors: Sequence[str], progress: Callable[[str], None]) -> bytes:
+    """The content of a file, from the first mirror that has it right."""
     failures = []
     for mirror in mirrors:
         address = f"{mirror.rstrip('/')}/{file.name}.gz"
         try:
-            pooch.retrieve(
-                address, f"sha256:{file.sha256}", fname=file.name, path=folder, downloader=_Unpacking(file.size)
-            )
-        # requests' errors are OSErrors; a wrong hash is a ValueError.
-        except (OSError, ValueError, EOFError, zlib.error) as problem:
-            failures.append(f"{address}: {_reason(problem)}")
+            with urlopen(address, timeout=_TIMEOUT) as response, gzip.open(response) as packed:
+                # What a hostile server sends is unpacked up to the size the content must have.
+                content: bytes = packed.read(file.size + 1)
+            if not _is_right(content, file):
+                raise ValueError(
+                    f"the content is longer than the {file.size} bytes it should have"
+                    if len(content) > file.size
+                    else "the content is not what it should be (wrong checksum)"
+                )
+        # Errors of addresses and of gzip are OSErrors.
+        except (OSError, ValueError, EOFError, HTTPException, zlib.error) as problem:
+            failures.append(f"{address}: {problem}")
             progress(failures[-1])
         else:
-            # Temporary files are for their owner alone; a data directory may serve several people.
-            (folder / file.name).chmod(0o644)
             progress(f"{file.name}: fetched from {mirror}")
-            return
+            return content
     tried = "\n    ".join(failures)
     raise DownloadError(
         f"{file.name} could not be fetched:\n    {tried}\n"
         "    hint: try again later, name another --mirror, or put the files into a folder and name it with --data-dir"
     )
-
-
-def _reason(problem: Exception) -> str:
-    """One line that a person can use."""
-    if isinstance(problem, ValueError) and "hash" in str(problem):
-        return "the content is not what it should be (wrong checksum)"
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-
-
-class _Unpacking:
-    """A pooch downloader that unpacks while it writes, and stops at the size the content must have."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __call__(self, url: str, output_file: Any, pooch: Any) -> None:
-        """Fetch ``url`` and write its unpacked content to ``output_file``, a path."""
-        import requests
-
-        with requests.get(url, stream=True, timeout=_TIMEOUT) as response, open(output_file, "wb") as out:
-            response.raise_for_status()
-            _unpack(response.iter_content(_CHUNK), out, self.size)
-
-
-def _unpack(chunks: Iterator[bytes], out: BinaryIO, size: int) -> None:
-    """Write the gzip stream ``chunks`` unpacked; memory does not grow with what a hostile server sends."""
-    unpacker = zlib.decompressobj(wbits=31)
-    written = 0
-    for packed in chunks:
-        while packed:
-            part = unpacker.decompress(packed, _CHUNK)
-            packed = unpacker.unconsumed_tail
-            written += len(part)
-            if written > size:
-                raise ValueError(f"the content is longer than the {size} bytes it should have")
-            out.write(part)
-        if unpacker.eof:
-            break
-    if not unpacker.eof:
-        raise EOFError(f"the download stopped early, after {written} of {size} unpacked bytes")

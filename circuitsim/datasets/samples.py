@@ -6,17 +6,17 @@ one column ``class``. npz: ``x`` (samples × inputs) and ``y`` (samples × outpu
 
 from __future__ import annotations
 
-import csv
 import math
-from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._files import no_data
+from circuitsim._files import csv_rows, no_data
 from circuitsim._npz import npz_headers, read_npz
+from circuitsim.datasets.images import of_scikit_learn
 from circuitsim.errors import UsageError
 from circuitsim.netlist.roles import Roles
 
@@ -77,11 +77,10 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = (), ta
         return bundled(name, roles)
     if not path.is_file():
         raise UsageError(no_data(path))
-    if path.suffix.lower() == ".npz":
-        return _from_npz(path, roles, tuple(classes), targets)
-    if path.suffix.lower() != ".csv":
+    reader = {".csv": _from_csv, ".npz": _from_npz}.get(path.suffix.lower())
+    if reader is None:
         raise UsageError(f"{path}: the name of a data file must end in .csv or .npz")
-    return _from_csv(path, roles, tuple(classes), targets)
+    return reader(path, roles, tuple(classes), targets)
 
 
 def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[Samples, Samples]:
@@ -106,92 +105,68 @@ def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[
 
 # ---------------------------------------------------------------------- CSV
 def _from_csv(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool) -> Samples:
-    with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
-        rows = _csv_rows(file, path)
-        header = next(rows, None)
-        if header is None:
-            raise UsageError(f"{path} is empty: its first line must name the columns")
-        columns = _columns(path, [name.strip() for name in header[1]], roles, targets)
-        return _parsed(path, rows, columns, roles, classes, targets)
+    rows = csv_rows(path)
+    _, header = next(rows, (0, []))
+    if not header:
+        raise UsageError(f"{path} is empty: its first line must name the columns")
+    columns, n = _columns(path, header, roles, targets), len(roles.inputs)
+    voltages = range(n + len(roles.outputs) if targets else n)
+    used = sorted((k, at) for at, k in enumerate(columns) if k in voltages)
+    label = columns.index(None) if targets and None in columns else None
+    labels: list[tuple[int, str]] = []
 
+    def numbers() -> Iterator[float]:
+        for line, row in rows:
+            if len(row) != len(columns):
+                raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(columns)}")
+            if label is not None:
+                labels.append((line, row[label]))
+            for _, at in used:
+                yield _number(path, line, row[at])
 
-def _csv_rows(file: TextIO, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, each with its line number."""
-    reader = csv.reader(file, strict=True)
-    try:
-        for row in reader:
-            if row and any(cell.strip() for cell in row):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise UsageError(f"{path}:{reader.line_num}: {error}") from None
-
-
-def _plain(name: str) -> str:
-    """A column's or output's name as it is compared: ``v(out,0)`` is ``v(out)``, case and blanks do not matter."""
-    name = "".join(name.lower().split())
-    return name.removesuffix(",0)") + ")" if name.endswith(",0)") else name
-
-
-def _columns(path: Path, header: list[str], roles: Roles, must: bool) -> list[int]:
-    """For each column the number of its input, or of its output counted on from the inputs; −1 for the class."""
-    wanted = [*roles.inputs, *roles.output_names]
-    number = {_plain(name): k for k, name in enumerate(wanted)}
-    number[CLASS] = -1
-    columns = []
-    for name in header:
-        k = number.get(_plain(name))
-        if k is None:
-            raise UsageError(
-                f"{path}:1: column {name!r} is neither an input nor an output; these are {', '.join(wanted)}, "
-                f"and {CLASS!r}"
-            )
-        if k in columns:
-            raise UsageError(f"{path}:1: column {name!r} stands there twice")
-        columns.append(k)
-    n = len(roles.inputs)
-    targets = [k for k in columns if k >= n]
-    if -1 in columns and targets:
-        raise UsageError(f"{path}:1: either a column {CLASS!r} or columns of output voltages, not both")
-    needed = range(n) if -1 in columns or not must else range(len(wanted))
-    if missing := [wanted[k] for k in needed if k not in columns]:
-        raise UsageError(f"{path}:1: there is no column {', '.join(missing[:8])}")
-    return columns
-
-
-def _parsed(
-    path: Path,
-    rows: Iterator[tuple[int, list[str]]],
-    columns: list[int],
-    roles: Roles,
-    classes: tuple[str, ...],
-    targets: bool,
-) -> Samples:
-    values, labels, n = array("d"), [], len(roles.inputs)
-    used = [(at, k) for at, k in enumerate(columns) if targets or 0 <= k < n]
-    for line, row in rows:
-        if len(row) != len(columns):
-            raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(columns)}")
-        if len(values) > LARGEST:
-            raise UsageError(f"{path}: more than {LARGEST:,} numbers; split the file, or use npz")
-        for at, k in used:
-            if k < 0:
-                labels.append((line, row[at].strip()))
-            else:
-                values.append(_number(path, line, row[at]))
-    if not values:
+    table = np.fromiter(islice(numbers(), LARGEST + 1), np.float64)
+    if table.size > LARGEST:
+        raise UsageError(f"{path}: more than {LARGEST:,} numbers; split the file, or use npz")
+    if not table.size:
         raise UsageError(f"{path} has a header and no samples")
-    numbers = [k for _, k in used if k >= 0]
-    table = np.frombuffer(values, dtype=np.float64).reshape(-1, len(numbers))
-    ordered = np.ascontiguousarray(table[:, np.argsort(numbers)])
+    table = table.reshape(-1, len(used))
     if not labels:
-        return Samples(ordered[:, :n], ordered[:, n:])
-    names = [label for _, label in labels]
-    classes = classes or _class_names(path, names, roles)
+        return Samples(table[:, :n], table[:, n:])
+    classes = classes or _class_names(path, {name for _, name in labels}, roles)
     number = {name: k for k, name in enumerate(classes)}
     for line, name in labels:
         if name not in number:
             raise UsageError(f"{path}:{line}: there is no class {name!r}; there are {', '.join(classes)}")
-    return Samples(ordered, np.array([number[name] for name in names], dtype=np.int64), classes)
+    return Samples(table, np.array([number[name] for _, name in labels], dtype=np.int64), classes)
+
+
+def _plain(name: str) -> str:
+    """A column's or output's name as it is compared: ``v(out,0)`` is ``v(out)``, case and blanks do not matter."""
+    return "".join(name.lower().split()).replace(",0)", ")")
+
+
+def _columns(path: Path, header: list[str], roles: Roles, must: bool) -> list[int | None]:
+    """For each column the number of its input, or of its output counted on from the inputs; None for the class."""
+    wanted = [*roles.inputs, *roles.output_names]
+    number: dict[str, int | None] = {_plain(name): k for k, name in enumerate(wanted)}
+    number[CLASS] = None
+    columns: list[int | None] = []
+    for name in header:
+        if _plain(name) not in number:
+            raise UsageError(
+                f"{path}:1: column {name!r} is neither an input nor an output; these are {', '.join(wanted)}, "
+                f"and {CLASS!r}"
+            )
+        if number[_plain(name)] in columns:
+            raise UsageError(f"{path}:1: column {name!r} stands there twice")
+        columns.append(number[_plain(name)])
+    outputs = range(len(roles.inputs), len(wanted))
+    if None in columns and any(k in outputs for k in columns):
+        raise UsageError(f"{path}:1: either a column {CLASS!r} or columns of output voltages, not both")
+    needed = len(roles.inputs) if None in columns or not must else len(wanted)
+    if missing := [name for k, name in enumerate(wanted[:needed]) if k not in columns]:
+        raise UsageError(f"{path}:1: there is no column {', '.join(missing[:8])}")
+    return columns
 
 
 def _number(path: Path, line: int, cell: str) -> float:
@@ -200,20 +175,20 @@ def _number(path: Path, line: int, cell: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise UsageError(f"{path}:{line}: {cell.strip()[:40]!r} is not a finite number")
+        raise UsageError(f"{path}:{line}: {cell[:40]!r} is not a finite number")
     return value
 
 
-def _class_names(path: Path, labels: list[str], roles: Roles) -> tuple[str, ...]:
+def _class_names(path: Path, found: set[str], roles: Roles) -> tuple[str, ...]:
     """Whole numbers from 0 on name outputs; other names are numbered in their order."""
-    n = len(roles.outputs)
-    found = sorted(set(labels))
-    numbers = {str(k) for k in range(n)}
-    if all(name in numbers for name in found):
-        return tuple(str(k) for k in range(n))
-    if len(found) > n:
-        raise UsageError(f"{path} has {len(found)} classes, the circuit {n} outputs: each class needs one of its own")
-    return tuple(found)
+    numbers = tuple(map(str, range(len(roles.outputs))))
+    if found.issubset(numbers):
+        return numbers
+    if len(found) > len(numbers):
+        raise UsageError(
+            f"{path} has {len(found)} classes, the circuit {len(numbers)} outputs: each class needs one of its own"
+        )
+    return tuple(sorted(found))
 
 
 # ---------------------------------------------------------------------- npz
@@ -284,12 +259,7 @@ def bundled(name: str, roles: Roles) -> Samples:
     UsageError
         The circuit has other numbers of inputs or outputs; scikit-learn is missing.
     """
-    try:
-        from sklearn import datasets
-    except ImportError:
-        hint = "pip install 'circuitsim-exact[learn]'"
-        raise UsageError(f"the data set {name!r} comes with scikit-learn: {hint}") from None
-    found = datasets.load_iris() if name == "iris" else datasets.load_digits()
+    found = of_scikit_learn(name)
     x = (found.data - _IRIS[0]) / _IRIS[1] if name == "iris" else found.data / 16.0
     n, m = x.shape[1], len(found.target_names)
     if len(roles.inputs) == 2 * n:
@@ -302,15 +272,10 @@ def bundled(name: str, roles: Roles) -> Samples:
     return Samples(x.astype(np.float64), found.target.astype(np.int64), tuple(map(str, found.target_names)))
 
 
-HEADER = 100_000
-"""Most characters of a header."""
-
-
 def is_over_time(path: str | Path) -> bool:
     """Whether the header of a CSV file has a column ``time`` or ``measurement``."""
     path = Path(path)
     if path.suffix.lower() != ".csv" or not path.is_file():
         return False
-    with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
-        names = {name.strip().strip('"').lower() for name in file.readline(HEADER).split(",")}
-    return bool(names & {"time", "measurement"})
+    _, header = next(csv_rows(path), (0, []))
+    return not {"time", "measurement"}.isdisjoint(map(str.lower, header))

@@ -10,16 +10,15 @@ from circuitsim.analysis.probes import VALUE, Formula, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.fitting.fit import WaveformFit
 from circuitsim.fitting.targets import WaveTarget
-from circuitsim.plotting.figure import gridded, legend, measured, plain, stacked
+from circuitsim.plotting.figure import gridded, legend, measured, plain, stacked, write
 from circuitsim.time_domain.result import columns
-from circuitsim.training.curves import save_figure
 
 POINTS = 1001
 PANELS = 4
 """Most quantities that are drawn."""
 
 
-def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
+def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> None:
     """Draw the first sample: one panel a quantity, before (dashed), after, target (dots).
 
     Parameters
@@ -45,7 +44,7 @@ def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> Path:
         gridded(panel)
         legend(panel)
     measured(axes[-1].xaxis, "time", "s")
-    return save_figure(figure, path)
+    write(figure, path)
 
 
 def _measured(fit: WaveformFit) -> list[str]:

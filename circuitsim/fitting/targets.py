@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim._files import no_data
+from circuitsim._files import csv_rows, no_data
 from circuitsim.analysis.probes import Probe, parse_probes
 from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, measurements_of
@@ -106,12 +105,7 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
     path = Path(path)
     if not path.is_file():
         raise UsageError(no_data(path))
-    with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
-        except csv.Error as error:
-            raise UsageError(f"{path}:{reader.line_num}: {error}") from None
+    rows = list(csv_rows(path))
     if len(rows) < 2:
         raise UsageError(f"{path}: a header and at least one row are needed")
     header = rows[0][1]

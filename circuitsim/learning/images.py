@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from circuitsim.errors import UsageError
 from circuitsim.learning.stages import Gradients, Stage
 
 
+@dataclass(eq=False, repr=False)
 class Conv2d(Stage):
     """A convolution.
 
@@ -31,48 +33,40 @@ class Conv2d(Stage):
         weights are uniform in ±1/√(inputs · size²), PyTorch's default.
     """
 
+    inputs: int
+    outputs: int
+    size: int = 3
+    stride: int = 1
+    padding: int = 1
+    bias: bool = False
+    variance: float | None = None
     kind = "conv2d"
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        size: int = 3,
-        stride: int = 1,
-        padding: int = 1,
-        bias: bool = False,
-        variance: float | None = None,
-    ) -> None:
-        super().__init__(
-            inputs=inputs, outputs=outputs, size=size, stride=stride, padding=padding, bias=bias, variance=variance
-        )
-        if min(inputs, outputs, size, stride) < 1 or padding < 0:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.inputs, self.outputs, self.size, self.stride) < 1 or self.padding < 0:
             raise UsageError(f"a convolution cannot have {self.options}")
-        self._window = Window(size, stride, padding)
-        self.initialise(0)
+        self._window = Window(self.size, self.stride, self.padding)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Draw kernels and biases; the arguments are those of `Stage.initialise`."""
-        rng = np.random.default_rng(rng)
-        inputs, outputs, size = (self.options[name] for name in ("inputs", "outputs", "size"))
-        limit = 1 / math.sqrt(inputs * size * size)
-        if self.options["variance"] is None:
-            weights = rng.uniform(-limit, limit, (size, size, inputs, outputs))
+        rng, size, channels = np.random.default_rng(rng), self.size, (self.inputs, self.outputs)
+        limit = 1 / math.sqrt(self.inputs * size * size)
+        if self.variance is None:
+            weights = rng.uniform(-limit, limit, (size, size, *channels))
         else:
-            weights = gaussian_orthogonal(rng, size, self.options["variance"], (inputs, outputs))
+            weights = gaussian_orthogonal(rng, size, self.variance, channels)
         self.parameters = {"weights": weights.astype(dtype)}
-        if self.options["bias"]:
-            self.parameters["bias"] = rng.uniform(-limit, limit, outputs).astype(dtype)
+        if self.bias:
+            self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
         """(batch, rows, columns, inputs) to (batch, rows, columns, outputs).
 
         The arguments are those of `Stage.forward`.
         """
-        if x.ndim != 4 or x.shape[3] != self.options["inputs"]:
-            raise UsageError(
-                f"a conv2d stage takes (batch, rows, columns, {self.options['inputs']}), not {tuple(x.shape)}"
-            )
+        if x.ndim != 4 or x.shape[3] != self.inputs:
+            raise UsageError(f"a conv2d stage takes (batch, rows, columns, {self.inputs}), not {tuple(x.shape)}")
         y = convolution.convolve(x, self._kernel(), self._window)
         if "bias" in self.parameters:
             y += self.parameters["bias"]
@@ -120,24 +114,26 @@ class SoftPool(Stage):
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
         """Half the rows and columns, an odd last one left out; the arguments are those of `Stage.forward`."""
         xp = namespace(x)
-        rows, columns = x.shape[1] // 2 * 2, x.shape[2] // 2 * 2
-        four = xp.stack([x[:, i:rows:2, j:columns:2, :] for i in (0, 1) for j in (0, 1)], axis=0)
-        share = xp.exp(four - xp.max(four, axis=0, keepdims=True))
-        share = share / xp.sum(share, axis=0, keepdims=True)
-        y = xp.sum(share * four, axis=0)
-        return y, (share * (1 + four - y), x.shape)
+        batch, rows, columns, channels = x.shape
+        rows, columns = rows // 2, columns // 2
+        four = xp.reshape(x[:, : 2 * rows, : 2 * columns], (batch, rows, 2, columns, 2, channels))
+        share = xp.exp(four - xp.max(four, axis=(2, 4), keepdims=True))
+        share = share / xp.sum(share, axis=(2, 4), keepdims=True)
+        y = xp.sum(share * four, axis=(2, 4), keepdims=True)
+        return y[:, :, 0, :, 0], (share * (1 + four - y), x.shape)
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
         """The cotangent times ∂y/∂x_i = p_i (1 + x_i − y); the arguments are those of `Stage.vjp`."""
         slopes, shape = memory
         xp = namespace(cotangent)
-        rows, columns = shape[1] // 2 * 2, shape[2] // 2 * 2
+        batch, rows, _, columns, _, channels = slopes.shape
         back = xp.zeros(shape, dtype=cotangent.dtype, device=device(cotangent))
-        for place in range(4):
-            back[:, place // 2 : rows : 2, place % 2 : columns : 2, :] = slopes[place] * cotangent
+        found = slopes * cotangent[:, :, None, :, None]
+        back[:, : 2 * rows, : 2 * columns] = xp.reshape(found, (batch, 2 * rows, 2 * columns, channels))
         return {}, back
 
 
+@dataclass(eq=False, repr=False)
 class BatchNorm(Stage):
     """Batch normalisation over all axes but the last (Ioffe & Szegedy 2015).
 
@@ -151,17 +147,16 @@ class BatchNorm(Stage):
         Added to the variance.
     """
 
+    channels: int
+    momentum: float = 0.1
+    epsilon: float = 1e-5
     kind = "batch-norm"
-
-    def __init__(self, channels: int, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
-        super().__init__(channels=channels, momentum=momentum, epsilon=epsilon)
-        self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Scale 1, shift 0, running mean 0 and variance 1; the arguments are those of `Stage.initialise`."""
-        channels = self.options["channels"]
-        self.parameters = {"scale": np.ones(channels, dtype), "shift": np.zeros(channels, dtype)}
-        self.averages = {"mean": np.zeros(channels, dtype), "variance": np.ones(channels, dtype)}
+        zeros, ones = np.zeros(self.channels, dtype), np.ones(self.channels, dtype)
+        self.parameters = {"scale": ones, "shift": zeros}
+        self.averages = {"mean": zeros.copy(), "variance": ones.copy()}
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
         """The same shape; in training with the mean and variance of the batch.
@@ -169,10 +164,8 @@ class BatchNorm(Stage):
         The arguments are those of `Stage.forward`.
         """
         xp = namespace(x)
-        if x.shape[-1] != self.options["channels"]:
-            raise UsageError(
-                f"a batch-norm stage takes {self.options['channels']} channels last, not an array {tuple(x.shape)}"
-            )
+        if x.shape[-1] != self.channels:
+            raise UsageError(f"a batch-norm stage takes {self.channels} channels last, not an array {tuple(x.shape)}")
         axes = tuple(range(x.ndim - 1))
         count = math.prod(x.shape[:-1])
         if training:
@@ -182,7 +175,7 @@ class BatchNorm(Stage):
             variance = xp.mean((x - mean) ** 2, axis=axes)
         else:
             mean, variance = self.averages["mean"], self.averages["variance"]
-        inverse = 1 / xp.sqrt(variance + self.options["epsilon"])
+        inverse = 1 / xp.sqrt(variance + self.epsilon)
         centred = (x - mean) * inverse
         y = centred * self.parameters["scale"] + self.parameters["shift"]
         return y, (centred, inverse, mean, variance, count if training else 0)
@@ -205,6 +198,5 @@ class BatchNorm(Stage):
         """Move the running mean and variance towards the batch's."""
         _, _, mean, variance, count = memory
         if count:
-            weight = self.options["momentum"]
-            self.averages["mean"] += weight * (mean - self.averages["mean"])
-            self.averages["variance"] += weight * (variance * (count / (count - 1)) - self.averages["variance"])
+            for name, seen in (("mean", mean), ("variance", variance * (count / (count - 1)))):
+                self.averages[name] += self.momentum * (seen - self.averages[name])

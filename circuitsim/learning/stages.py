@@ -7,6 +7,7 @@ holds each sample's own error, and parameter gradients are sums over samples.
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,11 @@ class Stage:
         self.options = options
         self.parameters: dict[str, Any] = {}
         self.averages: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Of a stage that is a dataclass: its fields are its options, and its first parameters those of seed 0."""
+        Stage.__init__(self, **asdict(self))  # type: ignore[call-overload]
+        self.initialise(0)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Draw the parameters anew; `rng` is a Generator or a seed.
@@ -102,6 +108,7 @@ class Stage:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
 
 
+@dataclass(eq=False, repr=False)
 class Linear(Stage):
     """``x @ weights + bias``.
 
@@ -114,30 +121,29 @@ class Linear(Stage):
         Weights and biases start uniform in ±spread/√inputs, PyTorch's default for spread 1.
     """
 
+    inputs: int
+    outputs: int
+    bias: bool = True
+    spread: float = 1.0
     kind = "linear"
 
-    def __init__(self, inputs: int, outputs: int, bias: bool = True, spread: float = 1.0) -> None:
-        super().__init__(inputs=inputs, outputs=outputs, bias=bias, spread=spread)
-        if min(inputs, outputs) < 1:
-            raise UsageError(f"a linear stage needs inputs and outputs, not {inputs} and {outputs}")
-        self.initialise(0)
+    def __post_init__(self) -> None:
+        if min(self.inputs, self.outputs) < 1:
+            raise UsageError(f"a linear stage needs inputs and outputs, not {self.inputs} and {self.outputs}")
+        super().__post_init__()
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Uniform weights and biases; the arguments are those of `Stage.initialise`."""
-        rng = np.random.default_rng(rng)
-        inputs, outputs = self.options["inputs"], self.options["outputs"]
-        limit = self.options["spread"] / math.sqrt(inputs)
-        self.parameters = {"weights": rng.uniform(-limit, limit, (inputs, outputs)).astype(dtype)}
-        if self.options["bias"]:
-            self.parameters["bias"] = rng.uniform(-limit, limit, outputs).astype(dtype)
+        rng, limit = np.random.default_rng(rng), self.spread / math.sqrt(self.inputs)
+        self.parameters = {"weights": rng.uniform(-limit, limit, (self.inputs, self.outputs)).astype(dtype)}
+        if self.bias:
+            self.parameters["bias"] = rng.uniform(-limit, limit, self.outputs).astype(dtype)
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
         """(batch, …) to (batch, outputs); the arguments are those of `Stage.forward`."""
         rows = namespace(x).reshape(x, (x.shape[0], -1))
-        if rows.shape[1] != self.options["inputs"]:
-            raise UsageError(
-                f"a {self.kind} stage takes rows of {self.options['inputs']}, but rows of {rows.shape[1]} come in"
-            )
+        if rows.shape[1] != self.inputs:
+            raise UsageError(f"a {self.kind} stage takes rows of {self.inputs}, but rows of {rows.shape[1]} come in")
         y = rows @ self.parameters["weights"]
         if "bias" in self.parameters:
             y += self.parameters["bias"]
@@ -150,9 +156,8 @@ class Linear(Stage):
         gradients = {"weights": rows.T @ cotangent}
         if "bias" in self.parameters:
             gradients["bias"] = xp.sum(cotangent, axis=0)
-        if not wants_input:
-            return gradients, None
-        return gradients, xp.reshape(cotangent @ self.parameters["weights"].T, shape)
+        back = xp.reshape(cotangent @ self.parameters["weights"].T, shape) if wants_input else None
+        return gradients, back
 
 
 class Readout(Linear):
@@ -175,6 +180,7 @@ class Flatten(Stage):
         return {}, namespace(cotangent).reshape(cotangent, memory)
 
 
+@dataclass(eq=False, repr=False)
 class Normalise(Stage):
     """Pixels as they are stored to numbers of mean about 0 and deviation about 1, or to [0, 1].
 
@@ -188,15 +194,13 @@ class Normalise(Stage):
         Rows, columns and channels, where samples come as rows.
     """
 
+    scale: float = 255.0
+    mean: Any = (0.0,)
+    deviation: Any = (1.0,)
+    shape: Any = None
     kind = "normalise"
     #: Bytes come in; a chain need not turn them into numbers first.
     takes_stored = True
-
-    def __init__(self, scale: float = 255.0, mean: Any = (0.0,), deviation: Any = (1.0,), shape: Any = None) -> None:
-        super().__init__(
-            scale=scale, mean=list(mean), deviation=list(deviation), shape=None if shape is None else list(shape)
-        )
-        self._dtype = np.dtype(np.float64)
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Set the precision of the output; the arguments are those of `Stage.initialise`."""
@@ -209,12 +213,12 @@ class Normalise(Stage):
         """
         xp = namespace(x)
         dtype, came = getattr(xp, self._dtype.name), x.shape
-        if self.options["shape"] is not None:
-            x = xp.reshape(x, (-1, *self.options["shape"]))
+        if self.shape is not None:
+            x = xp.reshape(x, (-1, *self.shape))
         mean, deviation = (
-            xp.asarray(self.options[name], dtype=dtype, device=device(x)) for name in ("mean", "deviation")
+            xp.asarray(list(values), dtype=dtype, device=device(x)) for values in (self.mean, self.deviation)
         )
-        factor = 1.0 / (self.options["scale"] * deviation)
+        factor = 1.0 / (self.scale * deviation)
         return xp.astype(x, dtype) * factor - mean / deviation, (factor, came)
 
     def vjp(self, memory: Any, cotangent: Array, wants_input: bool = True) -> tuple[Gradients, Array | None]:
@@ -223,20 +227,22 @@ class Normalise(Stage):
         return {}, namespace(cotangent).reshape(cotangent * factor, shape)
 
 
+@dataclass(eq=False, repr=False)
 class Activation(Stage):
     """A function of each unit: ``ernoult`` clip(u, 0, 1), ``laborieux`` clip(u/2, 0, 1), ``relu``, ``tanh``."""
 
+    name: str
     kind = "activation"
     NAMES = (*ACTIVATIONS, "relu", "tanh")
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name=name)
-        if name not in self.NAMES:
-            raise UsageError(f"there is no activation '{name}'; there are {', '.join(self.NAMES)}")
+    def __post_init__(self) -> None:
+        if self.name not in self.NAMES:
+            raise UsageError(f"there is no activation '{self.name}'; there are {', '.join(self.NAMES)}")
+        super().__post_init__()
 
     def forward(self, x: Array, training: bool = False) -> tuple[Array, Any]:
         """The function of each unit, of the same shape; the arguments are those of `Stage.forward`."""
-        xp, name = namespace(x), self.options["name"]
+        xp, name = namespace(x), self.name
         if name == "tanh":
             y = xp.tanh(x)
             return y, 1 - y * y

@@ -98,3 +98,17 @@ def copy_into(targets: Mapping[str, np.ndarray], sources: Mapping[str, np.ndarra
                 f"the model's is {target.dtype} {target.shape}"
             )
         target[...] = source
+
+
+def read_generator(found: Any, rng: np.random.Generator) -> None:
+    """Set a generator to the state in the facts of a checkpoint.
+
+    Raises
+    ------
+    CheckpointError
+        It is no state of such a generator.
+    """
+    try:
+        rng.bit_generator.state = found
+    except (KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise CheckpointError(f"the checkpoint's state of the random generator is damaged ({problem!r})") from problem

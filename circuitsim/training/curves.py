@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from circuitsim._files import atomic_write
 from circuitsim.plotting.figure import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-PERCENT_TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
-"""Of a logarithmic axis of errors."""
 
 ACROSS = 4
 """Panels beside each other."""
 
 TITLE_LETTERS = 40
 """In a line of a panel's title."""
-
-
-def save_figure(figure: Any, path: Path) -> Path:
-    """Write a matplotlib figure as PNG, whole or not at all."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=120)
-    atomic_write(path, buffer.getvalue())
-    return path
 
 
 def marker_of(points: int) -> str:
@@ -44,15 +30,8 @@ def percent_over_epochs(axes: Any, title: str) -> None:
 
     axes.set(title=title, xlabel="epochs", ylabel="%", yscale="log")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    low, high = axes.get_ylim()
-    ticks = [tick for tick in PERCENT_TICKS if low <= tick <= high]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-
-
-def spans_decades(values: Sequence[float]) -> bool:
-    """Whether positive values, such as losses, differ by a factor of ten or more: their axis is logarithmic then."""
-    return bool(values) and min(values) > 0.0 and max(values) > 10.0 * min(values)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Figure:
@@ -63,16 +42,13 @@ def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Seq
     rows : sequence of mapping of str to float
         At least one.
     panels : mapping of str to sequence of str
-        Title of each panel → its columns; those that are missing or have no finite value are left out, and panels
-        without any.
+        Title of each panel → its columns, on a logarithmic axis where they span a factor of ten; those that are missing
+        or have no finite value are left out, and panels without any.
     """
     from matplotlib.ticker import MaxNLocator
 
-    drawn = {
-        title: [name for name in names if any(math.isfinite(row.get(name, math.nan)) for row in rows)]
-        for title, names in panels.items()
-    }
-    drawn = {title: names for title, names in drawn.items() if names}
+    known = {name for row in rows for name, value in row.items() if math.isfinite(value)}
+    drawn = {title: names for title, own in panels.items() if (names := [name for name in own if name in known])}
     across, down = min(max(1, len(drawn)), ACROSS), max(1, math.ceil(len(drawn) / ACROSS))
     figure = new_figure(4.5 * across, 3.4 * down)
     figure.set_layout_engine("constrained")
@@ -82,7 +58,7 @@ def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Seq
         for name in names:
             axes.plot(updates, [row[name] for row in rows], marker=marker_of(len(updates)), label=name)
         values = [value for name in names for row in rows if math.isfinite(value := row[name])]
-        if spans_decades(values):
+        if 0.0 < 10.0 * min(values) < max(values):
             axes.set_yscale("log")
         axes.set(title=textwrap.fill(title, TITLE_LETTERS), xlabel="updates")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -176,7 +176,7 @@ class TrainedEstimator(BaseEstimator):
             [array for array in given if array is not None],
             plan,
             callbacks=[*self.callbacks, *callbacks],
-            memory=self._memory if fit.passes else None,
+            memory=self._memory or {} if fit.passes else {},
         )
         outcome = trainer.train()
         outcome.require_steps()

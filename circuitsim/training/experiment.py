@@ -72,12 +72,13 @@ class Experiment:
 
     def draw(self, directory: Path, history: History) -> list[str]:
         """Draw the history, where it has a row, and the trained model; the names of the files."""
-        from circuitsim.training.curves import history_figure, save_figure
+        from circuitsim.plotting.figure import write
+        from circuitsim.training.curves import history_figure
 
         if history.rows:
-            save_figure(history_figure(history.rows, self.panels), directory / CURVES)
-        for name, write in self.pictures.items():
-            write(directory / name)
+            write(history_figure(history.rows, self.panels), directory / CURVES)
+        for name, draw in self.pictures.items():
+            draw(directory / name)
         return [*[CURVES] * bool(history.rows), *self.pictures]
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,16 +52,29 @@ class History(Result):
         if self.rows and list(row) != list(self.rows[0]):
             raise UsageError(f"the history's columns are {list(self.rows[0])}, a new row has {list(row)}")
         self.rows.append(dict(row))
-        if self.directory is not None:
-            _append(self.directory / self.LINES, _json_line(row))
-            _append(self.directory / self.CSV, _csv_text([row], header=len(self.rows) == 1))
+        self._store(self.rows[-1:], len(self.rows) == 1)
 
     def restart(self, rows: list[Row]) -> None:
         """Replace all rows by ``rows``: the history of a checkpoint (or none)."""
         self.rows = [dict(row) for row in rows]
-        if self.directory is not None:
-            atomic_write(self.directory / self.LINES, "".join(map(_json_line, self.rows)).encode())
-            atomic_write(self.directory / self.CSV, _csv_text(self.rows, header=bool(self.rows)).encode())
+        self._store(self.rows, True)
+
+    def _store(self, rows: Sequence[Row], begins: bool) -> None:
+        """Write rows into the files, which begin with them, or behind what is there."""
+        if self.directory is None:
+            return
+        finite = [{name: value if math.isfinite(value) else None for name, value in row.items()} for row in rows]
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerows([*[list(row) for row in finite[:1] if begins], *(row.values() for row in finite)])
+        texts = {self.LINES: "".join(f"{json.dumps(row)}\n" for row in finite), self.CSV: table.getvalue()}
+        for name, text in texts.items():
+            path = self.directory / name
+            if begins:
+                atomic_write(path, text.encode())
+            else:
+                with naming(path), open(path, "a", encoding="utf-8", newline="") as file:
+                    file.write(text)
 
     def column(self, name: str) -> list[Value]:
         """One column, in order."""
@@ -76,7 +89,7 @@ class History(Result):
         """What the last row measures, a line each."""
         row, names = self.rows[-1], self._measured
         width = max(map(len, names))
-        return [f"{name:{width}}  {row[name]:.4g}" for name in names if _finite(row[name])]
+        return [f"{name:{width}}  {row[name]:.4g}" for name in names if math.isfinite(row[name])]
 
     @property
     def _measured(self) -> list[str]:
@@ -93,26 +106,3 @@ class History(Result):
     def _heading(self) -> tuple[str, str]:
         last = [f"{name} {value:.4g}" for name, value in (self.rows or [{}])[-1].items()]
         return "", f"{len(self.rows)} rows{', last: ' * bool(last)}{', '.join(last)}"
-
-
-def _finite(value: Value) -> bool:
-    return isinstance(value, (bool, int)) or math.isfinite(value)
-
-
-def _append(path: Path, text: str) -> None:
-    with naming(path), open(path, "a", encoding="utf-8", newline="") as file:
-        file.write(text)
-
-
-def _json_line(row: Mapping[str, Value]) -> str:
-    return json.dumps({name: value if _finite(value) else None for name, value in row.items()}) + "\n"
-
-
-def _csv_text(rows: list[Row] | list[Mapping[str, Value]], header: bool) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if header:
-        writer.writerow(list(rows[0]))
-    for row in rows:
-        writer.writerow([value if _finite(value) else "" for value in row.values()])
-    return text.getvalue()

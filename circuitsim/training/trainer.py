@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,14 +13,21 @@ import numpy as np
 
 from circuitsim.errors import ConvergenceError, UsageError
 from circuitsim.training.callbacks import Callback
-from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, pack, save_checkpoint, unpack
-from circuitsim.training.counters import Counters, read_generator, read_rows
-from circuitsim.training.history import History
+from circuitsim.training.checkpoint import (
+    CheckpointError,
+    copy_into,
+    load_checkpoint,
+    pack,
+    read_generator,
+    save_checkpoint,
+    unpack,
+)
+from circuitsim.training.history import History, Row
 from circuitsim.training.optimizers import SGD, Optimizer
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
 from circuitsim.training.schedules import Constant, Schedule
-from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
+from circuitsim.training.trainable import Arrays, FusedTrainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]
 
@@ -85,6 +93,58 @@ class TrainingPlan:
         return np.random.default_rng((self.seed, 1, epoch)).permutation(samples)
 
 
+@dataclass
+class Counters:
+    """The position of the loop, stored in the checkpoint.
+
+    Attributes
+    ----------
+    epoch, batch : int
+        The epoch, and the batches of it that are done.
+    updates, skipped : int
+        Steps taken, and steps skipped.
+    seconds : float
+        Time since the beginning.
+    sums : dict of str to float
+        Metrics added up since the last row.
+    summed : int
+        How many.
+    stepping : float
+        Seconds that steps took since the last row.
+    """
+
+    epoch: int = 0
+    batch: int = 0
+    updates: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    sums: dict[str, float] = field(default_factory=dict)
+    summed: int = 0
+    stepping: float = 0.0
+
+    @classmethod
+    def read(cls, found: Any) -> Counters:
+        """Counters from the facts of a checkpoint.
+
+        Raises
+        ------
+        CheckpointError
+            They are none.
+        """
+        usual = asdict(cls())
+        try:
+            good = found.keys() == usual.keys() and all(
+                type(found[name]) is type(one) and (name == "sums" or 0 <= found[name] < 2**63)
+                for name, one in usual.items()
+            )
+            good = good and all(map(math.isfinite, found["sums"].values())) and (found["summed"] or not found["sums"])
+        except (AttributeError, TypeError):
+            good = False
+        if not good:
+            raise CheckpointError(f"the checkpoint's counters are damaged: {found!r}")
+        return cls(**found)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """Result of a training run.
@@ -113,6 +173,7 @@ class Outcome:
             )
 
 
+@dataclass(eq=False)
 class Trainer:
     """Trains anything `Trainable`.
 
@@ -141,44 +202,31 @@ class Trainer:
         Of the optimiser, where training goes on from another trainer's `memory`.
     """
 
-    def __init__(
-        self,
-        trainable: Trainable | FusedTrainable,
-        data: Sequence[np.ndarray],
-        plan: TrainingPlan,
-        evaluate: Evaluate | None = None,
-        directory: RunDirectory | None = None,
-        progress: ProgressLine | None = None,
-        should_stop: Callable[[], bool] = lambda: False,
-        callbacks: Sequence[Callback] = (),
-        memory: Arrays | None = None,
-    ) -> None:
-        lengths = {len(array) for array in data}
+    trainable: Any
+    data: Sequence[np.ndarray]
+    plan: TrainingPlan
+    evaluate: Evaluate | None = None
+    directory: RunDirectory | None = None
+    progress: ProgressLine | None = None
+    should_stop: Callable[[], bool] = lambda: False
+    callbacks: Sequence[Callback] = ()
+    memory: Arrays = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lengths = {len(array) for array in self.data}
         if len(lengths) != 1 or 0 in lengths:
             raise UsageError(f"the data arrays must have one length, at least 1; theirs are {sorted(lengths)}")
-        self.trainable = trainable
-        self.data = tuple(data)
-        self.plan = plan
-        self.evaluate = evaluate
-        self.directory = directory
-        self.progress = progress
-        self.should_stop = should_stop
-        self.callbacks = tuple(callbacks)
-        self.history = History(directory.path if directory else None)
-        self.samples = lengths.pop()
-        self._rng = np.random.default_rng(plan.seed)
-        self._memory = plan.optimizer.start(trainable.parameters) if memory is None else memory
+        (self.samples,) = lengths
+        self.memory = self.memory or self.plan.optimizer.start(self.trainable.parameters)
+        self.history = History(self.directory.path if self.directory else None)
+        self._fused = isinstance(self.trainable, FusedTrainable)
+        self._rng = np.random.default_rng(self.plan.seed)
         self._at = Counters()
 
     @property
     def epoch(self) -> int:
         """Epochs finished."""
         return self._at.epoch
-
-    @property
-    def memory(self) -> Arrays:
-        """Arrays of the optimiser."""
-        return self._memory
 
     def train(self) -> Outcome:
         """Train from the model's present state to the last epoch of the plan, or until interrupted.
@@ -211,8 +259,10 @@ class Trainer:
                 if time.monotonic() - saved >= self.plan.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
-            if self._end_epoch() and self._ended():
-                break
+            if self._end_epoch():
+                answers = [callback(self.history) for callback in self.callbacks]
+                if any(answer is True for answer in answers):
+                    break
         self.save()
         return self._outcome(interrupted=False)
 
@@ -222,7 +272,7 @@ class Trainer:
             return
         self._check_parameters()
         arrays = pack(
-            parameters=dict(self.trainable.parameters), state=self.trainable.state_arrays(), optimizer=self._memory
+            parameters=dict(self.trainable.parameters), state=self.trainable.state_arrays(), optimizer=self.memory
         )
         facts: dict[str, Any] = {
             "counters": asdict(self._at),
@@ -253,14 +303,12 @@ class Trainer:
         for name, mine in (("samples", self.samples), ("batch", self.plan.batch), ("seed", self.plan.seed)):
             if facts.get(name) != mine:
                 raise CheckpointError(f"the checkpoint was written with {name} {facts.get(name)}, this run has {mine}")
-        counters, rows = Counters.read(facts.get("counters")), read_rows(facts.get("rows"))
-        if counters.epoch + (counters.batch > 0) > self.plan.epochs:
-            raise CheckpointError(
-                f"the run is already in epoch {counters.epoch + (counters.batch > 0)}, beyond the {self.plan.epochs} "
-                "asked for"
-            )
+        counters, rows = Counters.read(facts.get("counters")), _rows(facts.get("rows"))
+        begun = counters.epoch + (counters.batch > 0)
+        if begun > self.plan.epochs:
+            raise CheckpointError(f"the run is already in epoch {begun}, beyond the {self.plan.epochs} asked for")
         copy_into(dict(self.trainable.parameters), unpack(arrays, "parameters"), "parameters")
-        copy_into(self._memory, unpack(arrays, "optimizer"), "optimiser memory")
+        copy_into(self.memory, unpack(arrays, "optimizer"), "optimiser memory")
         self.trainable.load_state_arrays(unpack(arrays, "state"))
         read_generator(facts.get("rng"), self._rng)
         self._at = counters
@@ -274,31 +322,28 @@ class Trainer:
         while (start := self._at.batch * plan.batch) < self.samples:
             rows, begun = order[start : start + count * plan.batch], time.monotonic()
             try:
-                if isinstance(self.trainable, FusedTrainable):
-                    self._fused_steps(self.trainable, rows, factor)
-                else:
-                    self._step(self.trainable, rows, factor)
+                (self._fused_steps if self._fused else self._step)(rows, factor)
             except ConvergenceError as problem:
                 raise ConvergenceError(f"{problem}{self._where_saved()}") from problem
-            if isinstance(self.trainable, FusedTrainable):
+            if self._fused:
                 seconds = time.monotonic() - begun
                 self._at.stepping += seconds
                 count = max(1, min(4 * count, int(count * _UNINTERRUPTED_SECONDS / max(seconds, 1e-9))))
             yield
 
-    def _fused_steps(self, trainable: FusedTrainable, rows: np.ndarray, factor: float) -> None:
+    def _fused_steps(self, rows: np.ndarray, factor: float) -> None:
         if not isinstance(self.plan.optimizer, SGD):
             raise UsageError("this model makes its own steps, which are those of SGD; no other optimiser can be used")
-        rates = self.plan.optimizer.rates(trainable.parameters, factor)
+        rates = self.plan.optimizer.rates(self.trainable.parameters, factor)
         steps = -(-len(rows) // self.plan.batch)
-        self._record(trainable.steps(self.data, rows, self.plan.batch, rates, self._rng), steps)
+        self._record(self.trainable.steps(self.data, rows, self.plan.batch, rates, self._rng), steps)
 
-    def _step(self, trainable: Trainable, rows: np.ndarray, factor: float) -> None:
-        gradients, metrics = trainable.gradient(tuple(array[rows] for array in self.data), self._rng)
+    def _step(self, rows: np.ndarray, factor: float) -> None:
+        gradients, metrics = self.trainable.gradient(tuple(array[rows] for array in self.data), self._rng)
         self._record({name: np.array([value]) for name, value in metrics.items()}, 1, gradients is not None)
         if gradients is not None:
-            self.plan.optimizer.step(trainable.parameters, gradients, self._memory, factor)
-            trainable.project()
+            self.plan.optimizer.step(self.trainable.parameters, gradients, self.memory, factor)
+            self.trainable.project()
 
     def _record(self, metrics: Mapping[str, np.ndarray], steps: int, updates: bool = True) -> None:
         """Count steps; sums are taken in order, however many came at once."""
@@ -318,11 +363,6 @@ class Trainer:
         else:
             self._at.skipped += steps
 
-    def _ended(self) -> bool:
-        """Whether a callback ends the training; all are called."""
-        ended = [callback(self.history) for callback in self.callbacks]
-        return any(answer is True for answer in ended)
-
     def _end_epoch(self) -> bool:
         """Count the epoch; whether the history has a new row."""
         self._at.batch = 0
@@ -336,7 +376,7 @@ class Trainer:
         row |= {name: total / self._at.summed for name, total in self._at.sums.items()}
         if self.evaluate:
             row |= self.evaluate(np.random.default_rng((self.plan.seed, 2, self._at.epoch)))
-        if isinstance(self.trainable, FusedTrainable):
+        if self._fused:
             row["train_seconds"] = round(self._at.stepping, 4)
         row["seconds"] = round(self._at.seconds, 3)
         self.history.append(row)
@@ -373,3 +413,21 @@ class Trainer:
             self._show()
             self.progress.close()
         return Outcome(self.history, interrupted, self._at.updates, self._at.skipped)
+
+
+def _rows(found: Any) -> list[Row]:
+    """Rows of a history from the facts of a checkpoint; all have the same columns.
+
+    Raises
+    ------
+    CheckpointError
+        They are none.
+    """
+    try:
+        columns, values = {tuple(row) for row in found}, [value for row in found for value in row.values()]
+    except (AttributeError, TypeError):
+        columns, values = set(), [None]
+    if len(columns) > 1 or not all(isinstance(value, int | float) for value in values):
+        raise CheckpointError("the checkpoint's history is damaged: it must be rows of numbers with the same columns")
+    rows: list[Row] = found
+    return rows

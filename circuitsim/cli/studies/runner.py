@@ -377,7 +377,7 @@ def deliver(out: str | None, name: str, page: str, table: str, draw: Callable[[A
     from matplotlib.figure import Figure
 
     from circuitsim._files import atomic_write
-    from circuitsim.training.curves import save_figure
+    from circuitsim.plotting.figure import write
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -385,5 +385,5 @@ def deliver(out: str | None, name: str, page: str, table: str, draw: Callable[[A
     atomic_write(folder / f"{name}.csv", table.encode())
     figure = Figure(figsize=(8, 4.6), layout="constrained")
     draw(figure)
-    save_figure(figure, folder / f"{name}.png")
+    write(figure, folder / f"{name}.png")
     print(f"written to {out}: {name}.md, {name}.csv, {name}.png")
