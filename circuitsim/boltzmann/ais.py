@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy.special import expit, logit
 
 from circuitsim.boltzmann import kernels
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
@@ -70,7 +71,7 @@ def estimate_log_partition(
         raise UsageError(f"AIS needs at least 1 temperature and 2 chains, not {temperatures} and {chains}")
     exact = machine.astype(np.float64)
     start = _start_bias(exact, data_mean)
-    visible = (rng.random((chains, exact.visible)) < 1 / (1 + np.exp(-start))).astype(np.float64)
+    visible = (rng.random((chains, exact.visible)) < expit(start)).astype(np.float64)
     by_hidden = np.ascontiguousarray(exact.weights)
     log_weight = np.zeros(chains)
     betas = np.linspace(0, 1, temperatures + 1)
@@ -95,20 +96,16 @@ def _start_bias(machine: RestrictedBoltzmannMachine, data_mean: np.ndarray | Non
     mean = np.clip(np.asarray(data_mean, np.float64), 0.01, 0.99)
     if mean.shape != (machine.visible,):
         raise UsageError(f"the data's mean must have shape ({machine.visible},), not {mean.shape}")
-    return np.log(mean) - np.log1p(-mean)
+    return logit(mean)
 
 
 def _summarise(log_weight: np.ndarray, start_log_z: float) -> PartitionEstimate:
     """Mean and standard error of the weights, scaled by the largest one against overflow."""
     top = float(log_weight.max())
     weight = np.exp(log_weight - top)
-    mean = float(weight.mean())
+    mean, offset = float(weight.mean()), top + start_log_z
     error = float(weight.std(ddof=1)) / math.sqrt(len(weight))
-    offset = top + start_log_z
-    return PartitionEstimate(
-        log_z=offset + math.log(mean),
-        low=offset + math.log(mean - 3 * error) if mean > 3 * error else -math.inf,
-        high=offset + math.log(mean + 3 * error),
-        standard_error=error / mean,
-        effective_chains=float(weight.sum() ** 2 / (weight**2).sum()),
+    low, middle, high = (
+        offset + math.log(z) if z > 0.0 else -math.inf for z in (mean - 3 * error, mean, mean + 3 * error)
     )
+    return PartitionEstimate(middle, low, high, error / mean, float(weight.sum() ** 2 / (weight**2).sum()))

@@ -7,9 +7,10 @@ visible ones. States are taken in blocks; memory does not grow with their number
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logsumexp
 
 from circuitsim._jit import jit
 from circuitsim.boltzmann.kernels import exp_of_minus
@@ -27,11 +28,6 @@ class EnumerationError(CircuitError, ValueError):
 def states(units: int) -> np.ndarray:
     """All states of a layer, (2^units, units) zeros and ones; unit j of state s is bit j of s."""
     return (np.arange(2**units)[:, None] >> np.arange(units) & 1).astype(np.float64)
-
-
-def can_enumerate(machine: RestrictedBoltzmannMachine) -> bool:
-    """Whether the smaller layer is small enough for the sums of this file."""
-    return min(machine.visible, machine.hidden) <= MAX_SMALLER_LAYER
 
 
 @jit(unroll=True, fastmath=False)
@@ -55,8 +51,7 @@ def softplus_sum(base, low, total):
                 product[s] = 1.0
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Some states of the enumerated (hidden) layer: unnormalised log probabilities and the other's activations."""
 
     log_weight: np.ndarray  # (S,)
@@ -67,29 +62,26 @@ class _Block:
 
 def _blocks(machine: RestrictedBoltzmannMachine) -> Iterator[_Block]:
     """All states of the hidden layer, which must be the one to enumerate, in blocks of at most 2^10."""
-    weights = machine.weights.astype(np.float64)
+    weights, bias = machine.weights.astype(np.float64), machine.hidden_bias.astype(np.float64)
     varying = min(machine.hidden, _BLOCK_UNITS)
-    pattern = states(varying)
+    pattern, fixed = states(varying), machine.hidden - varying
     low = np.ascontiguousarray((pattern @ weights[:varying]).T)
-    low_energy = pattern @ machine.hidden_bias[:varying].astype(np.float64)
-    fixed = machine.hidden - varying
     for index in range(2**fixed):
         upper = (index >> np.arange(fixed) & 1).astype(np.float64)
-        base = machine.visible_bias + upper @ weights[varying:]
-        log_weight = np.empty(len(pattern))
+        base, log_weight = machine.visible_bias + upper @ weights[varying:], np.empty(len(pattern))
         softplus_sum(base, low, log_weight)
-        log_weight += low_energy + upper @ machine.hidden_bias[varying:]
-        yield _Block(log_weight, np.hstack([pattern, np.tile(upper, (len(pattern), 1))]), base, low)
+        hidden = np.hstack([pattern, np.tile(upper, (len(pattern), 1))])
+        yield _Block(log_weight + hidden @ bias, hidden, base, low)
 
 
 def _smaller_hidden(machine: RestrictedBoltzmannMachine) -> tuple[RestrictedBoltzmannMachine, bool]:
     """The machine turned so that its hidden layer is the smaller one, and whether it had to be turned."""
-    if not can_enumerate(machine):
+    turned = machine.visible < machine.hidden
+    if min(machine.visible, machine.hidden) > MAX_SMALLER_LAYER:
         raise EnumerationError(
             f"a machine with {machine.visible} visible and {machine.hidden} hidden units has no layer of at most "
             f"{MAX_SMALLER_LAYER} units, so its states cannot be enumerated; estimate log Z with AIS instead"
         )
-    turned = machine.visible < machine.hidden
     return (machine.swapped() if turned else machine), turned
 
 
@@ -102,12 +94,7 @@ def log_partition(machine: RestrictedBoltzmannMachine) -> float:
         Both layers have more than 24 units.
     """
     turned, _ = _smaller_hidden(machine)
-    largest, total = -np.inf, 0.0
-    for block in _blocks(turned):
-        top = max(largest, float(block.log_weight.max()))
-        total = total * np.exp(largest - top) + float(np.exp(block.log_weight - top).sum())
-        largest = top
-    return largest + float(np.log(total))
+    return float(logsumexp([logsumexp(block.log_weight) for block in _blocks(turned)]))
 
 
 def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log_z: float | None = None) -> np.ndarray:
@@ -143,8 +130,7 @@ def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarr
     result = {name: np.zeros_like(array) for name, array in turned.parameters.items()}
     for block in _blocks(turned):
         probability = np.exp(block.log_weight - log_z)
-        other = 1.0 / (1.0 + np.exp(-np.clip(block.base[:, None] + block.low, -700, 700)))
-        weighted = other * probability
+        weighted = expit(block.base[:, None] + block.low) * probability
         result["weights"] += (weighted @ block.hidden).T
         result["visible_bias"] += weighted.sum(axis=1)
         result["hidden_bias"] += probability @ block.hidden

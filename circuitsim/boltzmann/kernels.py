@@ -8,6 +8,8 @@ for each array.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from circuitsim._jit import jit
@@ -19,6 +21,7 @@ LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
 # exp(-708) is the smallest that is still a normal number.
 LARGEST = 708.0
+TAYLOR = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))
 # SplitMix64 (Steele, Lea & Flood 2014): the step between states, and the two factors of the mixing function.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
@@ -35,19 +38,9 @@ def exp_of_minus(a):
     a = min(a, LARGEST)
     k = np.int64(a * LOG2_E + 0.5)
     r = k * LN2_HIGH - a + k * LN2_LOW
-    p = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    p = 0.0
+    for coefficient in TAYLOR:
+        p = p * r + coefficient
     return p * np.int64((np.int64(1023) - k) << np.int64(52)).view(np.float64)
 
 

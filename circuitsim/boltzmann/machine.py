@@ -92,7 +92,7 @@ class RestrictedBoltzmannMachine:
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, np.ndarray]) -> RestrictedBoltzmannMachine:
         """A machine from what `parameters` gave."""
-        return cls(parameters["weights"], parameters["visible_bias"], parameters["hidden_bias"])
+        return cls(**parameters)
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:

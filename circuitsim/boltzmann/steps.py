@@ -20,20 +20,6 @@ class StepRule(Protocol):
 
 
 @dataclass(frozen=True)
-class FixedSteps:
-    """The same k throughout."""
-
-    k: int = 1
-
-    def __post_init__(self) -> None:
-        _check_k(self.k)
-
-    def steps(self, machine: RestrictedBoltzmannMachine) -> int:
-        """k."""
-        return self.k
-
-
-@dataclass(frozen=True)
 class AdaptiveSteps:
     """One Gibbs step for every ``nats`` nats of Δ: k(Δ) = ⌈Δ / nats⌉, at least ``k`` and at most ``k_max``.
 
@@ -57,7 +43,8 @@ class AdaptiveSteps:
     nats: float = 0.5
 
     def __post_init__(self) -> None:
-        _check_k(self.k)
+        if self.k < 1:
+            raise UsageError(f"k, the number of Gibbs steps, must be at least 1, not {self.k}")
         if self.k_max < self.k:
             raise UsageError(f"k_max must be at least k = {self.k}, not {self.k_max}")
         if not self.nats > 0:
@@ -72,6 +59,6 @@ class AdaptiveSteps:
         return min(self.k_max, max(self.k, math.ceil(min(delta / self.nats, self.k_max))))
 
 
-def _check_k(k: int) -> None:
-    if k < 1:
-        raise UsageError(f"k, the number of Gibbs steps, must be at least 1, not {k}")
+def FixedSteps(k: int = 1) -> StepRule:
+    """The same k throughout."""
+    return AdaptiveSteps(k, k)

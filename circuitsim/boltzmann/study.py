@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,8 +95,7 @@ class BiasCurves:
         return np.abs(self.bias).max(axis=2)
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """The gap between bound and bias after the last update, and its spread."""
 
     mean: float
@@ -121,35 +121,28 @@ def run_study(settings: Settings, patterns: str, progress: Callable[[float], Non
     """
     start = exact.empirical_distribution(pattern_set(patterns, settings.visible))
     total = settings.runs * settings.batches
-    rows = []
+    runs = []
     for number, child in enumerate(np.random.SeedSequence(settings.seed).spawn(total)):
-        rows.append(_one_run(settings, start, np.random.default_rng(child)))
+        runs.append(_one_run(settings, start, np.random.default_rng(child)))
         progress((number + 1) / total)
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return BiasCurves(settings.moments(), *columns)
+    return BiasCurves(settings.moments(), *map(np.array, zip(*runs, strict=True)))
 
 
-def _one_run(settings: Settings, start: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def _one_run(settings: Settings, start: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """One training run: bias (M, P), then bound, older bound, distance, Δ and log-likelihood, (M,) each."""
+    k, moments = settings.k, settings.moments()
     weights = rng.uniform(-settings.spread, settings.spread, (settings.hidden, settings.visible))
     machine = RestrictedBoltzmannMachine(weights, np.zeros(settings.visible), np.zeros(settings.hidden))
-    biases, numbers, done = [], [], 0
-    for moment in settings.moments():
-        machine = train_expected(machine, start, settings.rate, settings.k, int(moment) - done)
-        done = int(moment)
-        found = exact.bias(machine, start, settings.k)
-        biases.append(np.concatenate([array.ravel() for array in found.values()]))
-        numbers.append(_measure(machine, start, settings.k))
-    return np.array(biases), *np.array(numbers).T
-
-
-def _measure(machine: RestrictedBoltzmannMachine, start: np.ndarray, k: int) -> tuple[float, ...]:
-    model = exact.model_distribution(machine)
-    distance = exact.total_variation(start, model)
-    seen = start > 0
-    likelihood = float(start[seen] @ np.log(model[seen]))
-    bound = bias_bound(machine, k, distance)
-    return bound, older_bound(machine, k), distance, max_energy_change(machine), likelihood
+    rows = []
+    for updates in np.diff(moments, prepend=0).tolist():
+        machine = train_expected(machine, start, settings.rate, k, updates)
+        model = exact.model_distribution(machine)
+        distance = exact.total_variation(start, model)
+        bias = [array.ravel() for array in exact.bias(machine, start, k).values()]
+        likelihood = float(start[start > 0] @ np.log(model[start > 0]))
+        bounds = bias_bound(machine, k, distance), older_bound(machine, k)
+        rows.append((np.concatenate(bias), *bounds, distance, max_energy_change(machine), likelihood))
+    return [np.array(column) for column in zip(*rows, strict=True)]
 
 
 def final_gaps(curves: BiasCurves, settings: Settings) -> dict[str, Gap]:
@@ -159,21 +152,22 @@ def final_gaps(curves: BiasCurves, settings: Settings) -> dict[str, Gap]:
     of batches redrawn from its runs with replacement (bootstrap).
     """
     bias, bound = curves.bias[:, -1], curves.bound[:, -1]
-    groups = np.arange(len(bound)).reshape(settings.batches, settings.runs)
-    measured = np.array([_gaps(bias[group], bound[group]) for group in groups])
-    spread = measured
+    batches = np.arange(len(bound)).reshape(settings.batches, settings.runs)
+    again = batches
     if settings.batches == 1:
-        rng = np.random.default_rng((settings.seed, 1))
-        redrawn = rng.integers(len(bound), size=(_BOOTSTRAPS, len(bound)))
-        spread = np.array([_gaps(bias[group], bound[group]) for group in redrawn])
-    values = zip(measured.mean(axis=0), spread.std(axis=0, ddof=1), strict=True)
-    return {name: Gap(float(mean), float(sd)) for name, (mean, sd) in zip(AGGREGATIONS, values, strict=True)}
+        again = np.random.default_rng((settings.seed, 1)).integers(len(bound), size=(_BOOTSTRAPS, len(bound)))
+    means = _gaps(bias[batches], bound[batches]).mean(axis=1)
+    spreads = _gaps(bias[again], bound[again]).std(axis=1, ddof=1)
+    return {name: Gap(*pair) for name, *pair in zip(AGGREGATIONS, means.tolist(), spreads.tolist(), strict=True)}
 
 
-def _gaps(bias: np.ndarray, bound: np.ndarray) -> tuple[float, float, float]:
-    """The three aggregations for one batch of runs; bias (R, P), bound (R,)."""
-    return (
-        float((bound - np.abs(bias).max(axis=1)).mean()),
-        float(bound.mean() - np.abs(bias).mean(axis=0).max()),
-        float(bound.mean() - np.abs(bias.mean(axis=0)).max()),
+def _gaps(bias: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """The three aggregations for G batches of R runs, (3, G); bias (G, R, P), bound (G, R)."""
+    size, mean = np.abs(bias), bound.mean(axis=1)
+    return np.array(
+        [
+            (bound - size.max(axis=2)).mean(axis=1),
+            mean - size.mean(axis=1).max(axis=1),
+            mean - np.abs(bias.mean(axis=1)).max(axis=1),
+        ]
     )

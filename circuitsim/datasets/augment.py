@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,5 @@ class FlipAndCrop:
         pad = self.padding
         padded = np.pad(images, ((0, 0), (pad, pad), (pad, pad), (0, 0)), mode="edge")
         down, right = rng.integers(2 * pad + 1, size=(2, len(images)))
-        sample = np.arange(len(images))[:, None, None]
-        row = (down[:, None] + np.arange(rows))[:, :, None]
-        column = (right[:, None] + np.arange(columns))[:, None, :]
-        return padded[sample, row, column].reshape(x.shape)
+        windows = sliding_window_view(padded, (rows, columns), axis=(1, 2))
+        return np.moveaxis(windows[np.arange(len(images)), down, right], 1, -1).reshape(x.shape)

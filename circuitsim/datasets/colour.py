@@ -7,6 +7,7 @@ refused, and the message names a safe form of the same data.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -132,8 +133,7 @@ def _refuse(form: Form, root: Path) -> NoReturn:
 def _is_pickle(path: Path) -> bool:
     """Whether a file begins like a pickle: protocol 2 and above, or protocol 0 or 1 of a dictionary."""
     with open(path, "rb") as file:
-        head = file.read(4)
-    return (head[:1] == b"\x80" and len(head) > 1 and 2 <= head[1] <= 5) or head[:2] in (b"(d", b"}q", b"(l")
+        return re.match(rb"\x80[\x02-\x05]|\(d|}q|\(l", file.read(2)) is not None
 
 
 def _records(paths: Sequence[Path], form: Form) -> Labelled:

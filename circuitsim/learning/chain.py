@@ -227,11 +227,10 @@ class Chain:
         passed: Passed | None,
     ) -> dict[str, float]:
         """See the notes of the class; zero without any certified sample."""
-        share = weight * shown
-        total = float(share.sum(dtype=np.float64))
+        share = (weight * shown).astype(np.float64)
 
         def mean(values: Array) -> float:
-            return float(np.where(shown, to_numpy(values), 0.0) @ share.astype(np.float64) / (total or 1.0))
+            return float(np.where(shown, to_numpy(values), 0.0) @ share) / (share.sum() or 1.0)
 
         def worst(states: Sequence[Any], among: np.ndarray) -> float:
             return max((float(to_numpy(s.residual)[among].max(initial=0.0)) for s in states), default=0.0)
@@ -249,8 +248,7 @@ class Chain:
         if len(relaxed) > 1 or relaxed[0] is not steps[-1]:
             return found
         block, _, free, _ = steps[-1]
-        estimate = Estimate({}, None, free.residual, good) if passed is None else passed.estimate
-        assert estimate is not None
+        estimate = (passed and passed.estimate) or Estimate({}, None, free.residual, good)
         found["nudged_residual"] = worst([state for state in estimate.states if state is not free], good)
         found["certificate"] = max(found["residual"], found["nudged_residual"])
         found["kinks"] = 0.0 if estimate.kinks is None else float(estimate.kinks.changes.mean())
@@ -290,7 +288,7 @@ class Chain:
 
     def state_arrays(self) -> Arrays:
         """Running averages of the stages, the states at which the next batch starts, the fingerprint."""
-        found = _numbered([getattr(element, "averages", {}) for element in self.elements])
+        found = _held(self.elements, "averages")
         found |= {f"last{layer}": memory for layer, memory in enumerate(self._last, start=1)}
         if self.fingerprint:
             found["fingerprint"] = np.frombuffer(self.fingerprint, dtype=np.uint8).copy()
@@ -600,8 +598,12 @@ def build_chain(
 
 def chain_arrays(chain: Chain) -> dict[str, np.ndarray]:
     """Parameters and averages of a chain."""
-    groups = {name: _numbered([getattr(e, name, {}) for e in chain.elements]) for name in ("parameters", "averages")}
-    return pack(**{group: {name: to_numpy(a) for name, a in found.items()} for group, found in groups.items()})
+    return pack(
+        **{
+            group: {name: to_numpy(array) for name, array in _held(chain.elements, group).items()}
+            for group in ("parameters", "averages")
+        }
+    )
 
 
 def restored_chain(
@@ -610,12 +612,16 @@ def restored_chain(
     """The chain of `describe_chain` with the arrays of `chain_arrays`."""
     chain = build_chain(**description, own=elements)
     for name in ("parameters", "averages"):
-        copy_into(_numbered([getattr(e, name, {}) for e in chain.elements]), unpack(arrays, name), name)
+        copy_into(_held(chain.elements, name), unpack(arrays, name), name)
     return chain
 
 
 def _numbered(groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {f"{number}.{name}": value for number, group in enumerate(groups) for name, value in group.items()}
+
+
+def _held(elements: Sequence[Any], name: str) -> dict[str, Any]:
+    return _numbered([getattr(element, name, {}) for element in elements])
 
 
 def _labels(output: Array) -> np.ndarray:

@@ -86,7 +86,7 @@ class ResistorNudge:
 
 
 @dataclass(frozen=True)
-class FollowingCurrent:
+class FollowingCurrent(ResistorNudge):
     """A current source −β ∂loss/∂o into each output, a function of the state: F = E + β loss, for any convex loss.
 
     For the squared error the steady state is that of `ResistorNudge`, found at once. Blocks that sweep work the
@@ -114,7 +114,7 @@ class FollowingCurrent:
         """
         block, x, target, loss, free, _ = problem
         if loss.quadratic:
-            return ResistorNudge().relax(problem, beta)
+            return super().relax(problem, beta)
         if hasattr(block, "sweeps"):
 
             def current(output: np.ndarray) -> np.ndarray:
@@ -134,10 +134,6 @@ class FollowingCurrent:
             f"no convergence of the nudged state in {self.iterations} iterations (change {change:.1e} V); "
             "use a smaller --beta"
         )
-
-    def cost(self, problem: GradientProblem, output: np.ndarray) -> np.ndarray:
-        """The loss itself; the arguments are those of `Nudging.cost`."""
-        return problem.loss.value(output, problem.target)
 
 
 @dataclass(frozen=True)

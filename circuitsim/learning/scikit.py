@@ -203,11 +203,8 @@ def moments(values: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, 
         Values whose squares are larger than the largest double.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if weight is None:
-            mean, spread = values.mean(axis=0), values.std(axis=0)
-        else:
-            mean = np.average(values, axis=0, weights=weight)
-            spread = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
+        mean = np.average(values, axis=0, weights=weight)
+        spread = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight))
     if not (np.isfinite(mean) & np.isfinite(spread)).all():
         raise ValueError(f"values up to {np.abs(values).max():.3g} are too large for a variance; scale them")
     return mean, spread

@@ -202,6 +202,11 @@ class Normalise(Stage):
     #: Bytes come in; a chain need not turn them into numbers first.
     takes_stored = True
 
+    def __post_init__(self) -> None:
+        self.mean, self.deviation = list(self.mean), list(self.deviation)
+        self.shape = self.shape and list(self.shape)
+        super().__post_init__()
+
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Set the precision of the output; the arguments are those of `Stage.initialise`."""
         self._dtype = np.dtype(dtype)
@@ -215,9 +220,7 @@ class Normalise(Stage):
         dtype, came = getattr(xp, self._dtype.name), x.shape
         if self.shape is not None:
             x = xp.reshape(x, (-1, *self.shape))
-        mean, deviation = (
-            xp.asarray(list(values), dtype=dtype, device=device(x)) for values in (self.mean, self.deviation)
-        )
+        mean, deviation = (xp.asarray(values, dtype=dtype, device=device(x)) for values in (self.mean, self.deviation))
         factor = 1.0 / (self.scale * deviation)
         return xp.astype(x, dtype) * factor - mean / deviation, (factor, came)
 

@@ -76,10 +76,8 @@ def output_spread(block: CircuitBlock, x: np.ndarray, weight: np.ndarray | None 
     ``weight`` is (samples,), each sample's share in the mean.
     """
     output = block.relax(x[:PROBED]).output
-    deviation = output - output.mean(axis=1, keepdims=True)
-    if weight is None:
-        return float(deviation.std()) or 1.0
-    return float(np.sqrt(np.average((deviation**2).mean(axis=1), weights=weight[:PROBED]))) or 1.0
+    square = output.var(axis=1)
+    return float(np.sqrt(np.average(square, weights=None if weight is None else weight[:PROBED]))) or 1.0
 
 
 def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) -> float:

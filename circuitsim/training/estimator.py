@@ -41,11 +41,8 @@ OTHER_NAMES = {
 }
 """Names of other classes and libraries, and scikit-learn's or this package's."""
 
-POSITIVE = ("gain", "swing", "beta")
-"""Parameters that are finite and above zero."""
-
-TOLERANCE = "tol"
-"""A parameter that is finite and not negative."""
+REAL = {**dict.fromkeys(("gain", "swing", "beta"), "above"), "tol": "of at least"}
+"""Parameters that are finite, and how they compare with zero."""
 
 
 T = TypeVar("T")
@@ -210,7 +207,11 @@ class TrainedEstimator(BaseEstimator):
             pack(fitted=arrays, model=model),
             {
                 "estimator": type(self).__name__,
-                "parameters": self._plain_parameters(),
+                "parameters": {
+                    name: value
+                    for name, value in self.get_params(deep=False).items()
+                    if name != "callbacks" and _is_json(value)
+                },
                 "fitted": numbers,
                 "model": facts,
                 "history": None if history is None else history.rows,
@@ -250,27 +251,19 @@ class TrainedEstimator(BaseEstimator):
             value = parameters[name]
             if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        for name in POSITIVE:
+        for name, words in REAL.items():
             value = parameters.get(name, 1.0)
-            if not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
-                raise ValueError(f"{name} must be a finite number above zero, not {value!r}")
-        tolerance = parameters.get(TOLERANCE, 0.0)
-        if not isinstance(tolerance, Real) or not 0.0 <= float(tolerance) < math.inf:
-            raise ValueError(f"{TOLERANCE} must be a finite number of at least zero, not {tolerance!r}")
+            if not isinstance(value, Real) or not 0.0 <= float(value) < math.inf or (value == 0 and "above" in words):
+                raise ValueError(f"{name} must be a finite number {words} zero, not {value!r}")
         rates = parameters["learning_rate_init"]
-        rates = rates if isinstance(rates, (list, tuple, np.ndarray)) else [] if rates is None else [rates]
-        if not all(isinstance(rate, Real) and not isinstance(rate, bool) for rate in rates):
-            raise ValueError(f"learning_rate_init must be a number, not {parameters['learning_rate_init']!r}")
+        each = rates if isinstance(rates, (list, tuple, np.ndarray)) else [1.0 if rates is None else rates]
+        if not all(isinstance(rate, Real) and not isinstance(rate, bool) for rate in each):
+            raise ValueError(f"learning_rate_init must be a number, not {rates!r}")
         if np.dtype(parameters.get("dtype", np.float64)).name not in ("float32", "float64"):
             raise ValueError(f"dtype must be float32 or float64, not {parameters['dtype']!r}")
         callbacks = parameters["callbacks"]
-        if not isinstance(callbacks, (list, tuple)) or not all(callable(one) for one in callbacks):
+        if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
             raise ValueError(f"callbacks is a list of functions of the history, such as [callback], not {callbacks!r}")
-
-    def _plain_parameters(self) -> dict[str, Any]:
-        """The constructor's arguments that are JSON values, callbacks left out."""
-        parameters: Mapping[str, Any] = self.get_params(deep=False)
-        return {name: value for name, value in parameters.items() if name != "callbacks" and _is_json(value)}
 
     def _model_state(self) -> tuple[Arrays, Any]:
         """Arrays of the model, and the rest of it as JSON values."""
@@ -395,13 +388,11 @@ def weighted_samples(sample_weight: Any, *arrays: np.ndarray) -> tuple[np.ndarra
     """
     if sample_weight is None:
         return None, arrays
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    samples = len(arrays[0])
-    if weight.ndim == 0:
-        weight = np.full(samples, float(weight))
+    samples, weight = len(arrays[0]), np.asarray(sample_weight, dtype=np.float64)
+    weight = np.full(samples, weight) if weight.ndim == 0 else weight
     if weight.shape != (samples,):
         raise ValueError(f"sample_weight has shape {weight.shape}, not ({samples},): one weight a sample")
-    if not (np.isfinite(weight).all() and (weight >= 0.0).all() and (weight > 0.0).any()):
+    if not (np.isfinite(weight).all() and weight.min() >= 0.0 and weight.max() > 0.0):
         raise ValueError("the weights of samples must be finite and not negative, and one must lie above zero")
     kept = weight > 0.0
     return weight[kept] / weight[kept].mean(), tuple(array[kept] for array in arrays)
