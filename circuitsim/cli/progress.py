@@ -66,6 +66,10 @@ class Interrupt:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
 
+    def __call__(self) -> bool:
+        """Whether the work is to end."""
+        return self.asked
+
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             raise KeyboardInterrupt

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from circuitsim.cli.models import family_of, options_again
+from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
 
@@ -88,11 +89,10 @@ def run_seeds(options: Any) -> int:
 def train_seed(task: Task) -> Finished:
     """Train with one seed, or go on with what its folder holds."""
     from circuitsim.training.history import History
-    from circuitsim.training.interrupt import interrupt_flag
 
     options, folder = task.options, None if task.folder is None else Path(task.folder)
     name = f"seed-{options.seed}"
-    with interrupt_flag() as stopped:
+    with Interrupt() as stopped:
         parent = None if folder is None else folder.parent
         experiment, _, rows = train_run(name, options, options.epochs, parent, stopped, task.shown)
         interrupted = stopped()

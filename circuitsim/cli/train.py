@@ -21,6 +21,7 @@ from circuitsim.cli.models import (
     options_again,
 )
 from circuitsim.cli.options import Kind, Option, add_option, check_values
+from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.seeds import run_seeds
 from circuitsim.errors import UsageError
 
@@ -292,12 +293,11 @@ def _train(
 ) -> int:
     """Train an experiment after ``begin(trainer)``, and write its model and, with ``pictures``, its pictures."""
     from circuitsim.training import ProgressLine, Trainer
-    from circuitsim.training.interrupt import interrupt_flag
 
     print(experiment.title)
     for note in experiment.notes:
         print(f"note: {note}", file=sys.stderr)
-    with interrupt_flag() as stopped, nullcontext() if directory is None else directory.locked():
+    with Interrupt() as stopped, nullcontext() if directory is None else directory.locked():
         trainer = Trainer(
             experiment.trainable,
             experiment.data,

@@ -12,7 +12,7 @@ A block of one layer has no coupling (U = 0): its state is σ(x), and a chain of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,48 +121,45 @@ def backward(steps: Sequence[Step], output: Array, targets: Array, loss: Loss, w
         comes after it (unless the rule scales errors); others by the error that comes back to them.
     """
     xp, batch = namespace(output), output.shape[0]
+    last, of_output = _seen(steps, loss, rule)
+    first = min(next((i for i, step in enumerate(steps) if step.element.parameters), len(steps)), last)
     gradients: list[Gradients] = [{} for _ in steps]
-    first = next((i for i, step in enumerate(steps) if step.element.parameters), len(steps))
-    found: dict[int, Estimate] = {}
-    given: dict[int, Array] = {}
-    place = len(steps) - 1
+    found, given = dict[int, Estimate](), dict[int, Array]()
     # (coefficient, cotangent): one in the explicit form, one for each state in the implicit form.
-    errors = [(1.0, loss.gradient(output, targets) * weight[:, None])]
-
-    def use(index: int, estimate: Estimate, factor: Array) -> list[tuple[float, Array]]:
-        found[index], gradients[index] = estimate, dict(estimate.parameters)
-        if estimate.inputs is None and index > first:
-            _refuse_inputs(rule)
-        whole: list[tuple[float, Any]] = [(1.0, estimate.inputs)]
-        terms = estimate.apart or whole
-        return [(c, xp.astype(term, factor.dtype) * factor[:, None]) for c, term in terms if term is not None]
-
-    allowed = getattr(rule, "allow_nonconvex", False)
-    seen = _seen(steps, loss, rule)
-    if seen is not None:
-        last, of_output = seen
-        block, x, free, _ = steps[last]
-        estimate = rule.estimate(GradientProblem(block, x, targets, of_output, free, weight / batch))
-        errors, place = use(last, estimate, weight), last - 1
-        if isinstance(of_output, Behind):
-            trust = xp.ones_like(weight) > 0 if allowed else xp.asarray(estimate.certified)
-            share = xp.astype(trust, weight.dtype) * weight / batch
-            gradients[last + 1 :] = of_output.gradients(estimate, free, targets, share)
-    for index in range(place, first - 1, -1):
+    errors: list[tuple[float, Any]] = [(1.0, loss.gradient(output, targets) * weight[:, None])]
+    for index in range(min(last, len(steps) - 1), first - 1, -1):
         step, with_input = steps[index], index > first
-        errors = [(c, xp.reshape(e, step.shape)) for c, e in errors]
-        if is_block(step.element):
-            given[index] = sum(c * e for c, e in errors)
-            errors = use(index, *through_block(step, given[index], rule))
-        else:
-            pulled = [(c, step.element.vjp(step.memory, e, with_input)) for c, e in errors]
+        if not is_block(step.element):
+            pulled = [(c, step.element.vjp(step.memory, xp.reshape(e, step.shape), with_input)) for c, e in errors]
             gradients[index] = _combined([(c / batch, own) for c, (own, _) in pulled])
             errors = [(c, back) for c, (_, back) in pulled]
-    certified, kinks = xp.ones_like(weight) > 0, [e.kinks for e in found.values() if e.kinks is not None]
+            continue
+        if index == last:
+            factor = weight
+            problem = GradientProblem(step.element, step.x, targets, of_output, step.memory, weight / batch)
+            estimate = rule.estimate(problem)
+        else:
+            given[index] = xp.reshape(sum(c * e for c, e in errors), step.shape)
+            estimate, factor = through_block(step, given[index], rule)
+        found[index], gradients[index] = estimate, dict(estimate.parameters)
+        if estimate.inputs is None and with_input:
+            raise RuleError(
+                f"{type(rule).__name__} gives no derivative by a block's inputs: nothing before it can learn"
+            )
+        whole: list[tuple[float, Any]] = [(1.0, estimate.inputs)]
+        errors = [
+            (c, xp.astype(term, factor.dtype) * factor[:, None]) for c, term in estimate.apart or whole * with_input
+        ]
+    if isinstance(of_output, Behind):
+        estimate, free = found[last], steps[last].memory
+        certified = xp.astype(xp.asarray(estimate.certified), weight.dtype)
+        share = (weight if getattr(rule, "allow_nonconvex", False) else weight * certified) / batch
+        gradients[last + 1 :] = of_output.gradients(estimate, free, targets, share)
+    trusted, kinks = xp.ones_like(weight) > 0, [e.kinks for e in found.values() if e.kinks is not None]
     for estimate in found.values():
-        certified = certified & xp.asarray(estimate.certified)
+        trusted = trusted & xp.asarray(estimate.certified)
     total = Kinks(sum((k.changes for k in kinks), np.zeros(batch, np.int64)), sum(k.switches for k in kinks))
-    return Passed(gradients, certified, total, found[max(found)] if found else None, given)
+    return Passed(gradients, trusted, total, found[max(found)] if found else None, given)
 
 
 def through_block(step: Step, error: Array, rule: Rule) -> tuple[Estimate, Array]:
@@ -228,22 +225,17 @@ class Behind:
         return found, namespace(error).reshape(error, output.shape)
 
 
-def _seen(steps: Sequence[Step], loss: Loss, rule: Rule) -> tuple[int, Loss] | None:
-    """The place of the last block and the loss as it sees it; None where it gets an error like the others."""
+def _seen(steps: Sequence[Step], loss: Loss, rule: Rule) -> tuple[int, Loss]:
+    """The place of the block that sees the loss itself (beyond all steps: none does), and the loss as it sees it."""
     last = max((i for i, step in enumerate(steps) if is_block(step.element)), default=-1)
     follows = not isinstance(getattr(rule, "nudging", ConstantCurrent()), ConstantCurrent)
+    if follows and last < 0:
+        raise UsageError("an elastic nudge needs a block in the chain")
     tail = [step.element for step in steps[last + 1 :]]
-    if last < 0:
-        if follows:
-            raise UsageError("an elastic nudge needs a block in the chain")
-        return None
-    if not tail and (follows or not getattr(rule, "scale_errors", False)):
-        return last, loss
-    return (last, Behind(steps[last].element, tail, loss)) if follows else None
-
-
-def _refuse_inputs(rule: Rule) -> NoReturn:
-    raise RuleError(f"{type(rule).__name__} gives no derivative by a block's inputs: nothing before it can learn")
+    if follows and tail:
+        return last, Behind(steps[last].element, tail, loss)
+    alone = last >= 0 and not tail and (follows or not getattr(rule, "scale_errors", False))
+    return last if alone else len(steps), loss
 
 
 def _combined(parts: Sequence[tuple[float, Gradients]]) -> Gradients:

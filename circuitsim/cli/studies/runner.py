@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from circuitsim.cli.models import RunOptions, new_options
 from circuitsim.cli.options import Kind, Option
+from circuitsim.cli.progress import Interrupt
 from circuitsim.cli.seeds import train_run
 from circuitsim.cli.workers import workers_of
 from circuitsim.errors import UsageError
@@ -293,7 +294,6 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
         An extent that trains nothing.
     """
     from circuitsim.points import computed
-    from circuitsim.training.interrupt import interrupt_flag
 
     for name in ("seeds", "epochs", "samples"):
         number = getattr(args, name, None)
@@ -306,7 +306,7 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
     apart = args.dask is not None or args.workers not in (None, 1)
     orders = [_Order(task, plain, end, None if apart else set()) for task in tasks]
     found: list[Run | None] = []
-    with interrupt_flag() as stopped, workers_of(args.workers, args.dask) as (workers, given):
+    with Interrupt() as stopped, workers_of(args.workers, args.dask) as (workers, given):
         for result in computed(_train, orders, workers or 1, given):
             found.append(result)
             if apart:
@@ -316,11 +316,10 @@ def trained(tasks: Sequence[Task], args: argparse.Namespace) -> tuple[list[Run],
 
 def _train(order: _Order) -> Run | None:
     """Train a network, or continue it; None without a finished epoch."""
-    from circuitsim.training.interrupt import interrupt_flag
 
     task, args, end = order.task, order.args, order.end
     folder = None if args.runs is None else Path(args.runs)
-    with interrupt_flag() as stopped:
+    with Interrupt() as stopped:
 
         def late() -> bool:
             return stopped() or (end is not None and time.time() >= end)
