@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from circuitsim import _bundled
@@ -40,15 +41,12 @@ class Example(NamedTuple):
 
 def examples() -> list[Example]:
     """All bundled decks, by name; those to begin with come first, those without a steady state last."""
-    root = _bundled.netlists()
-    found = []
-    for folder in ("first", "", "refused"):
-        place = os.path.join(root, folder)
-        for file in sorted(os.listdir(place)):
-            if file.endswith(".cir"):
-                name = f"{folder}/{file[:-4]}" if folder else file[:-4]
-                found.append(Example(name, _title(os.path.join(place, file)), os.path.join(place, file)))
-    return found
+    root = Path(_bundled.netlists())
+    places = [place for folder in ("first", "", "refused") for place in sorted((root / folder).glob("*.cir"))]
+    return [
+        Example(place.relative_to(root).with_suffix("").as_posix(), _text(place).partition("\n")[0].strip(), str(place))
+        for place in places
+    ]
 
 
 def path(name: str) -> str:
@@ -99,16 +97,14 @@ def copy(names: Sequence[str], folder: str, replace: bool = False) -> list[str]:
     """
     from circuitsim._files import write_file
 
-    root = _bundled.netlists()
-    chosen = [path(name) for name in names] if names else [example.path for example in examples()]
     contents: dict[str, bytes] = {}
-    for deck in chosen:
+    for deck in map(Path, map(path, names) if names else [example.path for example in examples()]):
         for source in (deck, *_companions(deck)):
-            with open(source, "rb") as file:
-                place = os.path.relpath(source, os.path.dirname(deck) if names else root)
-                contents[os.path.join(folder, place)] = file.read()
+            place = os.path.relpath(source, deck.parent if names else _bundled.netlists())
+            contents[os.path.join(folder, place)] = source.read_bytes()
     for target, content in contents.items():
-        if not replace and os.path.lexists(target) and not _holds(target, content):
+        same = os.path.isfile(target) and Path(target).read_bytes() == content
+        if not (replace or same) and os.path.lexists(target):
             raise UsageError(f"{target} exists with other content; --force replaces it, --output DIR names a folder")
     for target, content in contents.items():
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -116,21 +112,11 @@ def copy(names: Sequence[str], folder: str, replace: bool = False) -> list[str]:
     return list(contents)
 
 
-def _companions(deck: str) -> list[str]:
+def _companions(deck: Path) -> list[Path]:
     """The files a bundled deck includes, and its training data."""
-    with open(deck, encoding="utf-8") as file:
-        included = [os.path.join(os.path.dirname(deck), name) for name in _INCLUDE.findall(file.read())]
-    data = f"{deck.removesuffix('.cir')}.csv"
-    return [os.path.normpath(file) for file in (*included, data) if os.path.isfile(file)]
+    included = [deck.parent / name for name in _INCLUDE.findall(_text(deck))]
+    return [Path(os.path.normpath(file)) for file in (*included, deck.with_suffix(".csv")) if file.is_file()]
 
 
-def _holds(target: str, content: bytes) -> bool:
-    if not os.path.isfile(target):
-        return False
-    with open(target, "rb") as file:
-        return file.read() == content
-
-
-def _title(file: str) -> str:
-    with open(file, encoding="utf-8") as deck:
-        return deck.readline().strip()
+def _text(deck: Path) -> str:
+    return deck.read_text(encoding="utf-8")

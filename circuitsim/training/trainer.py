@@ -208,7 +208,7 @@ class Trainer:
     evaluate: Evaluate | None = None
     directory: RunDirectory | None = None
     progress: ProgressLine | None = None
-    should_stop: Callable[[], bool] = lambda: False
+    should_stop: Callable[[], bool] | None = None
     callbacks: Sequence[Callback] = ()
     memory: Arrays = field(default_factory=dict)
 
@@ -253,7 +253,7 @@ class Trainer:
                 self._at.seconds = time.monotonic() - begun
                 if self.progress and self.progress.due():
                     self._show()
-                if self.should_stop():
+                if self.should_stop and self.should_stop():
                     self.save()
                     return self._outcome(interrupted=True)
                 if time.monotonic() - saved >= self.plan.checkpoint_seconds:
