@@ -2,9 +2,8 @@
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
 vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `div`, `maximum`, `minimum`, `magnitude` act
-lane by lane, `total`, `largest` fold its lanes in a fixed order, `nonzero` names those that differ from
-zero. LLVM splits a vector over as many registers as the processor needs, so the same kernel gives the same bits on
-every machine with a fused multiply-add. A *line* is a vector of 64 bytes, of either type.
+lane by lane, `total`, `largest` fold its lanes in a fixed order. LLVM splits a vector over as many registers as the
+processor needs, so the same kernel gives the same bits on every machine with a fused multiply-add.
 
 Arrays are one-dimensional and contiguous; indices count elements; there are no bounds checks.
 """
@@ -23,9 +22,6 @@ from numba.extending import intrinsic, models, register_model
 from circuitsim._jit import jit
 
 Codegen = Callable[..., Any]
-
-LINE_BYTES = 64
-"""Of a cache line; of a register where those are largest."""
 
 
 def kernel(parallel: bool = False, **options: Any) -> Callable[[Any], Any]:
@@ -76,19 +72,6 @@ def load(typing: Any, array: Any, index: Any, lanes: Any) -> tuple[Any, Codegen]
     return vector(array, index, lanes), _loading(vector)
 
 
-@_primitive()
-def load_line(typing: Any, array: Any, index: Any) -> tuple[Any, Codegen] | None:
-    """The 64 bytes that begin at ``array[index]``."""
-    if not _is_flat(array):
-        return None
-    vector = _line(array.dtype)
-    return vector(array, index), _loading(vector)
-
-
-def _line(scalar: Any) -> Vector:
-    return Vector(scalar, 8 * LINE_BYTES // scalar.bitwidth)
-
-
 def _loading(vector: Vector) -> Codegen:
     """Code that loads a vector from the array and the index that are the first two arguments."""
 
@@ -123,15 +106,6 @@ def splat(typing: Any, scalar: Any, lanes: Any) -> tuple[Any, Codegen] | None:
         return None
     vector = Vector(scalar, lanes.literal_value)
     return vector(scalar, lanes), _filling(vector)
-
-
-@_primitive()
-def splat_line(typing: Any, scalar: Any) -> tuple[Any, Codegen] | None:
-    """A line with the same number in every lane."""
-    if scalar not in (types.float32, types.float64):
-        return None
-    vector = _line(scalar)
-    return vector(scalar), _filling(vector)
 
 
 def _filling(vector: Vector) -> Codegen:
@@ -216,31 +190,6 @@ def _zipped(builder: Any, a: Any, b: Any, half: int) -> Any:
     lanes = a.type.count
     places = range(half * lanes // 2, (half + 1) * lanes // 2)
     return builder.shuffle_vector(a, b, _indices([k + side for k in places for side in (0, lanes)]))
-
-
-@_primitive()
-def nonzero(typing: Any, a: Any) -> tuple[Any, Codegen] | None:
-    """The lanes that are not zero, as bits of a word: the first lane is the lowest."""
-    if not isinstance(a, Vector):
-        return None
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        differs = builder.fcmp_unordered("!=", arguments[0], ir.Constant(a.llvm(), None))
-        return builder.zext(builder.bitcast(differs, ir.IntType(a.lanes)), ir.IntType(64))
-
-    return types.uint64(a), build
-
-
-@_primitive()
-def lowest(typing: Any, word: Any) -> tuple[Any, Codegen] | None:
-    """The number of the lowest bit that is set; the word is not zero."""
-    if word != types.uint64:
-        return None
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(word), build
 
 
 def _folding(fold: Callable[[Any, Any, Any], Any], what: str) -> Any:
