@@ -25,7 +25,7 @@ import numba
 from llvmlite import ir
 from numba.core import config, types
 from numba.core.caching import FunctionCache
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary, _parse_refprune_flags
 from numba.core.compiler import Compiler
 from numba.core.cpu import CPUContext
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 from numba.np import arrayobj
 
-from circuitsim import _calls, _shortcuts
+from circuitsim import _shortcuts
 from circuitsim._kernel_cache import KernelFiles, made_of
 from circuitsim._lowering import Lower
 
@@ -63,6 +63,34 @@ PARTS, SIZE = "parts", "bytes of bitcode"
 """Of a compiled kernel's metadata: the functions linked together, and how much there was to optimise."""
 
 
+def _simplify(codegen: Any, module: Any) -> None:
+    """Simplify the functions of a part a little: what is left is copied and linked into each kernel that needs it."""
+    module.data_layout = codegen._data_layout
+    for function in module.functions:
+        if not function.is_declaration:
+            passes = llvm.create_new_function_pass_manager()
+            passes.add_sroa_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_simplify_cfg_pass()
+            passes.add_refprune_pass(_parse_refprune_flags())
+            passes.run(function, codegen._pass_builder())
+
+
+def _optimize(codegen: Any, module: Any, unroll: bool) -> None:
+    """Optimise the module of a kernel with all that it calls, as numba does, with or without unrolled loops."""
+    passes, builder = codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap")
+    passes.run(module, builder)  # functions in place of calls, for the pass that leaves out counting of references
+    options = llvm.create_pipeline_tuning_options()
+    settings: Any = config
+    options.speed_level = settings.OPT
+    options.loop_vectorization, options.slp_vectorization = settings.LOOP_VECTORIZE, settings.SLP_VECTORIZE
+    options.loop_unrolling = unroll
+    builder = llvm.create_pass_builder(codegen._tm, options)
+    passes = builder.getModulePassManager()
+    passes.add_refprune_pass(_parse_refprune_flags())
+    passes.run(module, builder)
+
+
 class _NoAddresses:
     """Stands for the code generator where numba writes an environment's address into a function's machine code."""
 
@@ -82,7 +110,7 @@ class WholeLibrary(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Optimise; loops are unrolled where a kernel asks for it: a third of the code is copies of their bodies else,
         and sparse circuits are solved as fast without."""
-        _calls.optimize(self._codegen, self._final_module, self.unroll)
+        _optimize(self._codegen, self._final_module, self.unroll)
 
 
 class PartLibrary(JITCodeLibrary):
@@ -90,7 +118,7 @@ class PartLibrary(JITCodeLibrary):
 
     def _optimize_functions(self, module: Any) -> None:
         """Simplify each function a little."""
-        _calls.simplify(self._codegen, module)
+        _simplify(self._codegen, module)
 
     @property
     def codegen(self) -> Any:
@@ -168,7 +196,6 @@ _STANDING_IN = (
     (arrayobj, "fix_integer_index", _index),
     (CPUContext, "create_cfunc_wrapper", _no_wrapper),
     (NativeLowering, "lowering_class", Lower),
-    *_calls.STANDING_IN,
     *_shortcuts.STANDING_IN,
 )
 """What stands for attributes of numba's while it compiles parts."""
@@ -231,7 +258,7 @@ def _emit(part: Any, nogil: bool, unroll: bool) -> Any:
     library.unroll = unroll
     library.enable_object_caching()
     with context.push_code_library(library):
-        _calls.create_wrapper(context, library, fndesc, part.environment, nogil)
+        context.create_cpython_wrapper(library, fndesc, part.environment, call_helper=None, release_gil=nogil)
     module = library._final_module
     parts = _closure(part.library)
     for other in parts:
