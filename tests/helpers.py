@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -20,6 +22,16 @@ def solved(cards: str, values: Mapping[str, float] | None = None) -> circuitsim.
     point = circuitsim.solve(loaded(cards).with_values(dict(values or {})))
     assert point.certificate.certified
     return point
+
+
+def cascade(stages: int, farads: str, model: str = "") -> str:
+    """Cards of a Cockcroft–Walton cascade from t0 to b1, b2, …"""
+    cards, top, bottom = "", "t0", "0"
+    for k in range(1, stages + 1):
+        cards += f"CT{k} {top} t{k} {farads}\nDA{k} {bottom} t{k} {model}\nDB{k} t{k} b{k} {model}\n"
+        cards += f"CB{k} {bottom} b{k} {farads}\n"
+        top, bottom = f"t{k}", f"b{k}"
+    return cards
 
 
 def slope(function: Callable[[float], float], at: float = 0.0, step: float = 1e-6) -> float:
@@ -71,3 +83,12 @@ def write_mnist(folder: Path, samples: int = 12) -> None:
     folder.mkdir(exist_ok=True)
     for name, content in mnist(samples).items():
         (folder / name).write_bytes(content)
+
+
+def site_settings() -> ModuleType:
+    """docs/conf.py, which states the public packages."""
+    found = importlib.util.spec_from_file_location("site_settings", Path(__file__).parents[1] / "docs/conf.py")
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-def reference() -> Any:
-    """docs/conf.py, which states the public packages."""
-    found = importlib.util.spec_from_file_location("site_settings", Path(__file__).parents[1] / "docs/conf.py")
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+from helpers import site_settings
 
 
 def parameters(function: Callable[..., Any]) -> list[str]:
@@ -30,9 +22,9 @@ def parameters(function: Callable[..., Any]) -> list[str]:
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Public functions, and the public methods of public classes, by name."""
-    for module in reference().PUBLIC:
+    for module in site_settings().PUBLIC:
         found = importlib.import_module(module)
-        for name in reference().public_names(module):
+        for name in site_settings().public_names(module):
             value = getattr(found, name)
             if inspect.isfunction(value):
                 yield f"{module}.{name}", value

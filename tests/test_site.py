@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -13,17 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from helpers import site_settings
 
 ROOT = Path(__file__).parents[1]
-
-
-def settings() -> ModuleType:
-    """docs/conf.py as a module."""
-    found = importlib.util.spec_from_file_location("site_settings", ROOT / "docs/conf.py")
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
 
 
 def check_gallery(site: ModuleType) -> None:
@@ -53,7 +44,7 @@ def test_the_site_has_every_public_name_and_figure(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
-    site = settings()
+    site = site_settings()
     check_gallery(site)
     for module in site.PUBLIC:
         text = (tmp_path / f"site/reference/{module}.html").read_text(encoding="utf-8")

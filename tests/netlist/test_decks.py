@@ -120,13 +120,6 @@ def test_all_analyses_in_one_call(deck: Deck) -> None:
     assert caught.value.partial_result["op"]["b"] == 1.0
 
 
-def test_decks_travel(deck: Deck) -> None:
-    again = pickle.loads(pickle.dumps(deck))
-    assert repr(again) == repr(deck) and list(again) == list(deck)
-    assert [note.kind for note in again.notes] == [note.kind for note in deck.notes]
-    assert circuitsim.transient(again).voltage("out").tolist() == circuitsim.transient(deck).voltage("out").tolist()
-
-
 def test_a_deck_elaborates_again_with_other_parameters() -> None:
     deck = loads("t\n.param r=1 q={2*r}\n.subckt s a\nR1 a 0 {q}\n.ends\nX1 n s\nR2 n 0 {sqrt(r)}\n.temp {r+9}\n")
     assert deck.parameters == {"r": 1, "q": 2} and deck.temperature == 10.0

@@ -23,39 +23,40 @@ def spread(*cards: str, own: tuple[str, ...] = ()) -> Spread:
     return spread_of(read.circuit, [parse_tolerance(text) for text in own], read.deviations)
 
 
-@pytest.mark.parametrize(
-    ("value", "nominal", "amount", "change", "law"),
-    [
-        ("{mc(1k,0.05)}", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
-        ("{1k+flat(50)}", 1000.0, 1.0, 50.0, Distribution.UNIFORM),
-        ("{unif(1k,0.1)}", 1000.0, 0.1, 1000.0, Distribution.UNIFORM),
-        ("{aunif(1k,30)}", 1000.0, 30.0, 1.0, Distribution.UNIFORM),
-        ("{1k+gauss(20)}", 1000.0, 3.0, 20.0, Distribution.NORMAL),
-        ("{gauss(1k,0.1,2)}", 1000.0, 0.15, 1000.0, Distribution.NORMAL),
-        ("'agauss(1k,30,3)'", 1000.0, 30.0, 1.0, Distribution.NORMAL),
-        ("{-2*(5-mc(505,0.01))}", 1000.0, 0.01, 1010.0, Distribution.UNIFORM),
-        ("{limit(1k,30)}", 1000.0, 30.0, 1.0, Distribution.ENDS),
-        ("{limit(1k,2k,-30)+limit(0,5)}", 1000.0, 5.0, 1.0, Distribution.ENDS),
-        ("{1k*(0.5+rand())}", 1000.0, 0.5, 1000.0, Distribution.UNIFORM),
-        ("{1k*(0.5+random(3.5))}", 1000.0, 0.5, 1000.0, Distribution.UNIFORM),
-        ("{mc(1k,-0.05)/2}", 500.0, 0.05, 500.0, Distribution.UNIFORM),
-        ("{mc(1k,0.05)} m=4", 250.0, 0.05, 250.0, Distribution.UNIFORM),
-        ("{mc(1k,0.05)} tc1=0.01 temp=37", 1100.0, 0.05, 1100.0, Distribution.UNIFORM),
-        ("1k tol=5", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
-        ("1k tol=5%", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
-        ("2k m=2 tol=1%", 1000.0, 0.01, 1000.0, Distribution.UNIFORM),
-        ("RM 1k\n.model RM RES(R=1 DEV=5%)", 1000.0, 0.05, 1000.0, Distribution.UNIFORM),
-        ("RM 1k\n.model RM R(R=1 DEV/GAUSS=2%)", 1000.0, 0.06, 1000.0, Distribution.NORMAL),
-    ],
-)
-def test_forms(value: str, nominal: float, amount: float, change: float, law: Distribution) -> None:
-    found = spread(f"R1 in 0 {value}")
-    assert found.names == ("R1",)
-    assert found.variables == ("R1",)
-    assert found.nominal == pytest.approx([nominal], rel=1e-15)
-    assert found.amount == pytest.approx([amount], rel=1e-15)
-    assert abs(found.weights.toarray()) == pytest.approx(np.array([[change]]), rel=1e-14)
-    assert found.distribution == (law,)
+FORMS = """
+{mc(1k,0.05)} | 1000 0.05 1000 UNIFORM
+{1k+flat(50)} | 1000 1 50 UNIFORM
+{unif(1k,0.1)} | 1000 0.1 1000 UNIFORM
+{aunif(1k,30)} | 1000 30 1 UNIFORM
+{1k+gauss(20)} | 1000 3 20 NORMAL
+{gauss(1k,0.1,2)} | 1000 0.15 1000 NORMAL
+'agauss(1k,30,3)' | 1000 30 1 NORMAL
+{-2*(5-mc(505,0.01))} | 1000 0.01 1010 UNIFORM
+{limit(1k,30)} | 1000 30 1 ENDS
+{limit(1k,2k,-30)+limit(0,5)} | 1000 5 1 ENDS
+{1k*(0.5+rand())} | 1000 0.5 1000 UNIFORM
+{1k*(0.5+random(3.5))} | 1000 0.5 1000 UNIFORM
+{mc(1k,-0.05)/2} | 500 0.05 500 UNIFORM
+{mc(1k,0.05)} m=4 | 250 0.05 250 UNIFORM
+{mc(1k,0.05)} tc1=0.01 temp=37 | 1100 0.05 1100 UNIFORM
+1k tol=5 | 1000 0.05 1000 UNIFORM
+1k tol=5% | 1000 0.05 1000 UNIFORM
+2k m=2 tol=1% | 1000 0.01 1000 UNIFORM
+RM 1k / .model RM RES(R=1 DEV=5%) | 1000 0.05 1000 UNIFORM
+RM 1k / .model RM R(R=1 DEV/GAUSS=2%) | 1000 0.06 1000 NORMAL
+"""
+"""Values of R1: their nominal value, amount, change by the amount of 1, and distribution."""
+
+
+@pytest.mark.parametrize("row", FORMS.strip().split("\n"))
+def test_forms(row: str) -> None:
+    value, expected = row.split(" | ")
+    nominal, amount, change, law = expected.split()
+    found = spread(f"R1 in 0 {value}".replace(" / ", "\n"))
+    assert found.names == found.variables == ("R1",)
+    numbers = [*found.nominal, *found.amount, *abs(found.weights.toarray()).ravel()]
+    assert numbers == pytest.approx([float(nominal), float(amount), float(change)], rel=1e-14)
+    assert found.distribution == (Distribution[law],)
 
 
 def test_a_parameter_is_drawn_once_and_a_function_on_a_card_for_each_element() -> None:

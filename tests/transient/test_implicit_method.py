@@ -11,7 +11,6 @@ from scipy.integrate import solve_ivp
 
 from circuitsim import Circuit
 from circuitsim.errors import UsageError
-from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.netlist import loads
 from circuitsim.time_domain import (
     ImplicitResult,
@@ -30,14 +29,9 @@ def resonant() -> Circuit:
 
 def test_half_wave_rectifier_with_a_junction_diode() -> None:
     """Against scipy's Radau method on C v' = IS (exp((v_in − v) / N vt) − 1) − v / R."""
-    diode = JunctionDiode(**{"is": 1e-9, "n": 1.8})
     thermal = 1.8 * 1.38064852e-23 * 300.15 / 1.6021766208e-19
-    circuit = Circuit()
-    circuit.voltage_source("V1", "in", "0", 0.0)
-    circuit.device("D1", "in", "out", diode)
-    circuit.add("C", "C1", "out", "0", 1e-5)
-    circuit.resistor("R1", "out", "0", 1e3)
-    found = transient(circuit, 0.03, {"V1": Sine(0.0, 5.0, 50.0)}, points=61)
+    cards = "V1 in 0 SIN(0 5 50)\nD1 in out d\nC1 out 0 10u\nR1 out 0 1k\n.model d D(is=1n n=1.8)\n"
+    found = transient(loads(f"t\n{cards}.tran 0.5m 30m\n"))
 
     def rate(t: float, v: np.ndarray) -> list[float]:
         current = 1e-9 * math.expm1((5.0 * math.sin(100.0 * math.pi * t) - v[0]) / thermal)
@@ -69,7 +63,7 @@ R1 out 0 1k
 
 def test_the_first_charge_of_a_capacitor_at_the_mains() -> None:
     """Steps of the accuracy miss the energy balance that belongs to it: finer ones are taken."""
-    found, finer = (transient(loads(MAINS), accuracy=accuracy) for accuracy in (1e-5, 1e-8))
+    found, finer = (transient(loads(MAINS), accuracy=accuracy) for accuracy in (1e-5, 1e-7))
     assert found.certificate.energy <= found.certificate.energy_tolerance == pytest.approx(1e-4)
     assert found.energies.imbalance == found.certificate.energy
     apart = np.abs(found.voltage("out") - finer.voltage("out")).max()
@@ -129,7 +123,7 @@ R1 b 0 1k
 """
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_error_that_is_carried_forward(seed: int) -> None:
     """Against the cosine: what the result says of itself, and what it was asked for."""
     r = random.Random(seed)

@@ -11,7 +11,6 @@ import pytest
 from circuitsim import Circuit, loads
 from circuitsim.cli import main
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.models.junction_diode import JunctionDiode
 from circuitsim.netlist import load
 from circuitsim.time_domain import StepCircuit, Switch, settling_energy
 from circuitsim.units import format_quantity
@@ -91,29 +90,28 @@ def test_what_never_settles() -> None:
         settling_energy(StepCircuit(low_pass(), ["V1"], ["v(out)"]), np.zeros((2, 3)))
 
 
-def clipped(smooth: bool) -> Circuit:
-    """Two inputs, two nodes with diodes to ground, an output."""
-    circuit = Circuit("clipped")
-    for source, node in (("V1", "a"), ("V2", "b")):
-        circuit.voltage_source(source, node, "0", 0.0)
-    ohms = {"ah": 1e3, "bh": 2e3, "ag": 3e3, "bg": 1e3, "ho": 2e3, "go": 1e3, "o0": 1e4}
-    for (first, second), value in ohms.items():
-        circuit.resistor(f"R{first}{second}", first, second, value)
-    for k, node in enumerate("hg"):
-        if smooth:
-            circuit.device(f"D{k}", node, "0", JunctionDiode(**{"is": 1e-9, "n": 1.8}))
-        else:
-            circuit.diode(f"D{k}", node, "0")
-    return circuit
-
-
+CLIPPED = """two inputs, two nodes with diodes to ground, an output
+V1 a 0 0
+V2 b 0 0
+R1 a h 1k
+R2 b h 2k
+R3 a g 3k
+R4 b g 1k
+R5 h o 2k
+R6 g o 1k
+R7 o 0 10k
+D1 h 0
+D2 g 0
+"""
 CAPACITANCES = {"h": 1e-12, "g": 2e-12, "o": 1e-12}
 
 
 def test_the_implicit_method_as_the_exact_one() -> None:
     samples = [[1.0, -2.0], [-1.0, 0.4]]
     rows = [
-        settling_energy(StepCircuit(clipped(False), ["V1", "V2"], ["v(o)"], CAPACITANCES, method=method), samples).rows
+        settling_energy(
+            StepCircuit(loads(CLIPPED).circuit, ["V1", "V2"], ["v(o)"], CAPACITANCES, method=method), samples
+        ).rows
         for method in ("implicit", "exact")
     ]
     for ours, exact in zip(*rows):
