@@ -27,10 +27,6 @@ def deck(name: str) -> Any:
     return circuitsim.load(examples.path(name))
 
 
-def smoothed() -> Any:
-    return transient(circuitsim.load(examples.path("half-wave-smoothed")), 0.06)
-
-
 def history() -> History:
     found = History()
     for k in range(5):
@@ -39,7 +35,7 @@ def history() -> History:
 
 
 def bits() -> tuple[Any, list[str]]:
-    circuit = circuitsim.load(examples.path("r2r-dac"))
+    circuit = deck("r2r-dac")
     return circuit, [name for name in circuit.names if "Vbit" in name]
 
 
@@ -47,16 +43,14 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "operating point": lambda: circuitsim.solve(deck("rectifier-bridge")),
     "floating operating point": lambda: circuitsim.solve(deck("floating-bridge")),
     "sweep": lambda: circuitsim.sweep(deck("sweep-dead-zone"), {"V1": np.linspace(-4, 4, 9)}, "v(out) i(Rload)"),
-    "curve": lambda: circuitsim.curve(
-        circuitsim.load(examples.path("limiter-two-sided")), ("out", "0"), np.linspace(-5, 5, 11).tolist(), ["V1"]
-    ),
-    "transient": smoothed,
-    "implicit": lambda: transient(circuitsim.load(examples.path("half-wave-smoothed")), 0.02, method="implicit"),
+    "curve": lambda: circuitsim.curve(deck("limiter-two-sided"), ("out", "0"), np.linspace(-5, 5, 11).tolist(), ["V1"]),
+    "transient": lambda: transient(deck("half-wave-smoothed"), 0.06),
+    "implicit": lambda: transient(deck("half-wave-smoothed"), 0.02, method="implicit"),
     "runs": lambda: transient_sweep(deck("half-wave-smoothed"), {"R1": [1e3, 2e3]}, "v(out)"),
-    "periodic": lambda: steady_state(circuitsim.load(examples.path("rectifier-bridge-smoothed")), {}),
-    "fourier": lambda: fourier(smoothed(), "v(out)", 50.0),
-    "ac": lambda: circuitsim.ac(circuitsim.load(examples.path("lowpass-butterworth")), [1e3, 1e4, 1e5], {"V1": 1.0}),
-    "poles": lambda: circuitsim.poles(circuitsim.load(examples.path("lowpass-butterworth"))),
+    "periodic": lambda: steady_state(deck("rectifier-bridge-smoothed"), {}),
+    "fourier": lambda: fourier(RESULTS["transient"](), "v(out)", 50.0),
+    "ac": lambda: circuitsim.ac(deck("lowpass-butterworth"), [1e3, 1e4, 1e5], {"V1": 1.0}),
+    "poles": lambda: circuitsim.poles(deck("lowpass-butterworth")),
     "sensitivity": lambda: circuitsim.sensitivity(deck("rectifier-bridge"), "v(plus) i(Rload)"),
     "transfer": lambda: circuitsim.transfer_function(deck("divider"), "v(out)", "V1"),
     "montecarlo": lambda: circuitsim.montecarlo(deck("divider"), ["R*=5%"], "v(out)", 200, ["3.9<v(out)<4.1"]),
@@ -64,7 +58,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "design": lambda: circuitsim.optimise(deck("divider"), ["R*"], ["v(out)=2"], "E24"),
     "drops": lambda: circuitsim.ir_drop(deck("mesh-10x10")),
     "settling": lambda: settling_energy(
-        StepCircuit(circuitsim.load(examples.path("divider")), ["V1"], ["v(out)"], {"out": 1e-9}), [[1.0], [5.0]]
+        StepCircuit(deck("divider"), ["V1"], ["v(out)"], {"out": 1e-9}), [[1.0], [5.0]]
     ),
     "matrix": lambda: circuitsim.effective_matrix(*bits(), ["out"]),
     "history": history,
