@@ -65,7 +65,7 @@ def as_sources(cards: str) -> str:
 
 def test_it_solves_the_equations_of_controlled_sources() -> None:
     compared = 0
-    for seed in range(100):
+    for seed in range(60):
         circuit = loaded(drawn(seed))
         # Gains around a loop multiply to one but for rounding, which sources that hold one voltage twice do not bear.
         if sum(name[0] == "X" for name in circuit.names) >= len({n.split("_")[0] for n in circuit.node_names}) - 2:
@@ -83,12 +83,12 @@ def test_it_solves_the_equations_of_controlled_sources() -> None:
                 k = circuit.element_index(name.replace("F", "X"))
                 assert not point.unique[k] or point.currents[k] == pytest.approx(float(amperes), rel=1e-8, abs=1e-8)
         compared += 1
-    assert compared >= 50
+    assert compared >= 30
 
 
 def test_laws_of_random_circuits() -> None:
     """Ratios of voltages, Tellegen's theorem with amplifiers included; written and read back it is the same circuit."""
-    for seed in range(100):
+    for seed in range(50):
         point = solved(drawn(seed))
         for element in point.circuit:
             if element.name[0] == "X":

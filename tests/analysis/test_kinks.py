@@ -15,7 +15,7 @@ BRIDGE = [("V", 1, 0, 6.0), ("R", 1, 2, 1.0), ("R", 2, 0, 3.0), ("R", 1, 3, 2.0)
 
 def test_kinks_are_the_exact_ties_of_random_circuits() -> None:
     kinks = others = 0
-    for seed in range(300):
+    for seed in range(150):
         sketch = draw(ties, seed, (3, 9))
         exact = Oracle(sketch.n, sketch.edges()).solve()
         if exact is None:
@@ -28,7 +28,7 @@ def test_kinks_are_the_exact_ties_of_random_circuits() -> None:
                 tie = exact.current[k] == 0 and exact.voltage[a] == exact.voltage[b]
                 assert point.kink[k] == tie, seed
                 kinks, others = kinks + tie, others + (not tie)
-    assert kinks > 20 and others > 200
+    assert kinks > 10 and others > 100
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])

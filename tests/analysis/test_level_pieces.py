@@ -41,7 +41,7 @@ def made(seed: int) -> Circuit:
 def test_ranges_of_potentials_are_exact() -> None:
     """Each node's range is the exact one, the potential shown lies in it, and nodes without one have no other."""
     free = held = 0
-    for seed in range(220):
+    for seed in range(110):
         circuit = made(seed)
         exact = all_points(circuit, ranges=True)
         assert exact is not None
@@ -61,7 +61,7 @@ def test_ranges_of_potentials_are_exact() -> None:
             assert all(a is None or abs(a - b) <= reach for a, b in zip((low, high), ends)), (seed, name)
             assert (low is None or low - reach <= volts) and (high is None or volts <= high + reach), (seed, name)
         free, held = free + bool(point.intervals), held + (not point.intervals)
-    assert free >= 40 and held >= 100
+    assert free >= 20 and held >= 50
 
 
 ISLANDS = """two parts of a bridge that tables tie to ground

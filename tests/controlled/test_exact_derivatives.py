@@ -63,7 +63,7 @@ def checked(seed: int) -> bool:
 
 
 def test_sensitivities_of_circuits_with_one_operating_point() -> None:
-    assert sum(checked(seed) for seed in range(60)) >= 10
+    assert sum(checked(seed) for seed in range(30)) >= 5
 
 
 def test_an_unknown_that_is_zero_is_no_reason_to_refuse() -> None:

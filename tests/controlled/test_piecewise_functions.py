@@ -52,7 +52,7 @@ def drawn(random: np.random.Generator, depth: int) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_expressions_have_their_values(seed: int) -> None:
     random = np.random.default_rng(seed)
     text = drawn(random, int(random.integers(1, 4)))
@@ -92,8 +92,8 @@ def looped(seed: int) -> circuitsim.Circuit:
 
 
 def test_loops_against_enumeration_in_exact_arithmetic() -> None:
-    found = Counter(judged(looped(seed)) for seed in range(120))
-    assert found[Answer.UNIQUE] >= 40 and found[Answer.SEVERAL] >= 3
+    found = Counter(judged(looped(seed)) for seed in range(60))
+    assert found[Answer.UNIQUE] >= 20 and found[Answer.SEVERAL] >= 1
     assert not found[Answer.MISSED]
 
 

@@ -215,12 +215,11 @@ def test_a_table_with_level_pieces_is_unique_where_its_voltage_is_held(source: s
     assert (point.uniqueness is Uniqueness.UNIQUE) is unique
 
 
-@pytest.mark.parametrize("first", [0, 40, 80])
 @pytest.mark.parametrize("kind", ["amplifiers", "nothing makes them well posed"])
-def test_random_circuits(kind: str, first: int) -> None:
+def test_random_circuits(kind: str) -> None:
     """Points that are listed as several differ; where the verdict is unique, another search finds nothing else."""
-    verdicts, devices, rng = Counter[object](), 0, np.random.default_rng(first)
-    for seed in range(first, first + 40):
+    verdicts, devices, rng = Counter[object](), 0, np.random.default_rng(0)
+    for seed in range(50):
         amplifiers = kind == "amplifiers"
         circuit = loads(controlled(seed, junction_model)).circuit if amplifiers else hard_circuit(seed, 6, 3, junction)
         if not circuit.devices:
