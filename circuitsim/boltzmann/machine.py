@@ -201,22 +201,17 @@ class RestrictedBoltzmannMachine:
             Rows of another length than m.
         """
         visible = self._states(visible, self.visible)
-        if rng is not None:
-            rows = np.arange(len(visible))
-            flipped = visible.copy()
-            units = rng.integers(self.visible, size=len(visible))
-            flipped[rows, units] = 1 - flipped[rows, units]
-            change = self.free_energy(flipped) - self.free_energy(visible)
-            return -self.visible * np.logaddexp(0, -change)
+        rows = np.arange(len(visible))
         activation = visible @ self.weights.T + self.hidden_bias
         here = np.logaddexp(0, activation).sum(axis=1)
+        terms = range(self.visible) if rng is None else [rng.integers(self.visible, size=len(visible))]
         total = np.zeros(len(visible), np.float64)
-        for j in range(self.visible):
-            turn = 1 - 2 * visible[:, j]
-            there = np.logaddexp(0, activation + turn[:, None] * self.weights[:, j]).sum(axis=1)
+        for units in terms:
+            turn = 1 - 2 * visible[rows, units]
+            there = np.logaddexp(0, activation + turn[:, None] * self.weights.T[units]).sum(axis=1)
             # log p(v_j | rest) = −log(1 + exp(F(v) − F(flipped)))
-            total -= np.logaddexp(0, there - here + turn * self.visible_bias[j])
-        return total
+            total -= np.logaddexp(0, there - here + turn * self.visible_bias[units])
+        return total * (self.visible / len(terms))
 
     def save(self, path: Path | str) -> None:
         """Write the parameters to one npz file, without pickle."""

@@ -201,15 +201,14 @@ def _from_npz(path: Path, roles: Roles, classes: tuple[str, ...], targets: bool)
         return Samples(x, np.empty((len(x), 0)))
     if len(y) != len(x):
         raise UsageError(f"{path}: x has {len(x)} samples, y {len(y)}")
-    if y.ndim == 1 and np.issubdtype(y.dtype, np.integer) and m > 1:
+    if y.ndim == 1 and y.dtype.kind in "iu" and m > 1:
         if y.min() < 0 or y.max() >= m:
             raise UsageError(f"{path}: the classes in y must lie in 0…{m - 1}, the outputs of the circuit")
-        return Samples(x, y.astype(np.int64), classes or tuple(str(k) for k in range(m)))
-    y = y.reshape(len(y), -1).astype(np.float64)
+        return Samples(x, y.astype(np.int64), classes or tuple(map(str, range(m))))
+    y = y.reshape(len(y), -1)
     if y.shape[1] != m:
         raise UsageError(f"{path}: y must be samples × {m} outputs (V), or one class a sample, not {y.shape}")
-    _check_finite(path, "y", y)
-    return Samples(x, y)
+    return Samples(x, _finite(path, "y", y))
 
 
 def arrays_of(path: Path, targets: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -229,15 +228,15 @@ def arrays_of(path: Path, targets: bool = True) -> tuple[np.ndarray, np.ndarray]
             raise UsageError(f"{path}: {name} must be an array of numbers, not {found.dtype} {found.shape}")
         if not found.size:
             raise UsageError(f"{path} has no samples: {name} is {found.shape}")
-    x = arrays["x"].astype(np.float64)
-    _check_finite(path, "x", x)
-    return x, arrays.get("y", np.empty(0))
+    return _finite(path, "x", arrays["x"]), arrays.get("y", np.empty(0))
 
 
-def _check_finite(path: Path, name: str, array: np.ndarray) -> None:
-    good = np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    if not good.all():
-        raise UsageError(f"{path}: sample {int(np.argmin(good))} of {name} is not finite")
+def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+    """The array as doubles."""
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        raise UsageError(f"{path}: sample {bad[0, 0]} of {name} is not finite")
+    return array.astype(np.float64)
 
 
 # ---------------------------------------------------------------------- bundled

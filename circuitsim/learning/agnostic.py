@@ -66,18 +66,22 @@ class AgnosticPropagation:
             )
         if not hasattr(block, "bounds"):
             raise RuleError("agnostic propagation needs a block that relaxes at trial parameters: a circuit")
-        here = {name: theta.copy() for name, theta in block.parameters.items()}
-        state = problem.free
+        here, state = dict(block.parameters), problem.free
+
+        def distance(one: Arrays, other: Arrays) -> float:
+            return max(float(np.abs(one[name] - other[name]).max()) for name in here)
+
         for _ in range(self.iterations):
-            moved = block.at(here)
             start = problem.free._replace(solution=state.solution)  # type: ignore[attr-defined]
-            state = self.nudging.relax(problem._replace(block=moved, free=start), self.beta)
+            state = self.nudging.relax(problem._replace(block=block.at(here), free=start), self.beta)
             force = block.parameter_difference(state, problem.free, problem.x, problem.weight)
-            there = self._pulled(block, force)
-            change = max(float(np.abs(there[name] - here[name]).max()) for name in here)
-            move = max(float(np.abs(there[name] - block.parameters[name]).max()) for name in here)
-            here = there
-            if change <= self.tolerance * move:
+            # Where the knobs let the parameters go, within their bounds.
+            there = {
+                name: np.clip(theta - self.epsilon * force[name], *block.bounds[name])
+                for name, theta in block.parameters.items()
+            }
+            change, here = distance(there, here), there
+            if change <= self.tolerance * distance(here, block.parameters):
                 break
         else:
             raise ConvergenceError(
@@ -89,10 +93,3 @@ class AgnosticPropagation:
         certified = problem.free.certified & state.certified
         states = (problem.free, state)
         return Estimate(gradient, None, residual, certified, kinks=changed(states), states=states)
-
-    def _pulled(self, block: Any, force: Arrays) -> Arrays:
-        """Where the knobs let the parameters go under a force, within their bounds."""
-        return {
-            name: np.clip(theta - self.epsilon * force[name], *block.bounds[name])
-            for name, theta in block.parameters.items()
-        }

@@ -24,11 +24,11 @@ def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> C
         raise UsageError(f"the scatter must be finite and not negative, not {spread}")
     parameters = dict(block.parameters)
     if "conductance" in parameters:
-        g = parameters["conductance"]
         with np.errstate(over="ignore", under="ignore"):
-            parameters["conductance"] = g * np.exp(spread * rng.standard_normal(g.size))
-        if not (np.isfinite(parameters["conductance"]) & (parameters["conductance"] > 0.0)).all():
+            g = parameters["conductance"] * np.exp(spread * rng.standard_normal(parameters["conductance"].size))
+        if not (np.isfinite(g) & (g > 0.0)).all():
             raise UsageError(f"a scatter of {spread:g} leaves no finite conductance; take one of 1 or less")
+        parameters["conductance"] = g
     return block.at(parameters).trained()
 
 
@@ -49,15 +49,12 @@ def default_beta(block: CircuitBlock, loss: Loss) -> float:
 
 def default_epsilon(block: CircuitBlock, x: np.ndarray) -> float:
     """An ε that moves a parameter by about 1 % of the median conductance under typical branch voltages."""
-    state = block.relax(x[:PROBED])
-    push = block.parameter_difference(
-        state,
-        state._replace(voltages=0.0 * state.voltages),
-        x[:PROBED],
-        np.full(len(state.output), 1.0 / len(state.output)),
-    )
+    x = x[:PROBED]
+    state = block.relax(x)
+    still = state._replace(voltages=0.0 * state.voltages)
+    push = block.parameter_difference(state, still, x, np.full(len(x), 1.0 / len(x)))
     size = max(float(np.abs(p).max()) for p in push.values())
-    return 0.01 * scale_of(block) / size if size > 0.0 else 0.01 * scale_of(block)
+    return 0.01 * scale_of(block) / (size or 1.0)
 
 
 def scale_of(block: CircuitBlock) -> float:
@@ -85,13 +82,16 @@ def default_learning_rate(block: CircuitBlock, x: np.ndarray, optimizer: str) ->
     tenth of the inputs' root mean square (g²/V² has the unit of a rate for the squared error).
     """
     g = scale_of(block)
-    if optimizer == "adam":
-        return 0.02 * g
-    return g * g / (float((x[:PROBED] ** 2).mean()) or 1.0)
+    return 0.02 * g if optimizer == "adam" else g * g / _square(x)
 
 
 def default_device_rate(x: np.ndarray, optimizer: str) -> float:
     """A learning rate for coordinates of devices' parameters: Adam moves each by 0.02 (2 % of a value), others by 0.02
     for an error and a derivative as large as the inputs' root mean square.
     """
-    return 0.02 if optimizer == "adam" else 0.02 / (float((x[:PROBED] ** 2).mean()) or 1.0)
+    return 0.02 if optimizer == "adam" else 0.02 / _square(x)
+
+
+def _square(x: np.ndarray) -> float:
+    """The mean square of the first inputs; 1 if it is zero."""
+    return float((x[:PROBED] ** 2).mean()) or 1.0

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import platform
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from circuitsim._files import atomic_write, remove_abandoned
 from circuitsim._version import __version__
 from circuitsim.errors import UsageError
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 
 class RunDirectory:
@@ -35,7 +33,12 @@ class RunDirectory:
         self.path = Path(path)
         self.checkpoint = self.path / "checkpoint.npz"
         self.config = self.path / "config.json"
-        self._lock: FileLock | None = None
+
+    @functools.cached_property
+    def _lock(self) -> Any:
+        from filelock import FileLock
+
+        return FileLock(self.path / ".lock")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -46,20 +49,15 @@ class RunDirectory:
         UsageError
             Another process trains in it.
         """
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        if self._lock is None:
-            self._lock = FileLock(self.path / ".lock")
         try:
-            self._lock.acquire(timeout=0.0)
+            with self._lock.acquire(timeout=0.0):
+                yield
         except Timeout:
             raise UsageError(
                 f"another process trains in {self.path}: wait until it ends, or stop it, then resume"
             ) from None
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def create(self, config: Mapping[str, Any]) -> None:
         """Make the directory and record the configuration with the versions of all software that matters.
