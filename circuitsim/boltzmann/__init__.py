@@ -12,7 +12,7 @@ from circuitsim.boltzmann.bounds import (
     older_bound,
     pattern_distance,
 )
-from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, FixedSteps, StepRule
 from circuitsim.boltzmann.enumeration import EnumerationError, likelihood_gradient, log_likelihood, log_partition
 from circuitsim.boltzmann.exact import (
     bias,
@@ -25,7 +25,6 @@ from circuitsim.boltzmann.exact import (
 from circuitsim.boltzmann.expected_training import train_expected
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.boltzmann.patterns import pattern_set
-from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
 
 __all__ = [
     "VACUOUS",

@@ -62,27 +62,26 @@ class _Block(NamedTuple):
 
 def _blocks(machine: RestrictedBoltzmannMachine) -> Iterator[_Block]:
     """All states of the hidden layer, which must be the one to enumerate, in blocks of at most 2^10."""
-    weights, bias = machine.weights.astype(np.float64), machine.hidden_bias.astype(np.float64)
     varying = min(machine.hidden, _BLOCK_UNITS)
     pattern, fixed = states(varying), machine.hidden - varying
-    low = np.ascontiguousarray((pattern @ weights[:varying]).T)
+    low = np.ascontiguousarray((pattern @ machine.weights[:varying]).T)
     for index in range(2**fixed):
         upper = (index >> np.arange(fixed) & 1).astype(np.float64)
-        base, log_weight = machine.visible_bias + upper @ weights[varying:], np.empty(len(pattern))
+        base, log_weight = machine.visible_bias + upper @ machine.weights[varying:], np.empty(len(pattern))
         softplus_sum(base, low, log_weight)
         hidden = np.hstack([pattern, np.tile(upper, (len(pattern), 1))])
-        yield _Block(log_weight + hidden @ bias, hidden, base, low)
+        yield _Block(log_weight + hidden @ machine.hidden_bias, hidden, base, low)
 
 
-def _smaller_hidden(machine: RestrictedBoltzmannMachine) -> tuple[RestrictedBoltzmannMachine, bool]:
-    """The machine turned so that its hidden layer is the smaller one, and whether it had to be turned."""
-    turned = machine.visible < machine.hidden
+def _turned(machine: RestrictedBoltzmannMachine) -> RestrictedBoltzmannMachine:
+    """The machine in double precision, turned where necessary so that its hidden layer is the smaller one."""
     if min(machine.visible, machine.hidden) > MAX_SMALLER_LAYER:
         raise EnumerationError(
             f"a machine with {machine.visible} visible and {machine.hidden} hidden units has no layer of at most "
             f"{MAX_SMALLER_LAYER} units, so its states cannot be enumerated; estimate log Z with AIS instead"
         )
-    return (machine.swapped() if turned else machine), turned
+    exact = machine.astype(np.float64)
+    return exact.swapped() if machine.visible < machine.hidden else exact
 
 
 def log_partition(machine: RestrictedBoltzmannMachine) -> float:
@@ -93,8 +92,7 @@ def log_partition(machine: RestrictedBoltzmannMachine) -> float:
     EnumerationError
         Both layers have more than 24 units.
     """
-    turned, _ = _smaller_hidden(machine)
-    return float(logsumexp([logsumexp(block.log_weight) for block in _blocks(turned)]))
+    return float(logsumexp([logsumexp(block.log_weight) for block in _blocks(_turned(machine))]))
 
 
 def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log_z: float | None = None) -> np.ndarray:
@@ -125,7 +123,7 @@ def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log
 
 def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarray]:
     """E[h vᵀ], E[v], E[h] under the model, exact, keyed like the parameters."""
-    turned, was_turned = _smaller_hidden(machine.astype(np.float64))
+    turned = _turned(machine)
     log_z = log_partition(turned)
     result = {name: np.zeros_like(array) for name, array in turned.parameters.items()}
     for block in _blocks(turned):
@@ -134,9 +132,9 @@ def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarr
         result["weights"] += (weighted @ block.hidden).T
         result["visible_bias"] += weighted.sum(axis=1)
         result["hidden_bias"] += probability @ block.hidden
-    if was_turned:
-        turned_back = {"weights": result["weights"].T}
-        return turned_back | {"visible_bias": result["hidden_bias"], "hidden_bias": result["visible_bias"]}
+    if machine.visible < machine.hidden:
+        weights, visible, hidden = result.values()
+        return {"weights": weights.T, "visible_bias": hidden, "hidden_bias": visible}
     return result
 
 

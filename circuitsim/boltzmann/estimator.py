@@ -16,10 +16,9 @@ from circuitsim._scikit import (
     validate_data,
 )
 from circuitsim.boltzmann.ais import PartitionEstimate, estimate_log_partition
-from circuitsim.boltzmann.contrastive import ContrastiveDivergence
+from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
 from circuitsim.boltzmann.enumeration import log_likelihood
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
-from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps, StepRule
 from circuitsim.training import SGD, Momentum
 from circuitsim.training.checkpoint import pack, read_generator, unpack
 from circuitsim.training.estimator import Fit, TrainedEstimator, estimator
@@ -239,10 +238,8 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._memory = unpack(arrays, "memory") or None
 
     def _set_learner(self) -> None:
-        self._learner = ContrastiveDivergence(self.machine_, self._rule(), self.batch_size if self.persistent else 0)
-
-    def _rule(self) -> StepRule:
-        return FixedSteps(self.k) if self.k_max is None else AdaptiveSteps(self.k, self.k_max, self.nats_per_step)
+        rule = AdaptiveSteps(self.k, self.k if self.k_max is None else self.k_max, self.nats_per_step)
+        self._learner = ContrastiveDivergence(self.machine_, rule, self.batch_size if self.persistent else 0)
 
     def _optimizer(self) -> SGD | Momentum:
         decay = {"weights": self.weight_decay}

@@ -17,15 +17,15 @@ _FAST = {"reassoc", "nsz"}
 
 
 @jit(unroll=True, fastmath=_FAST)
-def on_probabilities(weights, bias, on, off):
-    """p(unit = 1 | s) and p(unit = 0 | s) for every state s of the other layer.
+def on_probabilities(weights, bias, on):
+    """p(unit = 1 | s) for every state s of the other layer.
 
     Parameters
     ----------
     weights : (n, m) ndarray
         Rows are the units, columns the other layer's.
     bias : (n,) ndarray
-    on, off : (n, 2^m) ndarray
+    on : (n, 2^m) ndarray
         Overwritten. The odds of a state are products of the odds of its bits, so that n (m + 1) exponentials suffice.
     """
     units, others = weights.shape
@@ -39,19 +39,18 @@ def on_probabilities(weights, bias, on, off):
                 odds[half + s] = odds[s] * factor
         for s in range(odds.size):
             # Written so that odds of 0 and of infinity give 0 and 1.
-            off[i, s] = 1.0 / (1.0 + odds[s])
             odds[s] = 1.0 / (1.0 + 1.0 / odds[s])
 
 
 @jit(unroll=True, fastmath=_FAST)
-def push(source, on, off, table, target):
-    """``target[t] = Σ_s source[s] Π_i (on[i, s] if bit i of t else off[i, s])``: one half of a Gibbs step.
+def push(source, on, table, target):
+    """``target[t] = Σ_s source[s] Π_i (on[i, s] if bit i of t else 1 − on[i, s])``: one half of a Gibbs step.
 
     Parameters
     ----------
     source : (S,) ndarray
         Distribution over the states of one layer.
-    on, off : (n, S) ndarray
+    on : (n, S) ndarray
         From `on_probabilities` for the other layer's units.
     table : (2^n, S) ndarray
         Workspace.
@@ -65,7 +64,7 @@ def push(source, on, off, table, target):
         for t in range(half):
             for s in range(count):
                 table[half + t, s] = table[t, s] * on[i, s]
-                table[t, s] *= off[i, s]
+                table[t, s] -= table[half + t, s]
     for t in range(target.size):
         total = 0.0
         for s in range(count):
@@ -94,19 +93,18 @@ def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps
     """
     hidden, visible = weights.shape
     count, count_hidden = 1 << visible, 1 << hidden
-    hidden_on, hidden_off = np.empty((hidden, count)), np.empty((hidden, count))
-    visible_on, visible_off = np.empty((visible, count_hidden)), np.empty((visible, count_hidden))
+    hidden_on, visible_on = np.empty((hidden, count)), np.empty((visible, count_hidden))
     table_hidden, table_visible = np.empty((count_hidden, count)), np.empty((count, count_hidden))
     over_hidden, over_visible = np.empty(count_hidden), np.empty(count)
     by_visible = np.empty((visible, hidden))
     for _ in range(updates):
         by_visible[:, :] = weights.T
-        on_probabilities(weights, hidden_bias, hidden_on, hidden_off)
-        on_probabilities(by_visible, visible_bias, visible_on, visible_off)
+        on_probabilities(weights, hidden_bias, hidden_on)
+        on_probabilities(by_visible, visible_bias, visible_on)
         over_visible[:] = distribution
         for _ in range(steps):
-            push(over_visible, hidden_on, hidden_off, table_hidden, over_hidden)
-            push(over_hidden, visible_on, visible_off, table_visible, over_visible)
+            push(over_visible, hidden_on, table_hidden, over_hidden)
+            push(over_hidden, visible_on, table_visible, over_visible)
         # Data minus chain, weighted by the states: what is left is the expected update.
         for s in range(count):
             over_visible[s] = rate * (distribution[s] - over_visible[s])

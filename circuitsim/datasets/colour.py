@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -154,28 +155,22 @@ def _records(paths: Sequence[Path], form: Form) -> Labelled:
 
 def _archives(paths: Sequence[Path]) -> Labelled:
     """``data`` and ``labels`` of npz files, one after the other into memory made once."""
-    shapes = [_shape_in(path) for path in paths]
-    images = np.empty((sum(shapes), _PIXELS), np.uint8)
-    labels = np.empty(len(images), np.int64)
-    start = 0
-    for path, count in zip(paths, shapes, strict=True):
+    counts = []
+    for path in paths:
+        (shape, dtype), (each, kind) = npz_headers(path, ("data", "labels"))
+        if shape[1:] != (_PIXELS,) or dtype != np.uint8 or not shape[0] or each != shape[:1] or kind.kind not in "iu":
+            raise UsageError(
+                f"{path}: 'data' must be rows of {_PIXELS} bytes, one or more, and 'labels' a whole number for each, "
+                f"not {dtype} {shape} and {kind} {each}"
+            )
+        counts.append(shape[0])
+    images, labels = np.empty((sum(counts), _PIXELS), np.uint8), np.empty(sum(counts), np.int64)
+    for path, end, count in zip(paths, accumulate(counts), counts):
         arrays = read_npz(path, ("data", "labels"))
-        if arrays["labels"].shape != (count,) or arrays["labels"].dtype.kind not in "iu":
-            raise UsageError(f"{path}: 'labels' must be {count} whole numbers, one for each row of 'data'")
-        images[start : start + count] = _channels_last(arrays["data"])
-        labels[start : start + count] = arrays["labels"]
-        start += count
+        images[end - count : end], labels[end - count : end] = _channels_last(arrays["data"]), arrays["labels"]
     if labels.min() < 1 or labels.max() > 1000:
         raise UsageError(f"{paths[0].parent}: labels of ImageNet32 are 1 to 1000, not {labels.min()} to {labels.max()}")
     return images, labels - 1
-
-
-def _shape_in(path: Path) -> int:
-    """Samples in an npz file, from the header of its ``data``."""
-    ((shape, dtype),) = npz_headers(path, ("data",))
-    if len(shape) != 2 or shape[1] != _PIXELS or dtype != np.uint8 or not shape[0]:
-        raise UsageError(f"'data' in {path} must be rows of {_PIXELS} bytes, one or more, not {dtype} {shape}")
-    return int(shape[0])
 
 
 def _channels_last(planes: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 
 from circuitsim._arrays import to_numpy
 from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
@@ -15,7 +16,7 @@ from circuitsim.learning.description import build, describe_chain
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.rules import Chaining
 from circuitsim.training import Adam, Cosine
-from circuitsim.training.estimator import Fit, TrainedClassifier, estimator, softmax
+from circuitsim.training.estimator import Fit, TrainedClassifier, estimator
 
 Elements = Sequence[Mapping[str, Any]] | Callable[[int, int], Sequence[Any]] | None
 
@@ -92,7 +93,7 @@ class ChainClassifier(TrainedClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the readout."""
-        return softmax(self.outputs(X).astype(np.float64))
+        return softmax(self.outputs(X).astype(np.float64), axis=1)
 
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from circuitsim._scikit import RegressorMixin, check_is_fitted, check_random_state, validate_data
 from circuitsim.blocks.circuit import CircuitBlock
@@ -27,7 +28,6 @@ from circuitsim.training.estimator import (
     TrainedClassifier,
     TrainedEstimator,
     estimator,
-    softmax,
 )
 
 
@@ -76,29 +76,25 @@ def rectifier_network(
     if inputs < 1 or hidden < 0 or outputs < 1:
         raise TopologyError(f"a network of {inputs} inputs, {hidden} hidden units and {outputs} outputs cannot be made")
     circuit = Circuit(title)
-    rails = [f"p{j}" for j in range(inputs)] + [f"n{j}" for j in range(inputs)]
-    for name in rails:
-        circuit.voltage_source(f"V{name}", name, "0", 0.0)
-    for name, volts in (("high", 1.0), ("low", -1.0)):
+    rails = [f"{sign}{j}" for sign in "pn" for j in range(inputs)]
+    supplies = {"high": 1.0, "low": -1.0}
+    for name, volts in {**dict.fromkeys(rails, 0.0), **supplies}.items():
         circuit.voltage_source(f"V{name}", name, "0", volts)
-    rails += ["high", "low"]
 
-    def ohms() -> float:
-        return float(f"{resistance * np.exp(rng.uniform(-1.0, 1.0)):.4g}")
+    def resistor(name: str, first: str, second: str) -> None:
+        circuit.resistor(name, first, second, float(f"{resistance * np.exp(rng.uniform(-1.0, 1.0)):.4g}"))
 
-    layer = rails
     for k in range(hidden):
-        for j, rail in enumerate(rails):
-            circuit.resistor(f"Ra{k}_{j}", rail, f"a{k}", ohms())
+        for j, rail in enumerate([*rails, *supplies]):
+            resistor(f"Ra{k}_{j}", rail, f"a{k}")
         ends = (f"a{k}", f"b{k}") if k < (hidden + 1) // 2 else (f"b{k}", f"a{k}")
         circuit.diode(f"D{k}", *ends)
-        circuit.resistor(f"Rb{k}", f"b{k}", "0", ohms())
-    if hidden:
-        layer = [f"b{k}" for k in range(hidden)] + ["high", "low"]
+        resistor(f"Rb{k}", f"b{k}", "0")
+    layer = [f"b{k}" for k in range(hidden)] or rails
     for m in range(outputs):
-        for j, name in enumerate(layer):
-            circuit.resistor(f"Ro{m}_{j}", name, f"o{m}", ohms())
-    names = " ".join(f"V{name}" for name in rails[:-2])
+        for j, name in enumerate([*layer, *supplies]):
+            resistor(f"Ro{m}_{j}", name, f"o{m}")
+    names = " ".join(f"V{name}" for name in rails)
     bounds = f"min={resistance / span:g} max={resistance * span:g}"
     roles = make_roles(circuit, names, " ".join(f"v(o{m})" for m in range(outputs)), f"R* {bounds}")
     return circuit, roles
@@ -328,7 +324,7 @@ class CircuitClassifier(CircuitEstimator, TrainedClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the outputs."""
-        return softmax(self._outputs(X)[:, : self.classes_.size] / self.temperature_)
+        return softmax(self._outputs(X)[:, : self.classes_.size] / self.temperature_, axis=1)
 
     def _loss(self, x: np.ndarray | None, fit: Fit | None) -> CrossEntropy:
         if x is not None and fit is not None and not fit.continues:

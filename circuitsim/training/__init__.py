@@ -8,10 +8,18 @@ resumption.
 from circuitsim.training.callbacks import Callback, EarlyStopping, TensorBoard
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from circuitsim.training.history import History
-from circuitsim.training.optimizers import SGD, Adam, Momentum, Optimizer
+from circuitsim.training.optimizers import (
+    SGD,
+    Adam,
+    Constant,
+    Cosine,
+    Exponential,
+    Momentum,
+    Optimizer,
+    Schedule,
+)
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory, software_versions
-from circuitsim.training.schedules import Constant, Cosine, Exponential, Schedule
 from circuitsim.training.trainable import FusedTrainable, Trainable
 from circuitsim.training.trainer import Outcome, Trainer, TrainingPlan
 

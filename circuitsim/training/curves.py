@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,14 @@ from circuitsim.plotting.figure import new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ACROSS = 4
-"""Panels beside each other."""
+COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
+"""Columns that are no measurements."""
 
-TITLE_LETTERS = 40
-"""In a line of a panel's title."""
+BESIDE = {"lower": "loss", "upper": "loss", "nudged_residual": "residual", "exact_bias": "bound"}
+"""Column → the column in whose panel it is drawn."""
+
+ACROSS, PANELS = 4, 16
+"""Panels beside each other, and in all."""
 
 
 def marker_of(points: int) -> str:
@@ -34,33 +36,35 @@ def percent_over_epochs(axes: Any, title: str) -> None:
     axes.yaxis.set_minor_formatter("{x:g}")
 
 
-def history_figure(rows: Sequence[Mapping[str, float]], panels: Mapping[str, Sequence[str]]) -> Figure:
-    """Chosen columns of a history over the updates, up to `ACROSS` panels beside each other.
+def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
+    """What a history measures over the updates, up to `ACROSS` panels beside each other, `PANELS` in all.
 
     Parameters
     ----------
     rows : sequence of mapping of str to float
-        At least one.
-    panels : mapping of str to sequence of str
-        Title of each panel → its columns, on a logarithmic axis where they span a factor of ten; those that are missing
-        or have no finite value are left out, and panels without any.
+        At least one. Columns with and without ``test_`` share a panel, bounds that of the loss; an axis is logarithmic
+        where it spans a factor of ten. Columns without a finite value are left out.
     """
     from matplotlib.ticker import MaxNLocator
 
-    known = {name for row in rows for name, value in row.items() if math.isfinite(value)}
-    drawn = {title: names for title, own in panels.items() if (names := [name for name in own if name in known])}
-    across, down = min(max(1, len(drawn)), ACROSS), max(1, math.ceil(len(drawn) / ACROSS))
+    panels: dict[str, list[str]] = {}
+    for name in rows[0]:
+        if name not in COUNTED and any(math.isfinite(row[name]) for row in rows):
+            title = name.removeprefix("test_")
+            panels.setdefault(BESIDE.get(title, title), []).append(name)
+    shown = list(panels.items())[:PANELS]
+    across, down = min(max(1, len(shown)), ACROSS), max(1, math.ceil(len(shown) / ACROSS))
     figure = new_figure(4.5 * across, 3.4 * down)
     figure.set_layout_engine("constrained")
-    updates = [row["updates"] for row in rows]
-    for place, (title, names) in enumerate(drawn.items(), start=1):
+    updates = [row.get("updates", number) for number, row in enumerate(rows, start=1)]
+    for place, (title, names) in enumerate(shown, start=1):
         axes = figure.add_subplot(down, across, place)
         for name in names:
             axes.plot(updates, [row[name] for row in rows], marker=marker_of(len(updates)), label=name)
         values = [value for name in names for row in rows if math.isfinite(value := row[name])]
         if 0.0 < 10.0 * min(values) < max(values):
             axes.set_yscale("log")
-        axes.set(title=textwrap.fill(title, TITLE_LETTERS), xlabel="updates")
+        axes.set(title=title, xlabel="updates")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(frameon=False)
     return figure

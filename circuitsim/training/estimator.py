@@ -23,8 +23,7 @@ from circuitsim.errors import UsageError
 from circuitsim.training.callbacks import Callback
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, pack, save_checkpoint, unpack
 from circuitsim.training.history import History
-from circuitsim.training.optimizers import Optimizer
-from circuitsim.training.schedules import Constant, Schedule
+from circuitsim.training.optimizers import Constant, Optimizer, Schedule
 from circuitsim.training.trainable import Arrays, FusedTrainable, Trainable
 from circuitsim.training.trainer import Trainer, TrainingPlan
 
@@ -370,12 +369,6 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
     def _decision(self, scores: np.ndarray) -> np.ndarray:
         """Scores (samples, classes) as scikit-learn has them: for two classes the second less the first."""
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """The softmax of each row."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def weighted_samples(sample_weight: Any, *arrays: np.ndarray) -> tuple[np.ndarray | None, tuple[np.ndarray, ...]]:

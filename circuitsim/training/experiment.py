@@ -16,19 +16,6 @@ from circuitsim.training.trainer import Evaluate, TrainingPlan
 CURVES = "learning.png"
 """Picture of the history."""
 
-PANELS: dict[str, Sequence[str]] = {
-    "error": ["error", "test_error"],
-    "loss": ["loss", "test_loss", "lower", "upper"],
-    "residual (0: stationary)": ["residual", "nudged_residual", "test_residual"],
-    "worst violation of Kirchhoff's laws": ["certificate"],
-    "share of diodes and clamped units that change between the phases": ["kink_share"],
-    "share of samples not certified": ["uncertified_fraction"],
-    "mean log-likelihood of a sample": ["log_likelihood", "pseudo_likelihood"],
-    "bias of CD-k": ["bound", "exact_bias"],
-    "largest energy change, steps": ["delta", "k"],
-}
-"""Title of a panel of the picture → its columns."""
-
 
 @dataclass(frozen=True)
 class Experiment:
@@ -44,8 +31,6 @@ class Experiment:
         Notes to print before the start (a fallback taken, a limit met).
     files, pictures : mapping of str to callable
         Name of a file of the trained model, or of a picture of it → what writes it to a path.
-    panels : mapping of str to sequence of str
-        Of the picture of the history (`circuitsim.training.curves.history_figure`).
     summary : callable, optional
         ``summary(history)`` gives the lines shown at the end, of one row at least; the last row if not given.
     chosen : mapping
@@ -57,7 +42,6 @@ class Experiment:
     plan: TrainingPlan
     title: str
     files: Mapping[str, Callable[[Path], object]]
-    panels: Mapping[str, Sequence[str]] = field(default_factory=lambda: PANELS)
     summary: Callable[[History], list[str]] = History.last
     pictures: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     evaluate: Evaluate | None = None
@@ -72,11 +56,8 @@ class Experiment:
 
     def draw(self, directory: Path, history: History) -> list[str]:
         """Draw the history, where it has a row, and the trained model; the names of the files."""
-        from circuitsim.plotting.figure import write
-        from circuitsim.training.curves import history_figure
-
         if history.rows:
-            write(history_figure(history.rows, self.panels), directory / CURVES)
+            history.plot(directory / CURVES)
         for name, draw in self.pictures.items():
             draw(directory / name)
         return [*[CURVES] * bool(history.rows), *self.pictures]

@@ -15,15 +15,13 @@ from circuitsim.errors import UsageError
 from circuitsim.formats.html import image
 from circuitsim.formats.result import Result
 from circuitsim.formats.table import Table
+from circuitsim.training.curves import COUNTED, history_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Value = float | int | bool
 Row = dict[str, Value]
-
-COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
-"""Columns that are no measurements."""
 
 
 class History(Result):
@@ -87,21 +85,16 @@ class History(Result):
 
     def last(self) -> list[str]:
         """What the last row measures, a line each."""
-        row, names = self.rows[-1], self._measured
+        row = self.rows[-1]
+        names = [name for name in row if name not in COUNTED]
         width = max(map(len, names))
         return [f"{name:{width}}  {row[name]:.4g}" for name in names if math.isfinite(row[name])]
 
-    @property
-    def _measured(self) -> list[str]:
-        return [name for name in (self.rows or [{}])[0] if name not in COUNTED]
-
     def _figure(self) -> Figure:
-        from circuitsim.training.curves import history_figure
-
-        return history_figure(self.rows, {name: [name] for name in self._measured})
+        return history_figure(self.rows)
 
     def _picture(self) -> str:
-        return image(self._figure(), f"{', '.join(self._measured)} over updates") if self.rows else ""
+        return image(self._figure(), f"{', '.join(self.rows[0])} over updates") if self.rows else ""
 
     def _heading(self) -> tuple[str, str]:
         last = [f"{name} {value:.4g}" for name, value in (self.rows or [{}])[-1].items()]

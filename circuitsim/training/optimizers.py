@@ -1,7 +1,12 @@
-"""Steps downhill. An optimiser is a frozen value; its memory is a dict of arrays that a checkpoint can hold."""
+"""Steps downhill, and how their rate changes over the epochs.
+
+An optimiser is a frozen value; its memory is a dict of arrays that a checkpoint can hold. A schedule is a factor on its
+rates.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -169,3 +174,54 @@ class Adam(_Descent):
         second += (1 - self.beta2) * (gradient * gradient - second)
         scale = np.sqrt(second / (1 - self.beta2**steps)) + self.epsilon
         return rate / (1 - self.beta1**steps) * first / scale
+
+
+class Schedule(Protocol):
+    """A factor for each epoch, counted from 0."""
+
+    def factor(self, epoch: int) -> float:
+        """Multiplier of every learning rate during this epoch."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same rate throughout."""
+
+    def factor(self, epoch: int) -> float:
+        """Always 1."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """The rate is multiplied by ``decay`` after every epoch (Scellier 2024 uses 0.99)."""
+
+    decay: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.decay <= 1:
+            raise UsageError(f"the rate's decay per epoch must lie in (0, 1], not {self.decay}")
+
+    def factor(self, epoch: int) -> float:
+        """``decay ** epoch``."""
+        return self.decay**epoch
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Half a cosine from 1 at epoch 0 down to ``final`` at epoch ``epochs`` (Nest & Ernoult 2024), then ``final``."""
+
+    epochs: int
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise UsageError(f"a cosine schedule needs at least one epoch, not {self.epochs}")
+        if not 0 <= self.final <= 1:
+            raise UsageError(f"the final rate of a cosine schedule is a fraction in [0, 1], not {self.final}")
+
+    def factor(self, epoch: int) -> float:
+        """``final + (1 - final) (1 + cos(pi epoch / epochs)) / 2``."""
+        turn = math.pi * min(epoch, self.epochs) / self.epochs
+        return self.final + (1.0 - self.final) * 0.5 * (1.0 + math.cos(turn))

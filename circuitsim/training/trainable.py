@@ -11,17 +11,29 @@ Arrays = dict[str, np.ndarray]
 Batch = tuple[np.ndarray, ...]
 
 
+class Model(Protocol):
+    """What every model gives the trainer: its parameters, and what else a checkpoint has to hold."""
+
+    @property
+    def parameters(self) -> Mapping[str, np.ndarray]:
+        """Named arrays. Optimisers and checkpoints write into them: the model's own memory, not copies."""
+        ...
+
+    def state_arrays(self) -> Arrays:
+        """All else that the next update depends on (persistent chains, running averages), for the checkpoint."""
+        ...
+
+    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state_arrays` gave; the parameters have been put back before."""
+        ...
+
+
 @runtime_checkable
-class Trainable(Protocol):
+class Trainable(Model, Protocol):
     """A model whose parameters can be moved downhill.
 
     A model that maximises something (a likelihood) returns the gradient of its negative.
     """
-
-    @property
-    def parameters(self) -> Mapping[str, np.ndarray]:
-        """Named arrays. The optimiser writes into them, so they must be the model's own memory, not copies."""
-        ...
 
     def gradient(self, batch: Batch, rng: np.random.Generator) -> tuple[Arrays | None, dict[str, float]]:
         """Gradient estimate of the loss on one batch, and its metrics.
@@ -47,26 +59,13 @@ class Trainable(Protocol):
         """Move the parameters back to where they are allowed, after each step."""
         ...
 
-    def state_arrays(self) -> Arrays:
-        """All else that the next update depends on (persistent chains, running averages), for the checkpoint."""
-        ...
-
-    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what `state_arrays` gave."""
-        ...
-
 
 @runtime_checkable
-class FusedTrainable(Protocol):
+class FusedTrainable(Model, Protocol):
     """A model that makes its steps itself, many in one call, because step and gradient share one pass over its memory.
 
     The number of steps per call must not change their bits.
     """
-
-    @property
-    def parameters(self) -> Mapping[str, np.ndarray]:
-        """Named arrays: the model's own memory, into which a checkpoint is read back."""
-        ...
 
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
@@ -90,12 +89,4 @@ class FusedTrainable(Protocol):
         -------
         metrics : dict of str to (steps,) ndarray
         """
-        ...
-
-    def state_arrays(self) -> Arrays:
-        """All else that the next step depends on, for the checkpoint."""
-        ...
-
-    def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what `state_arrays` gave; the parameters have been put back before."""
         ...

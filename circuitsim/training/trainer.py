@@ -23,10 +23,9 @@ from circuitsim.training.checkpoint import (
     unpack,
 )
 from circuitsim.training.history import History, Row
-from circuitsim.training.optimizers import SGD, Optimizer
+from circuitsim.training.optimizers import SGD, Constant, Optimizer, Schedule
 from circuitsim.training.progress import ProgressLine
 from circuitsim.training.run_directory import RunDirectory
-from circuitsim.training.schedules import Constant, Schedule
 from circuitsim.training.trainable import Arrays, FusedTrainable
 
 Evaluate = Callable[[np.random.Generator], Mapping[str, float]]

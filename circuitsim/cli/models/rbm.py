@@ -48,18 +48,17 @@ def build(options: Options) -> Experiment:
     """A run from options."""
     import numpy as np
 
-    from circuitsim.boltzmann.contrastive import ContrastiveDivergence, as_states
+    from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, as_states
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.monitor import Monitor
     from circuitsim.boltzmann.pictures import draw_filters, draw_samples
-    from circuitsim.boltzmann.steps import AdaptiveSteps, FixedSteps
     from circuitsim.datasets import choose
     from circuitsim.training import Momentum
 
     name, notes = choose(options.dataset, options.data_dir)
     data, shape, binary = _data(name, options)
     k, k_max = options.k, options.k_max
-    rule = FixedSteps(k) if k_max is None else AdaptiveSteps(k, k_max, options.nats_per_step)
+    rule = AdaptiveSteps(k, k if k_max is None else k_max, options.nats_per_step)
     if options.spread < 0:
         raise UsageError(f"the spread of the initial weights must not be negative, not {options.spread}")
     optimizer = Momentum(options.lr, options.momentum, {"weights": options.weight_decay})

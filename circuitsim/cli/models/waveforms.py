@@ -62,7 +62,6 @@ def build(options: Any) -> Experiment:
     rate = RATE if options.lr is None else options.lr
     plan = plan_of(options, optimizer_of(options, rate), schedule_of(options))
     measures = [own.name for own in targets if isinstance(own, MeasureTarget)]
-    names = measures or ["rms"]
     waves = f"{len(targets)} waveform{'s' * (len(targets) != 1)}"
     what = f"{len(measures)} measurement{'s' * (len(measures) != 1)}" if measures else waves
     count = f"{len(fit.timed.names)} number{'s' * (len(fit.timed.names) != 1)}"
@@ -76,7 +75,6 @@ def build(options: Any) -> Experiment:
         evaluate=None if held is None else lambda rng: _held_out(held),
         notes=notes,
         files={"trained.cir": lambda path: atomic_write(path, fit.timed.text(fit.values()).encode())},
-        panels={"loss": ["loss", "test_loss"], **{name: [name] for name in names[:5]}},
         pictures={"waveforms.png": lambda path: draw_fit(fit, first, path)},
         summary=lambda history: _summary(fit, first, history),
         chosen={"lr": rate, "over_time": True},
