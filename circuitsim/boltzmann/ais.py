@@ -70,7 +70,11 @@ def estimate_log_partition(
     if temperatures < 1 or chains < 2:
         raise UsageError(f"AIS needs at least 1 temperature and 2 chains, not {temperatures} and {chains}")
     exact = machine.astype(np.float64)
-    start = _start_bias(exact, data_mean)
+    mean = np.full(exact.visible, 0.5) if data_mean is None else np.clip(np.asarray(data_mean, np.float64), 0.01, 0.99)
+    if mean.shape != (exact.visible,):
+        raise UsageError(f"the data's mean must have shape ({exact.visible},), not {mean.shape}")
+    # Log odds of the start's independent units; every state has positive probability.
+    start = logit(mean)
     visible = (rng.random((chains, exact.visible)) < expit(start)).astype(np.float64)
     by_hidden = np.ascontiguousarray(exact.weights)
     log_weight = np.zeros(chains)
@@ -87,16 +91,6 @@ def estimate_log_partition(
             visible = sample_layer(beta * hidden, by_hidden, mixed, rng)
     start_log_z = exact.hidden * math.log(2) + float(np.logaddexp(0, start).sum())
     return _summarise(log_weight, start_log_z)
-
-
-def _start_bias(machine: RestrictedBoltzmannMachine, data_mean: np.ndarray | None) -> np.ndarray:
-    """Log odds of the start's independent units, bounded so that every state has positive probability."""
-    if data_mean is None:
-        return np.zeros(machine.visible)
-    mean = np.clip(np.asarray(data_mean, np.float64), 0.01, 0.99)
-    if mean.shape != (machine.visible,):
-        raise UsageError(f"the data's mean must have shape ({machine.visible},), not {mean.shape}")
-    return logit(mean)
 
 
 def _summarise(log_weight: np.ndarray, start_log_z: float) -> PartitionEstimate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from circuitsim.boltzmann import kernels
 from circuitsim.boltzmann.bounds import max_energy_change
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.errors import UsageError
-from circuitsim.training.checkpoint import CheckpointError
+from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
 _CHAINS = "chains"
@@ -165,12 +165,7 @@ class ContrastiveDivergence:
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back the persistent chains."""
-        mine = {name: array.shape for name, array in self.state_arrays().items()}
-        theirs = {name: array.shape for name, array in arrays.items()}
-        if mine != theirs:
-            raise CheckpointError(f"the checkpoint's chains are {theirs}, this run's are {mine}")
-        if self._chains is not None:
-            self._chains = arrays[_CHAINS].astype(self.machine.dtype)
+        copy_into(self.state_arrays(), arrays, "persistent chains")
 
 
 def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
@@ -184,6 +179,5 @@ def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
 
 def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Zeros and ones with these probabilities."""
-    out = np.empty_like(probability)
-    kernels.draw(probability, random_key(rng), out)
-    return out
+    kind: Any = probability.dtype
+    return (rng.random(probability.shape, kind) < probability).astype(kind)

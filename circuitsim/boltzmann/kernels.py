@@ -75,14 +75,6 @@ def sample(x, key):
 
 
 @jit(unroll=True, fastmath=False)
-def draw(probability, key, out):
-    """1 with the given probabilities, else 0, into ``out`` of the same shape, with the random numbers of a key."""
-    given, drawn = probability.reshape(-1), out.reshape(-1)
-    for s in range(given.size):
-        drawn[s] = uniform(key, s) < given[s]
-
-
-@jit(unroll=True, fastmath=False)
 def affine(units, weights, bias, out):
     """``out[s] = bias + Σ_j units[s, j] weights[j]``, the sum in the order of j, units at zero skipped.
 

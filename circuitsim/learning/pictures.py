@@ -20,10 +20,7 @@ LABELLED = 60
 
 def draw_conductance_histogram(block: CircuitBlock, path: Path) -> None:
     """Trainable conductances before (as the circuit has them) and after (the parameters), on a logarithmic axis."""
-    arrays = block.circuit.arrays()
-    names = [a.name for a in block.roles.trainable if a.name in block.circuit]
-    elements = np.array([block.circuit.element_index(name) for name in names])
-    before = 1.0 / arrays.value[elements[arrays.kind[elements] == RESISTOR]]
+    before = CircuitBlock(block.whole, block.roles).parameters["conductance"]
     after = np.maximum(block.parameters["conductance"], np.finfo(float).tiny)
     both = np.concatenate([before, after])
     bins = np.geomspace(both.min() / 1.05, both.max() * 1.05, 41).tolist()

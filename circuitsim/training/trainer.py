@@ -240,9 +240,15 @@ class Trainer:
         # Numbers that are not finite are looked for and named; numpy's warnings would only come before that.
         alone = contextlib.nullcontext() if self.directory is None else self.directory.locked()
         with alone, np.errstate(over="ignore", invalid="ignore"):
-            return self._train()
+            interrupted = self._train()
+            self.save()
+        if self.progress:
+            self._show()
+            self.progress.close()
+        return Outcome(self.history, interrupted, self._at.updates, self._at.skipped)
 
-    def _train(self) -> Outcome:
+    def _train(self) -> bool:
+        """Train; whether it was interrupted."""
         begun = time.monotonic() - self._at.seconds
         saved = time.monotonic()
         if not self.history.rows:
@@ -253,8 +259,7 @@ class Trainer:
                 if self.progress and self.progress.due():
                     self._show()
                 if self.should_stop and self.should_stop():
-                    self.save()
-                    return self._outcome(interrupted=True)
+                    return True
                 if time.monotonic() - saved >= self.plan.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
@@ -262,8 +267,7 @@ class Trainer:
                 answers = [callback(self.history) for callback in self.callbacks]
                 if any(answer is True for answer in answers):
                     break
-        self.save()
-        return self._outcome(interrupted=False)
+        return False
 
     def save(self) -> None:
         """Write a checkpoint, unless there is no directory. Never one that is not finite."""
@@ -406,12 +410,6 @@ class Trainer:
         if self._at.sums:
             note += "".join(f"  {name} {total / self._at.summed:.4g}" for name, total in self._at.sums.items())
         self.progress.update(min(1.0, done / max(1, self.plan.epochs)), note)
-
-    def _outcome(self, interrupted: bool) -> Outcome:
-        if self.progress:
-            self._show()
-            self.progress.close()
-        return Outcome(self.history, interrupted, self._at.updates, self._at.skipped)
 
 
 def _rows(found: Any) -> list[Row]:

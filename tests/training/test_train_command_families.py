@@ -43,7 +43,6 @@ def toy(monkeypatch):
             plan,
             "toy: a point",
             {"model.txt": lambda path: path.write_text("a point")},
-            {"loss": ["loss"]},
             lambda h: [f"last loss {h.rows[-1]['loss']:.3f}"],
             {"picture.txt": lambda path: path.write_text("drawn")},
             notes=["n"],
