@@ -60,7 +60,7 @@ class AdaptiveSteps:
 
     def steps(self, machine: RestrictedBoltzmannMachine) -> int:
         """k for the machine's present Δ."""
-        return self.at(max_energy_change(machine))
+        return self.k if self.k == self.k_max else self.at(max_energy_change(machine))
 
     def at(self, delta: float) -> int:
         """k for a given Δ."""

@@ -153,13 +153,17 @@ class CrossEntropy:
 
     def value(self, output: Array, target: Array) -> Array:
         """(batch,) losses, nats; the arguments are those of `Loss.value`."""
-        return -namespace(output).sum(self._shares(output, target) * self._logarithms(output), axis=1)
+        shifted, powers = self._powers(output)
+        xp = namespace(output)
+        spread = xp.log(xp.sum(powers, axis=1, keepdims=True)) - shifted
+        return xp.sum(self._shares(output, target) * spread, axis=1)
 
     def gradient(self, output: Array, target: Array) -> Array:
         """(batch, outputs) (softmax Σ y − y) / temperature, 1/V; the arguments are those of `Loss.gradient`."""
         xp, wanted = namespace(output), self._shares(output, target)
-        chance = xp.exp(self._logarithms(output))
-        return (chance * xp.sum(wanted, axis=1, keepdims=True) - wanted) / self.temperature
+        _, powers = self._powers(output)
+        share = xp.sum(wanted, axis=1, keepdims=True) / xp.sum(powers, axis=1, keepdims=True)
+        return (powers * share - wanted) / self.temperature
 
     def _shares(self, output: Array, target: Array) -> Array:
         xp, rows = namespace(output), target_rows(output, target)
@@ -167,11 +171,11 @@ class CrossEntropy:
             raise UsageError("cross-entropy needs a class for each sample, not target voltages; use the squared error")
         return rows
 
-    def _logarithms(self, output: Array) -> Array:
-        """Of the softmax."""
+    def _powers(self, output: Array) -> tuple[Array, Array]:
+        """Outputs over the temperature less their largest, and e to these."""
         xp, scaled = namespace(output), output / self.temperature
         shifted = scaled - xp.max(scaled, axis=1, keepdims=True)
-        return shifted - xp.log(xp.sum(xp.exp(shifted), axis=1, keepdims=True))
+        return shifted, xp.exp(shifted)
 
 
 @dataclass(frozen=True)
