@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import softmax
 
 from circuitsim._arrays import to_numpy
 from circuitsim._scikit import check_is_fitted, check_random_state, validate_data
@@ -93,7 +92,7 @@ class ChainClassifier(TrainedClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the readout."""
-        return softmax(self.outputs(X).astype(np.float64), axis=1)
+        return self._chances(self.outputs(X).astype(np.float64))
 
     def outputs(self, X: Any) -> np.ndarray:
         """(samples, classes) outputs of the chain, its logits."""

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import softmax
 
 from circuitsim._scikit import RegressorMixin, check_is_fitted, check_random_state, validate_data
 from circuitsim.blocks.circuit import CircuitBlock
@@ -324,7 +323,7 @@ class CircuitClassifier(CircuitEstimator, TrainedClassifier):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(samples, classes) softmax of the outputs."""
-        return softmax(self._outputs(X)[:, : self.classes_.size] / self.temperature_, axis=1)
+        return self._chances(self._outputs(X)[:, : self.classes_.size] / self.temperature_)
 
     def _loss(self, x: np.ndarray | None, fit: Fit | None) -> CrossEntropy:
         if x is not None and fit is not None and not fit.continues:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
 import numpy as np
+from scipy.special import softmax
 
 from circuitsim._scikit import BaseEstimator, ClassifierMixin, check_classification_targets, validate_data
 from circuitsim.errors import UsageError
@@ -365,6 +366,11 @@ class TrainedClassifier(ClassifierMixin, SupervisedEstimator):
         if unknown.size:
             raise ValueError(f"y has classes {unknown} that are not among {self.classes_}")
         return np.searchsorted(self.classes_, y).astype(np.int64), self.classes_.size
+
+    def _chances(self, scores: np.ndarray) -> np.ndarray:
+        """The softmax of each sample's scores."""
+        found: np.ndarray = softmax(scores, axis=1)
+        return found
 
     def _decision(self, scores: np.ndarray) -> np.ndarray:
         """Scores (samples, classes) as scikit-learn has them: for two classes the second less the first."""
