@@ -20,8 +20,3 @@ def distance(one: circuitsim.OperatingPoint, other: circuitsim.OperatingPoint) -
     currents = np.abs(one.currents - other.currents)[unique] / local[unique]
     largest = max(np.abs(one.voltages).max(), np.abs(other.voltages).max(), 1e-300)
     return float(max(currents.max(initial=0.0), np.abs(one.voltages - other.voltages).max() / largest))
-
-
-def same_bits(one: circuitsim.OperatingPoint, other: circuitsim.OperatingPoint) -> bool:
-    """Whether all currents and potentials are equal to the last bit."""
-    return one.voltages.tobytes() == other.voltages.tobytes() and one.currents.tobytes() == other.currents.tobytes()
