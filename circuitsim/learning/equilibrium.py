@@ -94,7 +94,8 @@ class EquilibriumPropagation:
         """
         if self.beta != "auto":
             return self._at(problem, float(self.beta) * (unit(problem.block) if self.relative else 1.0))
-        beta = _first_beta(problem)
+        limit = float(getattr(problem.block, "stiffness_limit", lambda: 1.0)())
+        beta = 0.1 * (limit if 0.0 < limit < np.inf else 1.0) / (problem.loss.gradient_lipschitz or 1.0)
         for _ in range(REDUCTIONS):
             found = self._at(problem, beta)
             if found.kinks is None:
@@ -123,9 +124,3 @@ class EquilibriumPropagation:
         block, x, _, _, free, _ = problem
         raised = block.energy(state, x) - block.energy(free, x)
         return raised / beta + self.nudging.cost(problem, state.output)
-
-
-def _first_beta(problem: GradientProblem) -> float:
-    """The strength at which the search for an automatic β begins."""
-    limit = float(getattr(problem.block, "stiffness_limit", lambda: 1.0)())
-    return 0.1 * (limit if 0.0 < limit < np.inf else 1.0) / (problem.loss.gradient_lipschitz or 1.0)

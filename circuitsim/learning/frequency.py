@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from circuitsim.blocks.propagation import Contrast
 from circuitsim.errors import RuleError, UsageError
 from circuitsim.learning.estimate import Estimate, GradientProblem, estimate_of
 from circuitsim.learning.nudges import CONSTANT, Nudging
-
-if TYPE_CHECKING:
-    from circuitsim.blocks.circuit import CircuitState
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,10 @@ class FrequencyPropagation:
         sines = np.sin(2.0 * np.pi * np.arange(self.times) / self.times)
         states, here = [], free
         for sine in sines.tolist():
-            # Each time starts where the one before ended; the error is that of the free state all along.
-            here = self._at(problem, here, self.gamma * sine)
+            # Each time starts where the one before ended; the error is that of the free state all along: the pull is
+            # worked out at its output.
+            begin = free._replace(solution=here.solution)
+            here = self.nudging.relax(problem._replace(free=begin), self.gamma * sine)  # type: ignore[assignment]
             states.append(here)
         mean = combined(states, [1.0 / self.times] * self.times)
         swing = combined(states, (2.0 / self.times * sines).tolist())
@@ -73,8 +71,3 @@ class FrequencyPropagation:
         above, below = combined([mean, swing], [1.0, 0.5]), combined([mean, swing], [1.0, -0.5])
         found = Contrast(problem.block, problem.x, (free, mean), above, below, self.gamma)
         return estimate_of(found, problem.weight)._replace(kinks=changed([free, *states]))
-
-    def _at(self, problem: GradientProblem, start: CircuitState, strength: float) -> CircuitState:
-        # Only where the solver starts; the pull is worked out at the free output.
-        begin = problem.free._replace(solution=start.solution)  # type: ignore[attr-defined]
-        return self.nudging.relax(problem._replace(free=begin), strength)  # type: ignore[return-value]

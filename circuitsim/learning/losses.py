@@ -251,8 +251,8 @@ def loss_named(loss: str | dict[str, Any] | Loss) -> Loss:
 def describe_loss(loss: Loss) -> str | dict[str, Any]:
     """A loss as plain values: its name, and its parameters where they are others than in `LOSSES`."""
     for name, known in LOSSES.items():
-        if type(loss) is type(known) and loss != known:
-            return {"name": name, **asdict(loss)}  # type: ignore[call-overload]
         if loss == known:
             return name
+        if type(loss) is type(known):
+            return {"name": name, **asdict(loss)}  # type: ignore[call-overload]
     return type(loss).__name__
