@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -65,21 +65,11 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
     slope = energy.layers[-1].slope
     own = float(slope if isinstance(slope, int | float) else to_numpy(slope).min())
     convex = np.ones(end.layers[0].shape[0], dtype=bool)
-    if taken <= ROUNDING * own or taken < _least_of_all(energy, end):
+    if taken <= ROUNDING * own:
         return convex
     for state in states:
         convex &= least_curvature(energy, state, nudge) > 0.0
     return convex
-
-
-def _least_of_all(energy: LayeredEnergy, relaxed: Relaxed) -> float:
-    """Least curvature of the energy without a nudge, with all units free: less than on any part of them."""
-    if any(switches is not None for switches in relaxed.switches):
-        return -np.inf  # pooled: another one for each sample
-    free = [layer._replace(lower=None, upper=None) for layer in energy.layers]
-    first = relaxed._replace(layers=tuple(layer[:1] for layer in relaxed.layers))
-    found = float(least_curvature(replace(energy, layers=free), first, None)[0])
-    return found if np.isfinite(found) else -np.inf
 
 
 def _least_of_nudge(relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
@@ -159,31 +149,23 @@ def _followed(xp: Any, nudge: Nudge, output: Array, move: Array) -> Array:
 
 def _least_ritz_value(apply: Any, start: np.ndarray, steps: int) -> np.ndarray:
     """Least eigenvalue of a symmetric operator on the Krylov space of a start, one for each row."""
-    norm = np.linalg.norm(start, axis=1, keepdims=True)
-    basis = [start / np.where(norm > 0.0, norm, 1.0)]
-    diagonal, beside = np.zeros((len(start), steps)), np.zeros((len(start), steps))
-    length = np.full(len(start), steps)
-    for k in range(steps):
-        image = apply(basis[k])
-        diagonal[:, k] = (image * basis[k]).sum(axis=1)
-        size = np.linalg.norm(image, axis=1)
-        for _ in range(2):
-            for vector in basis:
-                image = image - (image * vector).sum(axis=1, keepdims=True) * vector
-        left = np.linalg.norm(image, axis=1)
+    basis, images, left = [], [], start
+    least = np.zeros(len(start))
+    for _ in range(steps):
+        size = np.linalg.norm(left, axis=1)
         # A space that holds all further products is exact: it ends here.
-        ended = (left <= 1e-6 * size) & (length == steps)
-        length[ended] = k + 1
-        beside[:, k] = np.where(length > k + 1, left, 0.0)
-        basis.append(np.where((length > k + 1)[:, None], image / np.where(left > 0.0, left, 1.0)[:, None], 0.0))
-    # Beyond the end of a space its largest diagonal entry stands alone: it is no less than the least eigenvalue.
-    beyond = np.arange(steps) >= length[:, None]
-    diagonal = np.where(beyond, diagonal.max(axis=1, keepdims=True, where=~beyond, initial=-np.inf), diagonal)
-    matrix = diagonal[:, :, None] * np.eye(steps)
-    places = np.arange(steps - 1)
-    matrix[:, places, places + 1] = matrix[:, places + 1, places] = beside[:, :-1]
-    finite = np.asarray(np.isfinite(matrix).all(axis=(1, 2)))
-    found = np.linalg.eigvalsh(np.where(finite[:, None, None], matrix, 0.0))[:, 0]
+        basis.append(np.where((size > least)[:, None], left / np.where(size > 0.0, size, 1.0)[:, None], 0.0))
+        images.append(apply(basis[-1]))
+        left, least = images[-1], 1e-6 * np.linalg.norm(images[-1], axis=1)
+        for vector in 2 * basis:
+            left = left - (left * vector).sum(axis=1, keepdims=True) * vector
+    space = np.stack(basis, axis=1)
+    matrix = space @ np.stack(images, axis=2)
+    finite = np.isfinite(matrix).all(axis=(1, 2))
+    matrix = np.where(finite[:, None, None], 0.5 * (matrix + matrix.swapaxes(1, 2)), 0.0)
+    # Directions beyond the end stand apart, above all eigenvalues.
+    beyond = ~space.any(axis=2) * (1.0 + np.abs(matrix).sum(axis=(1, 2)))[:, None]
+    found = np.linalg.eigvalsh(matrix + beyond[:, :, None] * np.eye(steps))[:, 0]
     return np.where(finite, found, np.nan)
 
 
@@ -534,7 +516,7 @@ class LayeredBlock:
         xp = namespace(means[0])
         gradients: Arrays = {}
         if self._inputs is not None:
-            gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._cast(x), moves[0])
+            gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._entered(x), moves[0])
         for index, (spec, (mean_above, move_above)) in enumerate(zip(self._specs, lifted, strict=True)):
             total = spec.outer(means[index], move_above)
             total += spec.outer(moves[index], mean_above)
@@ -553,23 +535,23 @@ class LayeredBlock:
         return LayeredEnergy(self._layers, couplings)
 
     def _constants(self, x: Array) -> list[Array]:
-        self._check_shape(x)
-        x = self._cast(x)
-        constants = [self.parameters[f"bias{index}"] for index in range(1, len(self._layers) + 1)]
+        x, constants = self._entered(x), self._biases()
         pull = x if self._inputs is None else x @ self._weights(0)
         constants[0] = namespace(x).reshape(pull, (-1, *self._layers[0].shape)) + constants[0]
         return constants
 
-    def _check_shape(self, x: Array) -> None:
+    def _biases(self) -> list[Array]:
+        return [self.parameters[f"bias{index}"] for index in range(1, len(self._layers) + 1)]
+
+    def _entered(self, x: Array) -> Array:
+        """Inputs in the type of the parameters, as the input weights multiply them."""
         if x.ndim != 2 or x.shape[1] != self.n_inputs:
             raise UsageError(f"this block takes rows of {self.n_inputs} inputs, not an array of shape {tuple(x.shape)}")
+        dtype = self.parameters["bias1"].dtype
+        return x if x.dtype == dtype else namespace(x).astype(x, dtype)
 
     def _weights(self, index: int) -> Array:
         return self.parameters[f"{self.weight_name}{index}"]
-
-    def _cast(self, x: Array) -> Array:
-        dtype = self.parameters["bias1"].dtype
-        return x if x.dtype == dtype else namespace(x).astype(x, dtype)
 
 
 def _where_counted(weight: Array, pair: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ its box is met one layer at a time exactly: the column sums of g are the slopes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import accumulate, pairwise
@@ -28,72 +28,19 @@ from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 
 
-def conductance_rows(
-    shape: tuple[int, int], limit: float, rng: np.random.Generator
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """max(0, w), w uniform in ±limit: about half the conductances start at 0. Some rows at a time.
-
-    A unit without any positive w (with few inputs) has |w| in the last rows, so that every unit has a conductance.
-    """
-    some = max(1, 2**18 // shape[1])
-    connected = np.zeros(shape[1], bool)
-    for start in range(0, shape[0], some):
-        rows = slice(start, min(shape[0], start + some))
-        drawn = rng.uniform(-limit, limit, (rows.stop - start, shape[1]))
-        connected |= (drawn > 0.0).any(axis=0)
-        if rows.stop == shape[0]:
-            drawn[:, ~connected] *= -1.0
-        yield rows, np.maximum(0.0, drawn)
-
-
 @dataclass(frozen=True)
 class Crossbar(DenseCouplingSpec):
-    """Dense couplings by conductances, S: `conductance_rows` with the limit spread/√lower."""
+    """Dense couplings by conductances, S: max(0, w), w uniform in ±spread/√lower; about half of them start at 0.
+
+    An upper unit without any positive w (with few lower ones) has |w|, so that every unit has a conductance.
+    """
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """(lower, upper), none negative."""
-        rows = conductance_rows(self.shape, self.spread * self.lower**-0.5, rng)
-        return np.concatenate([some for _, some in rows])
-
-
-def total_conductances(load: Array, crossbars: Sequence[Array], leak: float = 0.0) -> list[Array]:
-    """Total conductance at each unit, S: ``load`` of the first layer's inputs, crossbars to layers 2 …, leak."""
-    xp = namespace(load)
-    sums = [load + leak] + [xp.sum(g, axis=0) + leak for g in crossbars]
-    for layer, g in enumerate(crossbars):
-        sums[layer] = sums[layer] + xp.sum(g, axis=1)
-    return sums
-
-
-def resistive_energy(sums: Sequence[Array], crossbars: Sequence[Array]) -> LayeredEnergy:
-    """The energy of layers with these total conductances, joined by crossbars; the last layer has no diodes."""
-    xp, like = namespace(sums[0]), sums[0]
-    layers = []
-    for number, total in enumerate(sums, start=1):
-        units = total.shape[0]
-        lower, upper = (
-            None if number == len(sums) else xp.asarray(bound, dtype=like.dtype, device=device(like))
-            for bound in diodes(units)
-        )
-        layers.append(Layer((units,), total, lower, upper))
-    return LayeredEnergy(layers, [DenseCoupling(g) for g in crossbars], local=True)
-
-
-def crossbar_gradients(means: Sequence[Array], moves: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """Change of ½ Σ_b (v_j − v_k)² as layers move about their means, without cancellation: (m_j − m_k)(d_j − d_k).
-
-    Returns
-    -------
-    own : (units,) array
-        Σ_b m d of the first layer.
-    inner : list of array
-        By the conductances between layers l and l + 1.
-    """
-    own = [namespace(m).sum(m * d, axis=0) for m, d in zip(means, moves, strict=True)]
-    inner = []
-    for index, ((mj, mk), (dj, dk)) in enumerate(zip(pairwise(means), pairwise(moves))):
-        inner.append(own[index][:, None] + own[index + 1][None, :] - dj.T @ mk - mj.T @ dk)
-    return own[0], inner
+        limit = self.spread * self.lower**-0.5
+        drawn = rng.uniform(-limit, limit, self.shape)
+        drawn[:, ~(drawn > 0.0).any(axis=0)] *= -1.0
+        return np.maximum(0.0, drawn, out=drawn)
 
 
 @cache
@@ -179,8 +126,7 @@ class ResistiveBlock(LayeredBlock):
             "gains": [float(a) for a in gains],
         }
         self._leak, self._gain = leak, gain
-        # Without amplifiers nothing is scaled.
-        self._scales = list(accumulate(gains, mul)) if any(a != 1 for a in gains) else None
+        self._scales = list(accumulate(gains or [1.0] * len(layers), mul))
         entry = None if inputs is None else Crossbar(2 * inputs, layers[0], spread)
         specs = [Crossbar(lower, upper, spread) for lower, upper in pairwise(layers)]
         shapes = [Layer((units,), 1.0, *diodes(units)) for units in layers[:-1]] + [
@@ -214,13 +160,11 @@ class ResistiveBlock(LayeredBlock):
 
         The arguments are those of `EnergyBlock.energy`.
         """
-        total = self._layered_energy().energy(self._constants(x), state.layers)
+        total = super().energy(state, x)
         if self._inputs is None:
             return total
-        xp = namespace(total)
-        x = self._cast(x) * self._gain
-        rows = xp.sum(self._weights(0), axis=1)
-        return total + 0.5 * xp.sum(x * x * (rows[: self.n_inputs] + rows[self.n_inputs :]), axis=1)
+        xp, volts = namespace(total), self._entered(x)
+        return total + 0.5 * xp.sum(volts * volts * xp.sum(self._weights(0), axis=1), axis=1)
 
     def stiffness(self) -> float:
         """Mean conductance, S, at an output node: what a nudge is measured against."""
@@ -235,58 +179,70 @@ class ResistiveBlock(LayeredBlock):
 
     def _layered_energy(self) -> LayeredEnergy:
         """In volts: slopes Σ g / c², couplings g / (c_{l−1} c_l)."""
-        sums = self._conductance_sums()
-        crossbars = [self._weights(index) for index in range(1, len(self._layers))]
-        if self._scales is not None:
-            sums = [total / c**2 for total, c in zip(sums, self._scales)]
-            crossbars = [g / (below * c) for g, (below, c) in zip(crossbars, pairwise(self._scales))]
-        return resistive_energy(sums, crossbars)
+        layers = []
+        for layer, total, c in zip(self._layers, self._conductance_sums(), self._scales):
+            xp = namespace(total)
+            lower, upper = (
+                None if bound is None else xp.asarray(bound, dtype=total.dtype, device=device(total))
+                for bound in (layer.lower, layer.upper)
+            )
+            layers.append(Layer(layer.shape, _over(total, c**2), lower, upper))
+        products = [below * c for below, c in pairwise(self._scales)]
+        couplings = [DenseCoupling(_over(self._weights(k), c)) for k, c in enumerate(products, start=1)]
+        return LayeredEnergy(layers, couplings, local=True)
 
     def _conductance_sums(self) -> list[Array]:
         """Total conductance at each node, S."""
-        xp = namespace(self.parameters["bias1"])
-        load = xp.zeros_like(self.parameters["bias1"]) if self._inputs is None else xp.sum(self._weights(0), axis=0)
-        sums = total_conductances(load, [self._weights(i) for i in range(1, len(self._layers))], self._leak)
-        for number, total in enumerate(sums, start=1):
+        sums, crossbars = [], [self.parameters.get(f"conductances{k}") for k in range(len(self._layers) + 1)]
+        for number, (before, after) in enumerate(pairwise(crossbars), start=1):
+            bias = self.parameters[f"bias{number}"]
+            xp = namespace(bias)
+            total = (xp.zeros_like(bias) if before is None else xp.sum(before, axis=0)) + self._leak
+            total = total if after is None else total + xp.sum(after, axis=1)
             if not bool(xp.all(total > 0)):
                 where = int(xp.argmin(total))
                 raise TopologyError(
                     f"node {where} of layer {number} has no conductance left: give the nodes a leak to ground"
                 )
+            sums.append(total)
         return sums
 
+    def _entered(self, x: Array) -> Array:
+        x = super()._entered(x)
+        return x if self._inputs is None else namespace(x).concat([self._gain * x, -self._gain * x], axis=1)
+
+    def _biases(self) -> list[Array]:
+        return self._scaled(super()._biases())
+
     def _constants(self, x: Array) -> list[Array]:
-        self._check_shape(x)
-        x = self._cast(x)
-        pull = x if self._inputs is None else (x @ self._effective()) * self._gain
-        constants = self._scaled([self.parameters[f"bias{index}"] for index in range(1, len(self._layers) + 1)])
-        constants[0] = pull + constants[0]
-        return self._scaled(constants)
+        return self._scaled(super()._constants(x))
 
     def _scaled(self, layers: Sequence[Array]) -> list[Array]:
         """Each layer's array over c."""
-        return list(layers) if self._scales is None else [a / c for a, c in zip(layers, self._scales, strict=True)]
-
-    def _effective(self) -> Array:
-        """(inputs, first layer) conductances of +x less those of −x, S."""
-        return self._weights(0)[: self.n_inputs, :] - self._weights(0)[self.n_inputs :, :]
+        return [_over(array, c) for array, c in zip(layers, self._scales, strict=True)]
 
     def _derivative(
         self, x: Array, means: list[Array], moves: list[Array], lifted: list[tuple[Array, Array]]
     ) -> Arrays:
-        """Change of ∂E/∂θ when the layers move about their means."""
-        moves = self._scaled(moves)
-        own, inner = crossbar_gradients(self._scaled(means), moves)
-        gradients: Arrays = {}
-        if self._inputs is not None:
-            xp = namespace(own)
-            product = self._cast(x).T @ moves[0] * self._gain
-            gradients["conductances0"] = xp.concat([own - product, own + product])
-        gradients |= {f"conductances{index}": by for index, by in enumerate(inner, start=1)}
-        by_bias = self._scaled([-namespace(d).sum(d, axis=0) for d in moves])
-        return gradients | {f"bias{index}": by for index, by in enumerate(by_bias, start=1)}
+        """½ (v_j − v_k)² changes by (m_j − m_k)(d_j − d_k) when the layers move by d about their means m."""
+        means, moves = self._scaled(means), self._scaled(moves)
+        found = super()._derivative(x, means, moves, list(zip(means, moves))[1:])
+        own = [namespace(m).sum(m * d, axis=0) for m, d in zip(means, moves)]
+        for index, (total, c) in enumerate(zip(own, self._scales)):
+            if index or self._inputs is not None:
+                found[f"conductances{index}"] += total
+            if index:
+                found[f"conductances{index}"] += own[index - 1][:, None]
+            found[f"bias{index + 1}"] = _over(found[f"bias{index + 1}"], c)
+        return found
 
     def _input_derivative(self, move: Array) -> Array:
         """(batch, inputs): A times the currents that +x and −x deliver, or minus the voltages x is driven into."""
-        move = move if self._scales is None else move / self._scales[0]
-        return -move if self._inputs is None else -self._gain * (move @ self._effective().T)
+        back = super()._input_derivative(_over(move, self._scales[0]))
+        count = self.n_inputs
+        return back if self._inputs is None else self._gain * (back[:, :count] - back[:, count:])
+
+
+def _over(array: Array, scale: float) -> Array:
+    """Without amplifiers nothing is copied."""
+    return array if scale == 1.0 else array / scale
