@@ -37,14 +37,19 @@ class Layer(NamedTuple):
         Of one sample.
     slope : float or array
         Curvature ∂²E/∂s² of each unit, positive.
-    lower, upper : float, array or None
-        Bounds of the units.
+    lower, upper : float or array
+        Bounds of the units, which may be infinite.
     """
 
     shape: tuple[int, ...]
     slope: Any = 1.0
     lower: Any = 0.0
     upper: Any = 1.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its units have bounds."""
+        return not (isinstance(self.lower, float) and math.isinf(self.lower))
 
 
 class Relaxed(NamedTuple):
@@ -56,7 +61,7 @@ class Relaxed(NamedTuple):
 
 
 class Tilted(NamedTuple):
-    """Inverse slopes of the layers (None where they are 1), pulls on them, and what follows the output, if anything."""
+    """Inverse slopes of the layers, pulls on them, and what follows the output, if anything."""
 
     inverses: list[Any]
     pulls: list[Array]
@@ -92,7 +97,6 @@ class LayeredEnergy:
         nudge: Nudge | None = None,
         reverse: bool = False,
         tolerance: float | None = None,
-        record: list[Relaxed] | None = None,
     ) -> Relaxed:
         """``sweeps`` sweeps from a start, which is not changed.
 
@@ -108,28 +112,24 @@ class LayeredEnergy:
             Even layers first (layers are counted from 1).
         tolerance : float, optional
             Stop when a sweep moves no unit by more than this, relative to its `scale`.
-        record : list of Relaxed, optional
-            The state after each sweep is appended.
         """
         xp = namespace(start.layers[0])
         states = [for_products(state) for state in start.layers]
         switches = list(start.switches)
         buffers = [xp.empty_like(state) for state in states]
-        tilted = self._tilted(xp, constants, nudge)
+        tilted = self._tilted(constants, nudge)
         tilted = tilted._replace(pulls=[for_products(pull) for pull in tilted.pulls])
         order = _order(len(states), reverse)
-        done = 0
-        for done in range(1, sweeps + 1):
-            before = None if tolerance is None else [xp.asarray(state, copy=True) for state in states]
+        done, moving = 0, True
+        while moving and done < sweeps:
+            done += 1
+            before = states if tolerance is None else [xp.asarray(state, copy=True) for state in states]
             for index in order:
                 self._minimise(index, states, switches, tilted, states[index], buffers[index])
-            if record is not None:
-                record.append(Relaxed(tuple(xp.asarray(state, copy=True) for state in states), tuple(switches), done))
-            if before is not None and all(
+            moving = tolerance is None or not all(
                 bool(xp.all(xp.abs(state - before[k]) <= tolerance * self.scale(k, states, tilted)))
                 for k, state in enumerate(states)
-            ):
-                break
+            )
         return Relaxed(tuple(states), tuple(switches), done)
 
     def start(self, like: Array, batch: int) -> Relaxed:
@@ -145,7 +145,7 @@ class LayeredEnergy:
     def residual(self, constants: Sequence[Array], relaxed: Relaxed, nudge: Nudge | None = None) -> Array:
         """(batch,) largest |s − argmin over that unit alone|, relative to the unit's `scale`."""
         xp = namespace(relaxed.layers[0])
-        tilted = self._tilted(xp, constants, nudge)
+        tilted = self._tilted(constants, nudge)
         states, switches = relaxed.layers, list(relaxed.switches)
         worst = None
         for index, state in enumerate(states):
@@ -168,32 +168,25 @@ class LayeredEnergy:
 
     def active(self, states: Sequence[Array]) -> np.ndarray:
         """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
-        found = [np.zeros((states[0].shape[0], 0), np.int8)]
+        xp, found = namespace(states[0]), [np.zeros((states[0].shape[0], 0), np.int8)]
         for layer, state in zip(self.layers, states, strict=True):
-            if layer.lower is None and layer.upper is None:
-                continue
-            at = np.zeros(state.shape, np.int8)
-            for bound, sign in ((layer.lower, -1), (layer.upper, 1)):
-                if bound is not None:
-                    at[to_numpy(state == bound)] = sign
-            found.append(at.reshape(len(at), -1))
+            if layer.bounded:
+                sides = (to_numpy(rows(xp, state == bound)) for bound in (layer.upper, layer.lower))
+                found.append(np.subtract(*sides, dtype=np.int8))
         return np.concatenate(found, axis=1)
 
     def kinks(self, constants: Sequence[Array], relaxed: Relaxed) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound whose minimum without bounds is there too, to `KINK`, and the units with bounds."""
         xp, states = namespace(relaxed.layers[0]), relaxed.layers
-        tilted, switches = self._tilted(xp, constants, None), list(relaxed.switches)
-        at_bound = self.active(states) != 0
-        count, units = np.zeros(len(at_bound), dtype=np.int64), 0
-        for index, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
-            if layer.lower is None and layer.upper is None:
-                continue
-            target = xp.empty_like(state)
-            self._minimise(index, states, switches, tilted, target, xp.empty_like(state), clipped=False)
-            near = to_numpy(xp.abs(target - state) <= KINK * xp.maximum(xp.abs(state), xp.ones_like(state)))
-            size = math.prod(state.shape[1:])
-            count += (near.reshape(len(near), -1) & at_bound[:, units : units + size]).sum(axis=1)
-            units += size
+        tilted, switches = self._tilted(constants, None), list(relaxed.switches)
+        count, units = np.zeros(states[0].shape[0], dtype=np.int64), 0
+        for index, (layer, state, gain) in enumerate(zip(self.layers, states, self.gains(states), strict=True)):
+            if layer.bounded:
+                target = xp.empty_like(state)
+                self._minimise(index, states, switches, tilted, target, xp.empty_like(state), clipped=False)
+                near = xp.abs(target - state) <= KINK * xp.maximum(xp.abs(state), xp.ones_like(state))
+                count += to_numpy(rows(xp, near & (gain == 0))).sum(axis=1)
+                units += math.prod(layer.shape)
         return count, units
 
     def energy(self, constants: Sequence[Array], states: Sequence[Array]) -> Array:
@@ -212,16 +205,10 @@ class LayeredEnergy:
 
     def gains(self, states: Sequence[Array]) -> list[Array]:
         """1 / slope where a unit is free to move, 0 where it is at a bound, for each layer."""
+        pairs = list(zip(self.layers, states, strict=True))
+        free = [(state > layer.lower) & (state < layer.upper) for layer, state in pairs]
         xp = namespace(states[0])
-        gains = []
-        for layer, state in zip(self.layers, states, strict=True):
-            free = xp.ones_like(state)
-            if layer.lower is not None:
-                free = free * xp.astype(state > layer.lower, state.dtype)
-            if layer.upper is not None:
-                free = free * xp.astype(state < layer.upper, state.dtype)
-            gains.append(free / layer.slope)
-        return gains
+        return [xp.astype(inside, state.dtype) / layer.slope for inside, (layer, state) in zip(free, pairs)]
 
     def response(self, relaxed: Relaxed, cotangent: Array, sweeps: int | None = None) -> list[Array]:
         """Sensitivity of cotangent · s_L to a pull on each layer: H q = cotangent on the units that are not at a bound.
@@ -246,7 +233,7 @@ class LayeredEnergy:
         layers = []
         for layer, gain in zip(self.layers, self.gains(states), strict=True):
             slope = xp.where(gain > 0, layer.slope + xp.zeros_like(gain), xp.full_like(gain, math.inf))
-            layers.append(Layer(layer.shape, slope, None, None))
+            layers.append(Layer(layer.shape, slope, -math.inf, math.inf))
         linear = LayeredEnergy(layers, self.couplings, frozen=True)
         pulls = [xp.zeros_like(state) for state in states]
         pulls[-1] += xp.reshape(cotangent, states[-1].shape)
@@ -280,16 +267,16 @@ class LayeredEnergy:
     ) -> Array:
         """The minimum over a layer given its neighbours, into `out` (within its bounds and with the switches that its
         neighbours then have, if ``clipped``); `buffer` is scratch."""
-        follows = tilted.follow is not None and index == len(states) - 1
-        late = tilted.follow(states[-1]) if follows else None  # type: ignore[misc]
+        xp, late = namespace(out), None
+        if tilted.follow is not None and index == len(self.couplings):
+            late = xp.reshape(tilted.follow(rows(xp, states[-1])), out.shape)
         self.pull(index, states, switches, out, buffer, renew=clipped and not self.frozen)
         out += tilted.pulls[index]
         if late is not None:
             out -= late
-        if tilted.inverses[index] is not None:
-            out *= tilted.inverses[index]
+        out *= tilted.inverses[index]
         if clipped:
-            clip_into(namespace(out), out, self.layers[index].lower, self.layers[index].upper)
+            clip_into(xp, out, self.layers[index].lower, self.layers[index].upper)
         return out
 
     def pull(
@@ -302,36 +289,25 @@ class LayeredEnergy:
         renew: bool,
     ) -> None:
         """What both neighbours pull at a layer with, into `out`; `buffer` is scratch."""
-        written = False
+        last = len(self.couplings)
+        if not last:
+            out[...] = 0
         if index:
             switches[index - 1] = self.couplings[index - 1].forward(states[index - 1], out, switches[index - 1], renew)
-            written = True
-        if index + 1 < len(states):
-            place = buffer if written else out
+        if index < last:
+            place = buffer if index else out
             self.couplings[index].backward(states[index + 1], place, switches[index])
-            if written:
+            if index:
                 out += buffer
-            written = True
-        if not written:
-            out[...] = 0
 
-    def _tilted(self, xp: Any, constants: Sequence[Array], nudge: Nudge | None) -> Tilted:
+    def _tilted(self, constants: Sequence[Array], nudge: Nudge | None) -> Tilted:
         """The layers' own terms with a nudge of the last one."""
-        slopes = [layer.slope for layer in self.layers]
-        pulls = list(constants)
-        follow = None
+        slopes, pulls = [layer.slope for layer in self.layers], list(constants)
         if nudge is not None:
-            shape = self.layers[-1].shape
             slopes[-1] = slopes[-1] + nudge.stiffness
-            if nudge.follow is not None:
-                law = nudge.follow
-
-                def follow(output: Array) -> Array:
-                    return xp.reshape(law(rows(xp, output)), output.shape)
-            else:
-                pulls[-1] = pulls[-1] - xp.reshape(nudge.linear, (-1, *shape))
-        inverses = [None if isinstance(slope, int | float) and slope == 1.0 else 1.0 / slope for slope in slopes]
-        return Tilted(inverses, pulls, follow)
+            if nudge.follow is None:
+                pulls[-1] = pulls[-1] - namespace(pulls[-1]).reshape(nudge.linear, (-1, *self.layers[-1].shape))
+        return Tilted([1.0 / slope for slope in slopes], pulls, None if nudge is None else nudge.follow)
 
 
 def _order(count: int, reverse: bool) -> list[int]:

@@ -4,80 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks import convolution, winograd
 from circuitsim.blocks.convolution import Window
-from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec
+from circuitsim.blocks.couplings import Coupling, DenseCoupling
 from circuitsim.blocks.hopfield import HopfieldBlock, Sweeps
 from circuitsim.errors import TopologyError
 
 WINDOW = Window(3, 1, 1)
 
 
-class ConvolutionCoupling:
-    """C is a 3 × 3 convolution, followed by 2 × 2 maxima where it pools; Cᵀ puts values back where they were taken.
-
-    Parameters
-    ----------
-    weights : (3, 3, channels below, channels above) array
-    image : tuple of int
-        Shape of the lower layer.
-    pool : bool
-    """
-
-    def __init__(self, weights: Array, image: tuple[int, int, int], pool: bool) -> None:
-        self._kernel = namespace(weights).reshape(weights, (-1, weights.shape[-1]))
-        self._full = (*image[:2], weights.shape[-1])
-        self._pool = pool
-
-    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
-        """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
-        full = out
-        if self._pool:
-            shape = (below.shape[0], *self._full)
-            full = namespace(below).empty(shape, dtype=below.dtype, device=device(below))
-        if winograd.suits(below, full):
-            winograd.convolve(below, self._filters, full)
-        else:
-            convolution.convolve(below, self._kernel, WINDOW, full)
-        if not self._pool:
-            return None
-        if renew or switches is None:
-            return convolution.max_pool(full, out)[1]
-        out[...] = convolution.pool_where(full, switches)
-        return switches
-
-    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
-        """Write θᵀ ⋆ Unpool(above) into `out`; zero before the first pooling."""
-        if self._pool:
-            if switches is None:
-                out[...] = 0
-                return
-            above = convolution.unpool(above, switches, self._full)
-        if winograd.suits(above, out):
-            winograd.convolve(above, self._turned, out)
-        else:
-            convolution.convolve_back(above, self._kernel, WINDOW, out)
-
-    @cached_property
-    def _filters(self) -> np.ndarray:
-        return winograd.transformed(self._kernel)
-
-    @cached_property
-    def _turned(self) -> np.ndarray:
-        return winograd.turned(self._filters)
-
-
 @dataclass(frozen=True)
-class ConvolutionCouplingSpec:
-    """A 3 × 3 convolution with padding 1, and 2 × 2 maxima or not.
+class ConvolutionCoupling:
+    """C is a 3 × 3 convolution with padding 1, followed by 2 × 2 maxima where it pools; Cᵀ puts values back.
 
     Parameters
     ----------
@@ -88,18 +34,21 @@ class ConvolutionCouplingSpec:
     pool : bool
     variance : float
         V of the Gaussian orthogonal ensemble that each 3 × 3 slice is drawn from: V/3 off its diagonal, 2V/3 on it.
+    weights : (3, 3, channels below, channels above) array, optional
+        Those that it is bound to.
     """
 
     image: tuple[int, int, int]
     channels: int
     pool: bool
     variance: float
+    weights: Any = None
 
     @property
     def output(self) -> tuple[int, int, int]:
         """Shape of the upper layer."""
         rows, columns, _ = self.image
-        return (rows // 2, columns // 2, self.channels) if self.pool else (rows, columns, self.channels)
+        return (rows // 2, columns // 2, self.channels) if self.pool else self._full
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -110,9 +59,37 @@ class ConvolutionCouplingSpec:
         """(3, 3, below, above)."""
         return gaussian_orthogonal(rng, 3, self.variance, (self.image[2], self.channels))
 
-    def bind(self, weights: Array) -> ConvolutionCoupling:
+    def bind(self, weights: Array) -> Self:
         """The coupling with these weights."""
-        return ConvolutionCoupling(weights, self.image, self.pool)
+        return replace(self, weights=weights)
+
+    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
+        """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
+        full = out
+        if self.pool:
+            shape = (below.shape[0], *self._full)
+            full = namespace(below).empty(shape, dtype=below.dtype, device=device(below))
+        if winograd.suits(below, full):
+            winograd.convolve(below, self._filters, full)
+        else:
+            convolution.convolve(below, self._kernel, WINDOW, full)
+        if not self.pool:
+            return None
+        if renew or switches is None:
+            return convolution.max_pool(full, out)[1]
+        out[...] = convolution.pool_where(full, switches)
+        return switches
+
+    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
+        """Write θᵀ ⋆ Unpool(above) into `out`; zero before the first pooling."""
+        if self.pool and switches is None:
+            out[...] = 0
+            return
+        above = self.lift(above, switches)
+        if winograd.suits(above, out):
+            winograd.convolve(above, self._turned, out)
+        else:
+            convolution.convolve_back(above, self._kernel, WINDOW, out)
 
     def lift(self, above: Array, switches: Array | None) -> Array:
         """The upper layer before pooling: zeros but where a maximum was taken."""
@@ -120,12 +97,29 @@ class ConvolutionCouplingSpec:
             return above
         if switches is None:
             raise TopologyError("a state that was never relaxed has no pooled places; relax it first")
-        return convolution.unpool(above, switches, (*self.image[:2], self.channels))
+        return convolution.unpool(above, switches, self._full)
 
     def outer(self, below: Array, lifted: Array) -> Array:
         """(3, 3, below, above) Σ over samples and places of patch ⊗ lifted."""
         gradient = convolution.kernel_gradient(below, lifted, WINDOW)
-        return namespace(gradient).reshape(gradient, (3, 3, self.image[2], self.channels))
+        return namespace(gradient).reshape(gradient, self.shape)
+
+    @property
+    def _full(self) -> tuple[int, int, int]:
+        """Shape of the upper layer before pooling."""
+        return (*self.image[:2], self.channels)
+
+    @property
+    def _kernel(self) -> Array:
+        return namespace(self.weights).reshape(self.weights, (-1, self.channels))
+
+    @cached_property
+    def _filters(self) -> np.ndarray:
+        return winograd.transformed(self._kernel)
+
+    @cached_property
+    def _turned(self) -> np.ndarray:
+        return winograd.turned(self._filters)
 
 
 def gaussian_orthogonal(
@@ -192,13 +186,13 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
             "spread": spread,
         }
         shapes: list[tuple[int, ...]] = [(image[0], image[1], image[2])]
-        specs: list[CouplingSpec] = []
+        couplings: list[Coupling] = []
         for count, pooled in zip(channels, pool, strict=True):
             rows, columns, below = shapes[-1]
-            spec = ConvolutionCouplingSpec((rows, columns, below), count, bool(pooled), variance)
-            specs.append(spec)
-            shapes.append(spec.output)
+            coupling = ConvolutionCoupling((rows, columns, below), count, bool(pooled), variance)
+            couplings.append(coupling)
+            shapes.append(coupling.output)
         sizes = [math.prod(shapes[-1]), *dense]
-        specs += [DenseCouplingSpec(lower, upper, spread) for lower, upper in pairwise(sizes)]
+        couplings += [DenseCoupling(lower, upper, spread) for lower, upper in pairwise(sizes)]
         shapes += [(units,) for units in dense]
-        super().__init__(shapes, specs, sweeps, activation, clamped, None, 0.0, rng, dtype)
+        super().__init__(shapes, couplings, sweeps, activation, clamped, None, 0.0, rng, dtype)

@@ -1,14 +1,14 @@
 """Couplings between neighbouring layers of an alternating energy: −⟨upper, C lower⟩ with a linear (or pooled) map C.
 
-A *coupling specification* is the shape of such a map: initial weights, derivatives with respect to weights, and the
-*coupling* for given weights, which is used for one relaxation and writes into the arrays given.
+A coupling knows the shape of its map, initial weights and derivatives with respect to weights; bound to weights, it is
+the map of one relaxation, which writes into the arrays given.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -16,19 +16,7 @@ from circuitsim._arrays import Array, namespace, product_into
 
 
 class Coupling(Protocol):
-    """C for one value of its weights; with pooling, the indices of the pooled entries are its *switches*."""
-
-    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
-        """Write C below into `out`, with the given `switches` or, with `renew`, new ones; returns the switches."""
-        ...
-
-    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
-        """Write Cᵀ above into `out`."""
-        ...
-
-
-class CouplingSpec(Protocol):
-    """The shape of a coupling."""
+    """C; with pooling, the indices of the pooled entries are its *switches*."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,8 +27,16 @@ class CouplingSpec(Protocol):
         """Initial weights."""
         ...
 
-    def bind(self, weights: Array) -> Coupling:
-        """The coupling with these weights."""
+    def bind(self, weights: Array) -> Self:
+        """The coupling with these weights, which are not copied."""
+        ...
+
+    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
+        """Write C below into `out`, with the given `switches` or, with `renew`, new ones; returns the switches."""
+        ...
+
+    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
+        """Write Cᵀ above into `out`."""
         ...
 
     def lift(self, above: Array, switches: Array | None) -> Array:
@@ -52,32 +48,9 @@ class CouplingSpec(Protocol):
         ...
 
 
-class DenseCoupling:
-    """C is a matrix: C below = below @ weights. Layers of images are read as rows.
-
-    Parameters
-    ----------
-    weights : (lower, upper) array
-        Used as they are, not copied.
-    """
-
-    def __init__(self, weights: Array) -> None:
-        self._xp = namespace(weights)
-        self._weights = weights
-        self._transposed = weights.T
-
-    def forward(self, below: Array, out: Array, switches: Array | None = None, renew: bool = True) -> None:
-        """``out = below @ weights``."""
-        product_into(self._xp, rows(self._xp, below), self._weights, rows(self._xp, out))
-
-    def backward(self, above: Array, out: Array, switches: Array | None = None) -> None:
-        """``out = above @ weights.T``."""
-        product_into(self._xp, rows(self._xp, above), self._transposed, rows(self._xp, out))
-
-
 @dataclass(frozen=True)
-class DenseCouplingSpec:
-    """Every unit of a layer with every unit of the next.
+class DenseCoupling:
+    """Every unit of a layer with every unit of the next: C below = below @ weights. Images are read as rows.
 
     Parameters
     ----------
@@ -87,12 +60,15 @@ class DenseCouplingSpec:
         Weights start uniform in ±spread/√lower.
     gain : float, optional
         Given, they start as a random matrix with orthogonal rows or columns, whose singular values are all this.
+    weights : (lower, upper) array, optional
+        Those that it is bound to.
     """
 
     lower: int
     upper: int
     spread: float = 1.0
     gain: float | None = None
+    weights: Any = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -102,14 +78,24 @@ class DenseCouplingSpec:
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """(lower, upper) uniform or orthogonal."""
         if self.gain is not None:
-            left, _, right = np.linalg.svd(rng.normal(size=(self.lower, self.upper)), full_matrices=False)
+            left, _, right = np.linalg.svd(rng.normal(size=self.shape), full_matrices=False)
             return self.gain * (left @ right)
         limit = self.spread / math.sqrt(self.lower)
-        return rng.uniform(-limit, limit, (self.lower, self.upper))
+        return rng.uniform(-limit, limit, self.shape)
 
-    def bind(self, weights: Array) -> DenseCoupling:
+    def bind(self, weights: Array) -> Self:
         """The coupling with these weights."""
-        return DenseCoupling(weights)
+        return replace(self, weights=weights)
+
+    def forward(self, below: Array, out: Array, switches: Array | None = None, renew: bool = True) -> None:
+        """``out = below @ weights``."""
+        xp = namespace(out)
+        product_into(xp, rows(xp, below), self.weights, rows(xp, out))
+
+    def backward(self, above: Array, out: Array, switches: Array | None = None) -> None:
+        """``out = above @ weights.T``."""
+        xp = namespace(out)
+        product_into(xp, rows(xp, above), self.weights.T, rows(xp, out))
 
     def lift(self, above: Array, switches: Array | None) -> Array:
         """The upper layer itself: no pooling."""

@@ -9,6 +9,7 @@ a stray ½). Without input weights W_0 is the identity: x enters the first layer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import pairwise
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.blocks.alternating import Layer
-from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec
+from circuitsim.blocks.couplings import Coupling, DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
 from circuitsim.errors import UsageError
 
@@ -40,11 +41,11 @@ class HopfieldBlock(LayeredBlock):
     def __init__(
         self,
         shapes: Sequence[tuple[int, ...]],
-        specs: Sequence[CouplingSpec],
+        couplings: Sequence[Coupling],
         sweeps: Sweeps,
         activation: str = "ernoult",
         clamped: bool = True,
-        inputs: DenseCouplingSpec | None = None,
+        inputs: DenseCoupling | None = None,
         bias: float = 0.0,
         rng: Any = 0,
         dtype: Any = np.float64,
@@ -53,14 +54,14 @@ class HopfieldBlock(LayeredBlock):
             raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
         layers = [Layer(tuple(shape), ACTIVATIONS[activation], 0.0, 1.0) for shape in shapes]
         if layers and not clamped:
-            layers[-1] = Layer(tuple(shapes[-1]), 1.0, None, None)
+            layers[-1] = Layer(tuple(shapes[-1]), 1.0, -math.inf, math.inf)
         self.activation = activation
         self.clamped = clamped
         self._bias = bias
-        super().__init__(layers, specs, inputs, sweeps, rng, dtype)
+        super().__init__(layers, couplings, inputs, sweeps, rng, dtype)
 
     def _first_bias(self, layer: Layer) -> float:
-        return 0.0 if layer.upper is None else self._bias
+        return self._bias if layer.bounded else 0.0
 
 
 class DeepHopfieldBlock(HopfieldBlock):
@@ -105,8 +106,8 @@ class DeepHopfieldBlock(HopfieldBlock):
         rng: Any = 0,
         dtype: Any = np.float64,
     ) -> None:
-        specs = [DenseCouplingSpec(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
-        entry = None if inputs is None else DenseCouplingSpec(inputs, layers[0], spread)
+        couplings = [DenseCoupling(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
+        entry = None if inputs is None else DenseCoupling(inputs, layers[0], spread)
         sweeps = sweeps or Sweeps()
         self.options = {
             "layers": list(layers),
@@ -118,4 +119,6 @@ class DeepHopfieldBlock(HopfieldBlock):
             "gain": gain,
             "bias": bias,
         }
-        super().__init__([(units,) for units in layers], specs, sweeps, activation, clamped, entry, bias, rng, dtype)
+        super().__init__(
+            [(units,) for units in layers], couplings, sweeps, activation, clamped, entry, bias, rng, dtype
+        )

@@ -19,7 +19,7 @@ import numpy as np
 
 from circuitsim._arrays import Array, device, namespace, to_numpy
 from circuitsim.blocks.alternating import Layer, LayeredEnergy, Relaxed
-from circuitsim.blocks.couplings import CouplingSpec, DenseCouplingSpec, rows
+from circuitsim.blocks.couplings import Coupling, DenseCoupling, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
@@ -313,8 +313,8 @@ class LayeredBlock:
     def __init__(
         self,
         layers: Sequence[Layer],
-        specs: Sequence[CouplingSpec],
-        inputs: DenseCouplingSpec | None,
+        couplings: Sequence[Coupling],
+        inputs: DenseCoupling | None,
         sweeps: Sweeps,
         rng: Any,
         dtype: Any,
@@ -327,7 +327,7 @@ class LayeredBlock:
         self.sweeps = sweeps
         self.parameters: dict[str, Any] = {}
         self._layers = tuple(layers)
-        self._specs = tuple(specs)
+        self._couplings = tuple(couplings)
         self._inputs = inputs
         if parameters is None:
             self.initialise(rng, dtype)
@@ -349,7 +349,7 @@ class LayeredBlock:
         shapes: dict[str, tuple[int, ...]] = {}
         if self._inputs is not None:
             shapes[f"{self.weight_name}0"] = self._inputs.shape
-        shapes |= {f"{self.weight_name}{i}": spec.shape for i, spec in enumerate(self._specs, start=1)}
+        shapes |= {f"{self.weight_name}{i}": coupling.shape for i, coupling in enumerate(self._couplings, start=1)}
         return shapes | {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
@@ -358,8 +358,8 @@ class LayeredBlock:
         self.parameters.clear()
         if self._inputs is not None:
             self.parameters[f"{self.weight_name}0"] = self._inputs.draw(rng).astype(dtype)
-        for index, spec in enumerate(self._specs, start=1):
-            self.parameters[f"{self.weight_name}{index}"] = spec.draw(rng).astype(dtype)
+        for index, coupling in enumerate(self._couplings, start=1):
+            self.parameters[f"{self.weight_name}{index}"] = coupling.draw(rng).astype(dtype)
         for index, layer in enumerate(self._layers, start=1):
             self.parameters[f"bias{index}"] = np.full(layer.shape[-1], self._first_bias(layer), dtype)
 
@@ -449,7 +449,7 @@ class LayeredBlock:
     def begun(self, layers: Sequence[Array]) -> LayeredState:
         """A state of these layers, for a free phase to start at."""
         return LayeredState(
-            Relaxed(tuple(layers), (None,) * len(self._specs), 0), self._layered_energy(), (), None, None
+            Relaxed(tuple(layers), (None,) * len(self._couplings), 0), self._layered_energy(), (), None, None
         )
 
     def resting(self, batch: int) -> LayeredState:
@@ -464,10 +464,10 @@ class LayeredBlock:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
         pairs = [_where_counted(weight, pair) for pair in zip(plus.layers, minus.layers, strict=True)]
         lifted = []
-        for spec, (high, low), up, down in zip(
-            self._specs, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
+        for coupling, (high, low), up, down in zip(
+            self._couplings, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
         ):
-            high, low = spec.lift(high, up), spec.lift(low, down)
+            high, low = coupling.lift(high, up), coupling.lift(low, down)
             lifted.append((0.5 * (high + low), _weighted(high - low, weight)))
         means = [0.5 * (high + low) for high, low in pairs]
         moves = [_weighted(high - low, weight) for high, low in pairs]
@@ -502,9 +502,9 @@ class LayeredBlock:
         """Derivatives of the output from its sensitivities to the layers' linear terms."""
         moves = [-_weighted(value, weight) for value in sensitivity]
         lifted = [
-            (spec.lift(mean, switches), spec.lift(move, switches))
-            for spec, mean, move, switches in zip(
-                self._specs, state.layers[1:], moves[1:], state.relaxed.switches, strict=True
+            (coupling.lift(mean, switches), coupling.lift(move, switches))
+            for coupling, mean, move, switches in zip(
+                self._couplings, state.layers[1:], moves[1:], state.relaxed.switches, strict=True
             )
         ]
         return self._derivative(x, list(state.layers), moves, lifted), self._input_derivative(-sensitivity[0])
@@ -517,9 +517,9 @@ class LayeredBlock:
         gradients: Arrays = {}
         if self._inputs is not None:
             gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._entered(x), moves[0])
-        for index, (spec, (mean_above, move_above)) in enumerate(zip(self._specs, lifted, strict=True)):
-            total = spec.outer(means[index], move_above)
-            total += spec.outer(moves[index], mean_above)
+        for index, (coupling, (mean_above, move_above)) in enumerate(zip(self._couplings, lifted, strict=True)):
+            total = coupling.outer(means[index], move_above)
+            total += coupling.outer(moves[index], mean_above)
             gradients[f"{self.weight_name}{index + 1}"] = -total
         for index, move in enumerate(moves, start=1):
             gradients[f"bias{index}"] = -xp.sum(xp.reshape(move, (-1, move.shape[-1])), axis=0)
@@ -531,7 +531,7 @@ class LayeredBlock:
         return -move if self._inputs is None else -(move @ self._weights(0).T)
 
     def _layered_energy(self) -> LayeredEnergy:
-        couplings = [spec.bind(self._weights(i)) for i, spec in enumerate(self._specs, start=1)]
+        couplings = [coupling.bind(self._weights(i)) for i, coupling in enumerate(self._couplings, start=1)]
         return LayeredEnergy(self._layers, couplings)
 
     def _constants(self, x: Array) -> list[Array]:

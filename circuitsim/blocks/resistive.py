@@ -22,14 +22,14 @@ import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks.alternating import Layer, LayeredEnergy
-from circuitsim.blocks.couplings import DenseCoupling, DenseCouplingSpec
+from circuitsim.blocks.couplings import DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 
 
 @dataclass(frozen=True)
-class Crossbar(DenseCouplingSpec):
+class Crossbar(DenseCoupling):
     """Dense couplings by conductances, S: max(0, w), w uniform in ±spread/√lower; about half of them start at 0.
 
     An upper unit without any positive w (with few lower ones) has |w|, so that every unit has a conductance.
@@ -128,11 +128,10 @@ class ResistiveBlock(LayeredBlock):
         self._leak, self._gain = leak, gain
         self._scales = list(accumulate(gains or [1.0] * len(layers), mul))
         entry = None if inputs is None else Crossbar(2 * inputs, layers[0], spread)
-        specs = [Crossbar(lower, upper, spread) for lower, upper in pairwise(layers)]
-        shapes = [Layer((units,), 1.0, *diodes(units)) for units in layers[:-1]] + [
-            Layer((units,), 1.0, None, None) for units in layers[-1:]
-        ]
-        super().__init__(shapes, specs, entry, sweeps, rng, dtype, parameters, copy)
+        couplings = [Crossbar(lower, upper, spread) for lower, upper in pairwise(layers)]
+        shapes = [Layer((units,), 1.0, *diodes(units)) for units in layers[:-1]]
+        shapes += [Layer((units,), 1.0, -math.inf, math.inf) for units in layers[-1:]]
+        super().__init__(shapes, couplings, entry, sweeps, rng, dtype, parameters, copy)
 
     @property
     def n_inputs(self) -> int:
@@ -182,13 +181,12 @@ class ResistiveBlock(LayeredBlock):
         layers = []
         for layer, total, c in zip(self._layers, self._conductance_sums(), self._scales):
             xp = namespace(total)
-            lower, upper = (
-                None if bound is None else xp.asarray(bound, dtype=total.dtype, device=device(total))
-                for bound in (layer.lower, layer.upper)
-            )
-            layers.append(Layer(layer.shape, _over(total, c**2), lower, upper))
-        products = [below * c for below, c in pairwise(self._scales)]
-        couplings = [DenseCoupling(_over(self._weights(k), c)) for k, c in enumerate(products, start=1)]
+            bounds = [layer.lower, layer.upper]
+            if layer.bounded:
+                bounds = [xp.asarray(bound, dtype=total.dtype, device=device(total)) for bound in bounds]
+            layers.append(Layer(layer.shape, _over(total, c**2), *bounds))
+        products = enumerate((below * c for below, c in pairwise(self._scales)), start=1)
+        couplings = [self._couplings[k - 1].bind(_over(self._weights(k), c)) for k, c in products]
         return LayeredEnergy(layers, couplings, local=True)
 
     def _conductance_sums(self) -> list[Array]:

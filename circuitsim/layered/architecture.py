@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -48,22 +48,6 @@ class Architecture:
         """L, the number of layers without the input."""
         return len(self.units) - 1
 
-    @property
-    def amplification(self) -> tuple[float, ...]:
-        """c^(ℓ) = a^(1) ⋯ a^(ℓ) for ℓ = 0..L: the scale of the voltages of each layer."""
-        scales = [1.0]
-        for gain in self.gains:
-            scales.append(scales[-1] * gain)
-        return tuple(scales)
-
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes: ``conductances0``, …, ``bias1``, …; the first matrix has all its rows of +x first."""
-        below = (2 * self.units[0], *self.units[1:-1])
-        shapes: dict[str, tuple[int, ...]] = {
-            f"conductances{index}": shape for index, shape in enumerate(zip(below, self.units[1:], strict=True))
-        }
-        return shapes | {f"bias{layer}": (units,) for layer, units in enumerate(self.units[1:], 1)}
-
 
 @dataclass(frozen=True)
 class ResistiveLearning:
@@ -100,15 +84,15 @@ class ResistivePreset(NamedTuple):
     """A published model: its architecture on MNIST, hyper-parameters and results (`circuitsim.training.presets`)."""
 
     name: str
-    title: str
     architecture: Architecture
     learning: ResistiveLearning
-    weight_rates: tuple[float, ...]
-    bias_rates: tuple[float, ...]
+    title: str
+    weight_rates: Sequence[float]
+    bias_rates: Sequence[float]
     epochs: int
-    batch: int
-    rate_decay: float
     published: Mapping[str, Mapping[str, float]]
+    batch: int = 4
+    rate_decay: float = 0.99
 
     def rates(self, factor: float = 1.0) -> dict[str, float]:
         """Learning rates by parameter name."""
@@ -118,19 +102,9 @@ class ResistivePreset(NamedTuple):
 
 def published_models() -> dict[str, ResistivePreset]:
     """The published models by name."""
-    return {name: _preset(name, row) for name, row in published("drn").items()}
+    return {name: _preset(name, **row) for name, row in published("drn").items()}
 
 
-def _preset(name: str, row: dict[str, Any]) -> ResistivePreset:
-    return ResistivePreset(
-        name,
-        row["title"],
-        Architecture((784, *row["hidden"], 10), row["input_gain"]),
-        ResistiveLearning(row["beta"], row["sweeps"], row["sweeps"]),
-        tuple(row["weight_rates"]),
-        tuple(row["bias_rates"]),
-        row["epochs"],
-        batch=4,
-        rate_decay=0.99,
-        published=row["published"],
-    )
+def _preset(name: str, hidden: list[int], input_gain: float, beta: float, sweeps: int, **more: Any) -> ResistivePreset:
+    learning = ResistiveLearning(beta, sweeps, sweeps)
+    return ResistivePreset(name, Architecture((784, *hidden, 10), input_gain), learning, **more)

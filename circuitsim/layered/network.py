@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +13,6 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import AMPLIFIER, CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 from circuitsim.layered.architecture import Architecture
-
-Arrays = dict[str, np.ndarray]
 
 
 class DeepResistiveNetwork(ResistiveBlock):
@@ -28,7 +26,7 @@ class DeepResistiveNetwork(ResistiveBlock):
     architecture : Architecture or sequence of int
         A sequence counts units: inputs, hidden layers, outputs.
     parameters : mapping, optional
-        Arrays as `Architecture.parameter_shapes` names them (S and A); random otherwise.
+        Arrays ``conductances0``, … (S; rows of +x first) and ``bias1``, … (A); random otherwise.
     rng : numpy.random.Generator or int
         Source of random parameters.
     sweeps : int
@@ -104,50 +102,37 @@ class DeepResistiveNetwork(ResistiveBlock):
         UsageError
             x has another shape.
         """
-        architecture, parameters = self.architecture, self.parameters
+        architecture = self.architecture
         x = np.asarray(x, float)
         if x.shape != (self.n_inputs,):
             raise UsageError(f"one input has shape ({self.n_inputs},), not {x.shape}")
-        nodes, columns = ["0"], _BranchColumns()
-        below = _named(nodes, [f"{sign}{k}" for sign in "pn" for k in range(1, len(x) + 1)])
-        columns.add(VOLTAGE, below, 0, np.concatenate([x, -x]) * architecture.input_gain)
-        for layer in range(1, architecture.depth + 1):
-            units, is_output = architecture.units[layer], layer == architecture.depth
+        nodes, branches = ["0"], list[list[np.ndarray]]()
+
+        def named(names: Sequence[str]) -> np.ndarray:
+            nodes.extend(names)
+            return np.arange(len(nodes) - len(names), len(nodes))
+
+        def add(kind: int, first: Any, second: Any, value: Any) -> None:
+            branches.append([column.ravel() for column in np.broadcast_arrays(kind, first, second, value)])
+
+        below = named([f"{sign}{k}" for sign in "pn" for k in range(1, len(x) + 1)])
+        add(VOLTAGE, below, 0, np.concatenate([x, -x]) * architecture.input_gain)
+        for layer, (units, gain) in enumerate(zip(architecture.units[1:], architecture.gains), start=1):
+            is_output = layer == architecture.depth
             names = [f"out{k}" if is_output else f"h{layer}_{k}" for k in range(1, units + 1)]
-            right = left = _named(nodes, names)
-            if architecture.gains[layer - 1] != 1:
-                left = _named(nodes, [f"{name}_in" for name in names])
-                columns.add(AMPLIFIER, left, right, architecture.gains[layer - 1])
-            conductance = parameters[f"conductances{layer - 1}"].astype(float)
+            right = left = named(names)
+            if gain != 1:
+                left = named([f"{name}_in" for name in names])
+                add(AMPLIFIER, left, right, gain)
+            conductance = self.parameters[f"conductances{layer - 1}"].astype(float)
             j, k = np.nonzero(conductance)
-            columns.add(RESISTOR, below[j], left[k], 1 / conductance[j, k])
-            bias = parameters[f"bias{layer}"].astype(float)
-            columns.add(CURRENT, 0, right[bias != 0], bias[bias != 0])
+            add(RESISTOR, below[j], left[k], 1 / conductance[j, k])
+            bias = self.parameters[f"bias{layer}"].astype(float)
+            add(CURRENT, 0, right[bias != 0], bias[bias != 0])
             if not is_output:
-                columns.add(DIODE, 0, right[: units // 2], 0.0)
-                columns.add(DIODE, right[units // 2 :], 0, 0.0)
+                add(DIODE, 0, right[: units // 2], 0.0)
+                add(DIODE, right[units // 2 :], 0, 0.0)
             below = right
-        return columns.circuit(nodes, f"deep resistive network {'-'.join(map(str, architecture.units))}")
-
-
-class _BranchColumns:
-    """Elements as they come, in arrays."""
-
-    def __init__(self) -> None:
-        self.parts: list[tuple[int, np.ndarray, np.ndarray, np.ndarray]] = []
-
-    def add(self, kind: int, first: np.ndarray | int, second: np.ndarray | int, value: np.ndarray | float) -> None:
-        one, two, number = np.broadcast_arrays(first, second, value)
-        self.parts.append((kind, one.ravel(), two.ravel(), number.ravel()))
-
-    def circuit(self, nodes: list[str], title: str) -> Circuit:
-        kind = np.concatenate([np.full(first.size, code) for code, first, _, _ in self.parts])
-        first, second, value = (np.concatenate([part[i] for part in self.parts]) for i in (1, 2, 3))
+        kind, first, second, value = (np.concatenate(column) for column in zip(*branches))
+        title = f"deep resistive network {'-'.join(map(str, architecture.units))}"
         return Circuit.from_arrays(kind, first, second, value, len(nodes), title, node_names=nodes)
-
-
-def _named(nodes: list[str], names: list[str]) -> np.ndarray:
-    """Indices of new nodes of these names."""
-    start = len(nodes)
-    nodes.extend(names)
-    return np.arange(start, len(nodes))

@@ -56,9 +56,12 @@ def test_the_table_holds_the_papers_numbers() -> None:
         depth = preset.architecture.depth
         assert len(preset.weight_rates) == len(preset.bias_rates) == depth
         assert preset.learning.sweeps == preset.learning.nudged_sweeps
-        assert set(preset.rates()) == set(preset.architecture.parameter_shapes())
+        assert set(preset.rates()) == {f"conductances{k}" for k in range(depth)} | {
+            f"bias{k + 1}" for k in range(depth)
+        }
         assert set(preset.published) == {"ep", "bp"}
-    weights = sum(np.prod(s) for n, s in found["drn-3h"].architecture.parameter_shapes().items() if n[0] == "c")
+    units = layers["drn-3h"]
+    weights = sum(a * b for a, b in zip((2 * units[0], *units[1:]), units[1:]))
     assert round(weights / 1e6, 1) == 3.7  # millions, as printed in the paper
 
 
