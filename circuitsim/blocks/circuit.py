@@ -16,12 +16,13 @@ Eq. 51), who nudges by ½ β o'², is short by c². Without amplifiers all c are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from circuitsim._jit import jit
 from circuitsim.analysis.batched import batched, with_devices
 from circuitsim.analysis.controlled_batch import no_energy
 from circuitsim.analysis.kinks import diode_margins
@@ -39,35 +40,6 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.roles import Roles
 from circuitsim.newton.contrasts import NODES, WEIGHTS
 from circuitsim.newton.kernels import newton_kernel
-
-
-@jit(unroll=True)
-def branch_products(
-    first: np.ndarray, second: np.ndarray, left: np.ndarray, right: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
-    """Σ_b weight_b (left_a − left_c)(right_a − right_c) for every branch a → c.
-
-    Parameters
-    ----------
-    first, second : (r,) int arrays
-        Ends of the branches.
-    left, right : (batch, n_nodes) float arrays
-    weight : (batch,) float array
-
-    Returns
-    -------
-    (r,) float array
-    """
-    out = np.zeros(first.size)
-    for b in range(weight.size):
-        if weight[b] != 0.0:
-            for r in range(first.size):
-                a, c = first[r], second[r]
-                out[r] += weight[b] * ((left[b, a] - left[b, c]) * (right[b, a] - right[b, c]))
-    return out
-
-
-Analyse = Callable[..., Any]
 
 KINK = 1e-9
 """A diode whose current and voltage are within this share of their scales is at a kink."""
@@ -107,7 +79,7 @@ class CircuitState(NamedTuple):
     @property
     def active(self) -> np.ndarray:
         """The same: what tells kinks between two states."""
-        return self.solution.closed
+        return self.closed
 
 
 def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> CircuitState:
@@ -135,8 +107,6 @@ class CircuitBlock:
         Inputs, outputs, adjustable elements (`circuitsim.netlist.roles`).
     tolerance : float
         What each operating point is certified to, relative to local scales.
-    analyse : callable, optional
-        Another batch solver than `circuitsim.analysis.batched.batched`, with its interface.
 
     Attributes
     ----------
@@ -160,12 +130,8 @@ class CircuitBlock:
         Gains that contradict each other.
     """
 
-    def __init__(
-        self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE, analyse: Analyse | None = None
-    ) -> None:
+    def __init__(self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE) -> None:
         self.whole, self.roles, self.tolerance = circuit, roles.require(), tolerance
-        self.analyse = analyse or batched
-        self._own_solver = analyse is not None
         _check_sensed(circuit, roles)
         self._expansion = expanded(circuit) if circuit.devices else Expansion(circuit, {}, {}, set())
         elementary = self._expansion.circuit
@@ -201,8 +167,8 @@ class CircuitBlock:
         if self._laws.rows:
             self.parameters["law"], self.bounds["law"] = self._laws.start(), self._laws.bounds()
         self._known: _Present | None = None
-        self._analysed = self.analyse(self.circuit, list(roles.inputs), list(roles.outputs), tolerance)
-        self._solver: Any = None
+        self._analysed = batched(self.circuit, list(roles.inputs), list(roles.outputs), tolerance)
+        self._solvers: dict[bool, Any] = {}
         self._solved: Arrays = {}
         smooth = self._present.smooth
         if smooth is not None and (self._gain[smooth.elements] != 1.0).any():
@@ -274,10 +240,9 @@ class CircuitBlock:
 
     def at(self, parameters: Mapping[str, np.ndarray]) -> CircuitBlock:
         """The same circuit with parameters of its own; what was analysed is shared."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = copy(self)
         other.parameters = {name: np.array(parameters[name], dtype=np.float64) for name in self.parameters}
-        other._solver, other._solved = None, {}
+        other._solvers, other._solved = {}, {}
         return other
 
     def project(self) -> None:
@@ -292,21 +257,29 @@ class CircuitBlock:
             for name, (low, high) in self.bounds.items()
         )
 
-    def _current(self) -> Any:
-        """The solver at the present parameters; rebuilt only after changes."""
-        if self._solver is None or any((self._solved[name] != p).any() for name, p in self.parameters.items()):
-            self._solver = self._with_values(self._analysed, self.values())
+    def _solver(self, clamped: bool = False) -> Any:
+        """The solver at the present parameters, with sources across the outputs or without; new after changes."""
+        if not self._solved or any((self._solved[name] != p).any() for name, p in self.parameters.items()):
+            self._solvers = {}
             self._solved = {name: p.copy() for name, p in self.parameters.items()}
-        return self._solver
+        if clamped not in self._solvers:
+            present, value = self._present, np.append(self.values(), np.zeros(self.n_outputs * clamped))
+            made: Any = (self._clamped if clamped else self._analysed).with_values(value)
+            self._solvers[clamped] = with_devices(made, present.circuit, self._expansion, present.smooth)
+        return self._solvers[clamped]
 
-    def _with_values(self, analysed: Any, value: np.ndarray) -> Any:
-        """An analysed circuit with element values (m,), and with the smooth devices at the present parameters."""
-        made, present = analysed.with_values(value), self._present
-        return made if self._own_solver else with_devices(made, present.circuit, self._expansion, present.smooth)
+    @cached_property
+    def _clamped(self) -> Any:
+        """The circuit with a voltage source across each output, analysed."""
+        circuit, names = self.circuit.with_values({}), list(self.roles.inputs)
+        for k, (p, q) in enumerate(self.roles.outputs):
+            names.append(_unused(circuit, f"Vclamp{k}"))
+            circuit.voltage_source(names[-1], p, q, 0.0)
+        return batched(circuit, names, list(self.roles.outputs), self.tolerance)
 
     def stiffness_limit(self) -> float:
         """Largest β, S, up to which a negative conductance −β across every output leaves the energy convex."""
-        return float(self._current().stiffness_limit()) / float(self._output_gain.max()) ** 2
+        return float(self._solver().stiffness_limit()) / float(self._output_gain.max()) ** 2
 
     # ------------------------------------------------------------------ relaxing
     def relax(self, x: np.ndarray, nudge: Nudge | None = None, start: State | None = None) -> CircuitState:
@@ -331,13 +304,13 @@ class CircuitBlock:
         before = None if start is None or self.whole.laws else start.solution  # type: ignore[attr-defined]
         values, gain = x / self._gain[self._inputs], self._output_gain
         if nudge is None:
-            return self._state(self._current().solve(values, start=before))
+            return self._state(self._solver().solve(values, start=before))
         if nudge.follow is not None:
             raise UsageError(
                 "a circuit is solved without sweeps, so its nudge cannot follow the output; use "
                 "learning.nudges.FollowingCurrent"
             )
-        solver = self._current()
+        solver = self._solver()
         if not self.has_energy and not isinstance(solver, SectionedBatch):
             self._require_energy()
         if nudge.stiffness and gain.max() > gain.min():
@@ -367,23 +340,7 @@ class CircuitBlock:
         self._require_energy()
         held = np.concatenate([x / self._gain[self._inputs], output / self._output_gain], axis=1)
         before = None if start is None else start.solution  # type: ignore[attr-defined]
-        return self._state(self._clamped().solve(held, start=before))
-
-    def _clamped(self) -> Any:
-        """The solver of the circuit with a voltage source across each output."""
-        if "_clamped_analysed" not in self.__dict__:
-            circuit = self.circuit.with_values({})
-            names = [_unused(circuit, f"Vclamp{k}") for k in range(self.n_outputs)]
-            for name, (p, q) in zip(names, self.roles.outputs):
-                circuit.voltage_source(name, p, q, 0.0)
-            inputs = [*self.roles.inputs, *names]
-            self._clamped_analysed = self.analyse(circuit, inputs, list(self.roles.outputs), self.tolerance)
-        solver = self._current()
-        cached = self.__dict__.get("_clamped_solver")
-        if cached is None or cached[0] is not solver:
-            value = np.concatenate([self.values(), np.zeros(self.n_outputs)])
-            self._clamped_solver = cached = solver, self._with_values(self._clamped_analysed, value)
-        return cached[1]
+        return self._state(self._solver(clamped=True).solve(held, start=before))
 
     def _state(self, found: Any) -> CircuitState:
         """In volts and amperes."""
@@ -405,7 +362,7 @@ class CircuitBlock:
         diodes = np.flatnonzero(self._kind == DIODE)
         v, current = self._inside(state)
         count = np.zeros(len(v), dtype=np.int64)
-        drop = v[:, self._first] - v[:, self._second]
+        drop = self._drops(v)
         near = np.abs(drop[:, diodes]) <= KINK * np.abs(drop).max(axis=1, initial=0.0)[:, None]
         near &= np.abs(current[:, diodes]) <= KINK * np.abs(current).max(axis=1, initial=0.0)[:, None]
         # The largest drop and current of all are larger than the scales of a diode: the others are no kinks.
@@ -428,7 +385,7 @@ class CircuitBlock:
         self._require_energy()
         (v, _), value = self._inside(state), self.values()
         ohmic = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
-        drop = v[:, self._first] - v[:, self._second]
+        drop = self._drops(v)
         total = 0.5 * (drop[:, ohmic] * drop[:, ohmic]) @ (1.0 / value[ohmic])
         sources = np.flatnonzero(self._kind == CURRENT)
         if sources.size:
@@ -466,20 +423,24 @@ class CircuitBlock:
     ) -> Arrays:
         """By the parameters, from changes and levels of voltages and currents, and by the rows of smooth devices."""
         found: Arrays = {}
+        counted = weight != 0.0
+        moved, held = self._drops(change[0][counted], self._resistors), self._drops(level[0][counted], self._resistors)
         if self._resistors.size:
-            r = self._resistors
-            found["conductance"] = branch_products(self._first[r], self._second[r], change[0], level[0], weight)
+            found["conductance"] = weight[counted] @ (moved * held)
         if self._sources.size:
-            total = weight @ change[0]
-            found["current"] = total[self._first[self._sources]] - total[self._second[self._sources]]
+            found["current"] = weight[counted] @ self._drops(change[0][counted], self._sources)
         if self._laws.rows:
             found["law"] = self._by_law(by_row, change, level[1], weight)
         return found
 
+    def _drops(self, voltages: np.ndarray, elements: Any = slice(None)) -> np.ndarray:
+        """(batch, elements) v(first) − v(second)."""
+        return voltages[:, self._first[elements]] - voltages[:, self._second[elements]]
+
     def _junctions(self, smooth: Smooth, v: np.ndarray, current: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Voltages of the junctions, V, and currents of the devices, A (batch, s)."""
         i = current[:, smooth.slope] + current[:, smooth.rest]
-        return v[:, self._first[smooth.rest]] - v[:, self._second[smooth.rest]] - smooth.rows[:, 0] * i, i
+        return self._drops(v, smooth.rest) - smooth.rows[:, 0] * i, i
 
     def _by_law(
         self, by_row: np.ndarray, change: Sequence[np.ndarray], level: np.ndarray, weight: np.ndarray
@@ -503,7 +464,7 @@ class CircuitBlock:
                 else:
                     slope /= self._gain[e]
                 if self._kind[e] == CURRENT:
-                    moved = change[0][:, self._second[e]] - change[0][:, self._first[e]]
+                    moved = -self._drops(change[0], e)
                 found[q] -= slope * (weight @ moved)
         return found
 
@@ -519,8 +480,7 @@ class CircuitBlock:
 
     def _by_inputs(self, voltages: np.ndarray, currents: np.ndarray) -> np.ndarray:
         k = self._inputs
-        drop = voltages[:, self._first[k]] - voltages[:, self._second[k]]
-        return np.where(self._kind[k] == VOLTAGE, -currents[:, k], drop) / self._gain[k]
+        return np.where(self._kind[k] == VOLTAGE, -currents[:, k], self._drops(voltages, k)) / self._gain[k]
 
     def implicit(
         self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
@@ -531,14 +491,13 @@ class CircuitBlock:
         The arguments are those of `EnergyBlock.implicit`.
         """
         solution = state.solution  # type: ignore[attr-defined]
-        adjoint = self._current().adjoint(solution, cotangent * self._output_gain)
+        adjoint = self._solver().adjoint(solution, cotangent * self._output_gain)
         v, current = self._inside(state)
         smooth, by_row = self._present.smooth, np.zeros((0, 0))
         if smooth is not None and self._laws.rows:
-            a, b = self._first[smooth.rest], self._second[smooth.rest]
             u, by_row = self._junctions(smooth, v, current)[0], np.empty(smooth.rows.shape)
             kernel = newton_kernel("responses_of_laws", u.size)
-            kernel(smooth.rows, u, adjoint[0][:, a] - adjoint[0][:, b], weight, by_row)
+            kernel(smooth.rows, u, self._drops(adjoint[0], smooth.rest), weight, by_row)
         return self._derivatives(adjoint, (v, current), weight, by_row), self._by_inputs(*adjoint)
 
 

@@ -57,12 +57,10 @@ def kernel_gradient(images: Array, above: Array, window: Window) -> Array:
 
 def patches(images: Array, window: Window) -> Array:
     """(batch · places, size² · channels) copies of the window's entries."""
-    xp = namespace(images)
-    _, rows, columns, channels = images.shape
-    padded = _padding(images, images.shape, window)
-    padded[_inside(window, rows, columns)] = images
-    shifted = [padded[at] for at in _shifts(window, rows, columns)]
-    return xp.reshape(xp.concat(shifted, axis=-1), (-1, window.size**2 * channels))
+    xp, (padded, inside) = namespace(images), _bordered(images, images.shape, window)
+    inside[...] = images
+    shifted = [padded[at] for at in _shifts(window, *images.shape[1:3])]
+    return xp.reshape(xp.concat(shifted, axis=-1), (-1, window.size**2 * images.shape[3]))
 
 
 def add_patches(copies: Array, shape: tuple[int, ...], window: Window) -> Array:
@@ -71,10 +69,10 @@ def add_patches(copies: Array, shape: tuple[int, ...], window: Window) -> Array:
     copies = namespace(copies).reshape(
         copies, (-1, window.places(rows), window.places(columns), window.size**2, channels)
     )
-    padded = _padding(copies, shape, window)
+    padded, inside = _bordered(copies, shape, window)
     for place, at in enumerate(_shifts(window, rows, columns)):
         padded[at] += copies[:, :, :, place, :]
-    return padded[_inside(window, rows, columns)]
+    return inside
 
 
 def max_pool(images: Array, out: Array | None = None) -> tuple[Array, Array]:
@@ -121,18 +119,12 @@ def _parts(images: Array, window: Window) -> Iterator[slice]:
     yield from (slice(start, start + step) for start in range(0, batch, step))
 
 
-def _padding(like: Array, shape: tuple[int, ...], window: Window) -> Array:
-    """Zeros for images of a shape with their borders."""
-    batch, rows, columns, channels = shape
-    border = 2 * window.padding
-    shape = batch, rows + border, columns + border, channels
-    return namespace(like).zeros(shape, dtype=like.dtype, device=device(like))
-
-
-def _inside(window: Window, rows: int, columns: int) -> tuple[slice, ...]:
-    """Where images lie within their borders."""
-    first = window.padding
-    return slice(None), slice(first, first + rows), slice(first, first + columns)
+def _bordered(like: Array, shape: tuple[int, ...], window: Window) -> tuple[Array, Array]:
+    """Zeros for images of a shape with their borders, and the part of them inside."""
+    (batch, rows, columns, channels), border = shape, window.padding
+    whole = batch, rows + 2 * border, columns + 2 * border, channels
+    padded = namespace(like).zeros(whole, dtype=like.dtype, device=device(like))
+    return padded, padded[:, border : border + rows, border : border + columns]
 
 
 def _shifts(window: Window, rows: int, columns: int) -> list[tuple[slice, ...]]:

@@ -24,6 +24,9 @@ from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
 from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
 
+Moved = Sequence[tuple[Array, Array]]
+"""Layers: means, and moves about them."""
+
 STEPS = 12
 """Products with the Hessian: an eigenvalue apart from the others is found to a few percent."""
 
@@ -35,11 +38,6 @@ DISPLACEMENT = 1e-2
 
 ROUNDING = 1e-3
 """Share of a layer's own curvature below which that of a nudge counts as rounding."""
-
-
-def takes_curvature_away(nudge: Nudge | None) -> bool:
-    """Whether the energy may be less convex with the nudge than without."""
-    return nudge is not None and (nudge.follow is not None or nudge.stiffness < 0.0)
 
 
 def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: Nudge) -> np.ndarray:
@@ -254,14 +252,14 @@ class LayeredState:
         parameters change.
         """
         xp, finite = namespace(self.layers[0]), self.finite.copy()
-        if self.nudge is None or not takes_curvature_away(self.nudge) or not finite.any():
+        nudge, begin = self.nudge, self.begin or self.relaxed
+        if nudge is None or (nudge.follow is None and nudge.stiffness >= 0.0) or not finite.any():
             return finite
-        begin = self.relaxed if self.begin is None else self.begin
-        if self.nudge.follow is not None:
-            before = to_numpy(self.layered_energy.residual(self.constants, begin, self.nudge))
+        if nudge.follow is not None:
+            before = to_numpy(self.layered_energy.residual(self.constants, begin, nudge))
             rounding = float(xp.finfo(self.layers[0].dtype).eps) ** 0.5
             finite &= to_numpy(self.residual) <= np.maximum(before, rounding)
-        return finite & convex_between(self.layered_energy, begin, self.relaxed, self.nudge)
+        return finite & convex_between(self.layered_energy, begin, self.relaxed, nudge)
 
 
 @dataclass(frozen=True)
@@ -462,16 +460,10 @@ class LayeredBlock:
 
     def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: Array, weight: Array) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
-        pairs = [_where_counted(weight, pair) for pair in zip(plus.layers, minus.layers, strict=True)]
-        lifted = []
-        for coupling, (high, low), up, down in zip(
-            self._couplings, pairs[1:], plus.relaxed.switches, minus.relaxed.switches, strict=True
-        ):
-            high, low = coupling.lift(high, up), coupling.lift(low, down)
-            lifted.append((0.5 * (high + low), _weighted(high - low, weight)))
-        means = [0.5 * (high + low) for high, low in pairs]
-        moves = [_weighted(high - low, weight) for high, low in pairs]
-        return self._derivative(x, means, moves, lifted)
+        layers = [_apart(high, low, weight) for high, low in zip(plus.layers, minus.layers, strict=True)]
+        above = zip(self._couplings, plus.layers[1:], minus.layers[1:], plus.relaxed.switches, minus.relaxed.switches)
+        lifted = [_apart(c.lift(high, up), c.lift(low, down), weight) for c, high, low, up, down in above]
+        return self._derivative(x, layers, lifted)
 
     def input_difference(self, plus: LayeredState, minus: LayeredState, x: Array) -> Array:
         """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus."""
@@ -500,28 +492,24 @@ class LayeredBlock:
 
     def _pulled(self, state: LayeredState, x: Array, sensitivity: list[Array], weight: Array) -> tuple[Arrays, Array]:
         """Derivatives of the output from its sensitivities to the layers' linear terms."""
-        moves = [-_weighted(value, weight) for value in sensitivity]
-        lifted = [
-            (coupling.lift(mean, switches), coupling.lift(move, switches))
-            for coupling, mean, move, switches in zip(
-                self._couplings, state.layers[1:], moves[1:], state.relaxed.switches, strict=True
-            )
-        ]
-        return self._derivative(x, list(state.layers), moves, lifted), self._input_derivative(-sensitivity[0])
+        moves = [-_shares(weight, value) * value for value in sensitivity]
+        above = zip(self._couplings, state.layers[1:], moves[1:], state.relaxed.switches)
+        lifted = [(c.lift(mean, switches), c.lift(move, switches)) for c, mean, move, switches in above]
+        layers = list(zip(state.layers, moves, strict=True))
+        return self._derivative(x, layers, lifted), self._input_derivative(-sensitivity[0])
 
-    def _derivative(
-        self, x: Array, means: list[Array], moves: list[Array], lifted: list[tuple[Array, Array]]
-    ) -> Arrays:
+    def _derivative(self, x: Array, layers: Moved, lifted: Moved) -> Arrays:
         """Σ_b of the change of ∂E/∂θ when the layers move about their means; moves carry the samples' weights."""
-        xp = namespace(means[0])
         gradients: Arrays = {}
         if self._inputs is not None:
-            gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._entered(x), moves[0])
-        for index, (coupling, (mean_above, move_above)) in enumerate(zip(self._couplings, lifted, strict=True)):
-            total = coupling.outer(means[index], move_above)
-            total += coupling.outer(moves[index], mean_above)
-            gradients[f"{self.weight_name}{index + 1}"] = -total
-        for index, move in enumerate(moves, start=1):
+            gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._entered(x), layers[0][1])
+        pairs = zip(self._couplings, layers, lifted)
+        for index, (coupling, (mean, move), (mean_above, move_above)) in enumerate(pairs, start=1):
+            total = coupling.outer(mean, move_above)
+            total += coupling.outer(move, mean_above)
+            gradients[f"{self.weight_name}{index}"] = -total
+        for index, (_, move) in enumerate(layers, start=1):
+            xp = namespace(move)
             gradients[f"bias{index}"] = -xp.sum(xp.reshape(move, (-1, move.shape[-1])), axis=0)
         return gradients
 
@@ -554,17 +542,20 @@ class LayeredBlock:
         return self.parameters[f"{self.weight_name}{index}"]
 
 
-def _where_counted(weight: Array, pair: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Two states of a layer with zeros where a sample's weight is zero: it may be infinite there."""
-    xp = namespace(weight)
-    if not bool(xp.any(weight == 0)):
-        return pair
-    held = xp.reshape(weight != 0, (-1,) + (1,) * (pair[0].ndim - 1))
-    return xp.where(held, pair[0], xp.zeros_like(pair[0])), xp.where(held, pair[1], xp.zeros_like(pair[1]))
+def _apart(high: Array, low: Array, weight: Array) -> tuple[Array, Array]:
+    """The mean of two states of a layer, and their difference times the samples' weights.
+
+    Zeros where a weight is zero: a state may be infinite there.
+    """
+    xp, share = namespace(high), _shares(weight, high)
+    found = 0.5 * (high + low), share * (high - low)
+    if bool(xp.all(weight != 0)):
+        return found
+    mean, move = (xp.where(share != 0, part, xp.zeros_like(part)) for part in found)
+    return mean, move
 
 
-def _weighted(move: Array, weight: Array) -> Array:
-    """Each sample's move times its weight."""
-    xp = namespace(move)
-    weight = xp.astype(weight, move.dtype) if weight.dtype != move.dtype else weight
-    return xp.reshape(weight, (-1,) + (1,) * (move.ndim - 1)) * move
+def _shares(weight: Array, layer: Array) -> Array:
+    """The samples' weights, to be multiplied with a layer."""
+    xp = namespace(layer)
+    return xp.reshape(xp.astype(weight, layer.dtype), (-1,) + (1,) * (layer.ndim - 1))

@@ -23,7 +23,7 @@ import numpy as np
 from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks.alternating import Layer, LayeredEnergy
 from circuitsim.blocks.couplings import DenseCoupling
-from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
+from circuitsim.blocks.layered import LayeredBlock, LayeredState, Moved, Sweeps
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 
@@ -219,13 +219,11 @@ class ResistiveBlock(LayeredBlock):
         """Each layer's array over c."""
         return [_over(array, c) for array, c in zip(layers, self._scales, strict=True)]
 
-    def _derivative(
-        self, x: Array, means: list[Array], moves: list[Array], lifted: list[tuple[Array, Array]]
-    ) -> Arrays:
+    def _derivative(self, x: Array, layers: Moved, lifted: Moved) -> Arrays:
         """½ (v_j − v_k)² changes by (m_j − m_k)(d_j − d_k) when the layers move by d about their means m."""
-        means, moves = self._scaled(means), self._scaled(moves)
-        found = super()._derivative(x, means, moves, list(zip(means, moves))[1:])
-        own = [namespace(m).sum(m * d, axis=0) for m, d in zip(means, moves)]
+        layers = [(_over(mean, c), _over(move, c)) for (mean, move), c in zip(layers, self._scales)]
+        found = super()._derivative(x, layers, layers[1:])
+        own = [namespace(move).sum(mean * move, axis=0) for mean, move in layers]
         for index, (total, c) in enumerate(zip(own, self._scales)):
             if index or self._inputs is not None:
                 found[f"conductances{index}"] += total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -74,45 +75,45 @@ class LayerSizes:
         UsageError
             The blocks do not add up to the layers.
         """
-        count = len(self.channels) + len(self.dense)
-        if sum(blocks) != count or any(size < 1 for size in blocks):
-            raise UsageError(f"blocks of {list(blocks)} layers do not make up the {count} layers of the network")
-        shape = tuple(image)
-        tables: Tables = [self._entrance(shape)]
-        start = 0
-        for number, size in enumerate(blocks, start=1):
-            stages, block, shape = self._block(number, range(start, start + size), shape)
-            tables += [*stages, block]
-            start += size
-        if self.readout_norm:
-            tables.append({"kind": "batch-norm", "channels": shape[-1]})
-        return [*tables, {"kind": "readout", "inputs": _units(shape), "outputs": classes}]
-
-    def _entrance(self, shape: tuple[int, ...]) -> dict[str, Any]:
-        return {"kind": "normalise", **({"shape": list(shape)} if self.channels else {}), **self.normalise}
-
-    def _block(
-        self, number: int, layers: range, shape: tuple[int, ...]
-    ) -> tuple[Tables, dict[str, Any], tuple[int, ...]]:
-        """The stages that feed a block, the block, and the shape of its last layer."""
-        convolutions = len(self.channels)
-        first = layers[0]
-        stages: Tables = []
-        if first < convolutions:
-            inside = shape[2]
-            stages.append(
-                {"kind": "conv2d", "inputs": inside, "outputs": self.channels[first], "variance": self.variance}
+        shapes = self._shapes(tuple(image))
+        if sum(blocks) != len(shapes) - 1 or any(size < 1 for size in blocks):
+            raise UsageError(
+                f"blocks of {list(blocks)} layers do not make up the {len(shapes) - 1} layers of the network"
             )
-            shape = (*shape[:2], self.channels[first])
-            if first + 1 in self.pool:
+        entrance = {"shape": list(image)} if self.channels else {}
+        tables: Tables = [{"kind": "normalise", **entrance, **self.normalise}]
+        first = 1
+        for number, size in enumerate(blocks, start=1):
+            tables += self._stages(number, first, shapes)
+            tables.append(self._block(number, range(first, first + size), shapes))
+            first += size
+        if self.readout_norm:
+            tables.append({"kind": "batch-norm", "channels": shapes[-1][-1]})
+        return [*tables, {"kind": "readout", "inputs": math.prod(shapes[-1]), "outputs": classes}]
+
+    def _shapes(self, image: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Of the image and of each layer."""
+        shapes = [image]
+        for layer, channels in enumerate(self.channels, start=1):
+            rows, columns = (side // 2 if layer in self.pool else side for side in shapes[-1][:2])
+            shapes.append((rows, columns, channels))
+        return shapes + [(units,) for units in self.dense]
+
+    def _stages(self, number: int, layer: int, shapes: list[tuple[int, ...]]) -> Tables:
+        """The stages that feed a block, whose first layer is given."""
+        before, shape = shapes[layer - 1], shapes[layer]
+        if len(shape) == 3:
+            stages: Tables = [{"kind": "conv2d", "inputs": before[2], "outputs": shape[2], "variance": self.variance}]
+            if layer in self.pool:
                 stages.append({"kind": f"{self.pooling}-pool"})
-                shape = (shape[0] // 2, shape[1] // 2, shape[2])
         else:
-            units = self.dense[first - convolutions]
-            stages.append({"kind": "linear", "inputs": _units(shape), "outputs": units})
-            shape = (units,)
+            stages = [{"kind": "linear", "inputs": math.prod(before), "outputs": shape[0]}]
         if number == 1 or self.batch_norm == "all":
             stages.append({"kind": "batch-norm", "channels": shape[-1]})
+        return stages
+
+    def _block(self, number: int, layers: range, shapes: list[tuple[int, ...]]) -> dict[str, Any]:
+        """The block of these layers."""
         clamped = self.clamped == "all" or (not isinstance(self.clamped, str) and number in self.clamped)
         common = {
             "activation": self.activation,
@@ -120,41 +121,19 @@ class LayerSizes:
             "spread": self.spread,
             "sweeps": {"free": self.free, "nudged": self.nudged},
         }
-        images = [layer for layer in layers[1:] if layer < convolutions]
-        dense = [self.dense[layer - convolutions] for layer in layers[1:] if layer >= convolutions]
-        if len(shape) == 1:
-            return (
-                stages,
-                {
-                    "kind": "deep-hopfield",
-                    "layers": [shape[0], *dense],
-                    "gain": self.gain,
-                    "bias": self.bias,
-                    **common,
-                },
-                tuple(dense or shape)[-1:],
-            )
-        pool = [layer + 1 in self.pool for layer in images]
-        block = {
+        images = [layer for layer in layers if len(shapes[layer]) == 3]
+        dense = [shapes[layer][0] for layer in layers if len(shapes[layer]) == 1]
+        if not images:
+            return {"kind": "deep-hopfield", "layers": dense, "gain": self.gain, "bias": self.bias, **common}
+        return {
             "kind": "convolutional-hopfield",
-            "image": list(shape),
-            "channels": [self.channels[k] for k in images],
-            "pool": pool,
+            "image": list(shapes[images[0]]),
+            "channels": [shapes[layer][2] for layer in images[1:]],
+            "pool": [layer in self.pool for layer in images[1:]],
             "dense": dense,
             "variance": self.variance,
             **common,
         }
-        for layer, pooled in zip(images, pool, strict=True):
-            rows, columns = (shape[0] // 2, shape[1] // 2) if pooled else shape[:2]
-            shape = (rows, columns, self.channels[layer])
-        return stages, block, (dense[-1],) if dense else shape
-
-
-def _units(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
 
 
 def published_layers(name: str, divisor: int = 1, **change: Any) -> LayerSizes:

@@ -102,8 +102,13 @@ class ResistiveUnits(NamedTuple):
 
     def state(self, voltages: np.ndarray) -> np.ndarray:
         """(n,) the units at node potentials."""
-        first = np.array([np.flatnonzero(self.coordinate == k)[0] for k in range(self.root.size)], dtype=np.int64)
+        first = _first_nodes(self.coordinate)[: self.root.size]
         return self.root * (voltages / self.gain - self.offset)[first]
+
+
+def _first_nodes(coordinate: np.ndarray) -> np.ndarray:
+    """The first node of each free potential, and of those that are held."""
+    return np.unique(coordinate, return_index=True)[1]
 
 
 def from_circuit(circuit: Circuit) -> ResistiveUnits:
@@ -119,47 +124,33 @@ def from_circuit(circuit: Circuit) -> ResistiveUnits:
     image = without_amplifiers(circuit)
     structure = analyse(image.circuit)
     program, _ = feasible_program(structure, quadratic_program(structure))
-    n, g = program.n, program.g
-    total, bias = np.zeros(n + 1), program.c.copy()
-    weights = np.zeros((n + 1, n + 1))
-    for end, sign in ((program.a, -1.0), (program.b, 1.0)):
-        np.add.at(total, end, g)
-        np.add.at(bias, end, sign * g * program.e)
-    np.add.at(weights, (program.a, program.b), g)
-    np.add.at(weights, (program.b, program.a), g)
-    names = [""] * n
-    for node, k in reversed(list(enumerate(structure.coordinate.tolist()))):
-        if k < n:
-            names[k] = str(circuit.node_names[node])
-    bare = np.flatnonzero(total[:n] == 0.0)
-    if bare.size:
-        raise TopologyError(f"no resistor touches node {names[bare[0]]}: it has no conductance to be a unit with")
-    lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
-    for tail, head, bound, diode in zip(
-        program.tail.tolist(), program.head.tolist(), program.bound.tolist(), program.diode.tolist()
-    ):
-        if tail < n and head < n:
-            name = circuit.names[diode]
-            raise TopologyError(f"{name} joins two free nodes, {names[tail]} and {names[head]}: no unit's bound")
-        if head == n:
-            upper[tail] = min(upper[tail], bound)
-        else:
-            lower[head] = max(lower[head], 0.0 - bound)
-    root = np.sqrt(total[:n])
-    network = ContinuousHopfieldNetwork(
-        weights[:n, :n] / np.outer(root, root), bias[:n] / root, lower * root, upper * root, tuple(names)
-    )
-    arrays = structure.arrays
-    fed = structure.currents
-    lift = program.offset[arrays.first[fed]] - program.offset[arrays.second[fed]]
-    constant = float(0.5 * (g * program.e**2).sum() + (arrays.value[fed] * lift).sum())
-    # A resistor within one tree of sources is in no unit, but it has an energy.
-    inner = structure.resistors[
-        structure.coordinate[arrays.first[structure.resistors]]
-        == structure.coordinate[arrays.second[structure.resistors]]
-    ]
-    drop = program.offset[arrays.first[inner]] - program.offset[arrays.second[inner]]
-    constant += float((0.5 * drop**2 / arrays.value[inner]).sum())
+    n = program.n
+    # Rows of √g (1 at the one end, −1 at the other): their products are the conductances at nodes and between them.
+    ends, scale = np.eye(n + 1), np.sqrt(program.g)[:, None]
+    branches = scale * (ends[program.a] - ends[program.b])
+    between = (branches.T @ branches)[:n, :n]
+    bias = program.c[:n] - (branches.T @ (scale[:, 0] * program.e))[:n]
+    names = [str(circuit.node_names[node]) for node in _first_nodes(structure.coordinate)[:n]]
+    root = np.sqrt(np.diag(between))
+    if not root.all():
+        raise TopologyError(
+            f"no resistor touches node {names[np.argmin(root)]}: it has no conductance to be a unit with"
+        )
+    free = np.flatnonzero((program.tail < n) & (program.head < n))
+    if free.size:
+        one, other = names[program.tail[free[0]]], names[program.head[free[0]]]
+        name = circuit.names[program.diode[free[0]]]
+        raise TopologyError(f"{name} joins two free nodes, {one} and {other}: no unit's bound")
+    lower, upper, above, below = np.full(n, -np.inf), np.full(n, np.inf), program.head == n, program.tail == n
+    np.minimum.at(upper, program.tail[above], program.bound[above])
+    np.maximum.at(lower, program.head[below], 0.0 - program.bound[below])
+    weights = -between / np.outer(root, root)
+    np.fill_diagonal(weights, 0.0)
+    network = ContinuousHopfieldNetwork(weights, bias / root, lower * root, upper * root, tuple(names))
+    # The energy of the circuit where the network's is zero.
+    arrays, r, i = structure.arrays, structure.resistors, structure.currents
+    drop = program.offset[arrays.first] - program.offset[arrays.second]
+    constant = float((0.5 * drop[r] ** 2 / arrays.value[r]).sum() + (arrays.value[i] * drop[i]).sum())
     return ResistiveUnits(network, root, constant, structure.coordinate, program.offset, image.node)
 
 
@@ -216,27 +207,16 @@ def to_circuit(network: ContinuousHopfieldNetwork, title: str = "continuous Hopf
         low, high = network.lower[a] / root[a], network.upper[a] / root[a]
         if low == high:
             circuit.voltage_source(f"V{name}", name, "0", low)
-            continue
-        _bound(circuit, name, float(low), True)
-        _bound(circuit, name, float(high), False)
-        for b in range(a):
-            if weights[a, b]:
-                resistance = 1.0 / (weights[a, b] * root[a] * root[b])
-                circuit.resistor(f"R{name}.{network.names[b]}", name, network.names[b], resistance)
+        for side, level in (("low", low), ("high", high)):
+            held = f"{name}.{side}" if level else "0"
+            if np.isfinite(level) and low < high:
+                if level:
+                    circuit.voltage_source(f"V{held}", held, "0", level)
+                circuit.diode(f"D{name}.{side}", *((held, name) if side == "low" else (name, held)))
+        for b in np.flatnonzero(weights[a, :a]):
+            other = network.names[b]
+            circuit.resistor(f"R{name}.{other}", name, other, 1.0 / (weights[a, b] * root[a] * root[b]))
     return HopfieldCircuit(circuit, root)
-
-
-def _bound(circuit: Circuit, name: str, level: float, lower: bool) -> None:
-    """A diode that bounds a node's voltage from below or above, V; none for an infinite one."""
-    if not np.isfinite(level):
-        return
-    held = f"{name}.{'low' if lower else 'high'}"
-    if level == 0.0:
-        anode, cathode = ("0", name) if lower else (name, "0")
-    else:
-        circuit.voltage_source(f"V{held}", held, "0", level)
-        anode, cathode = (held, name) if lower else (name, held)
-    circuit.diode(f"D{held}", anode, cathode)
 
 
 def from_block(block: DeepHopfieldBlock, x: np.ndarray) -> ContinuousHopfieldNetwork:
@@ -255,18 +235,16 @@ def from_block(block: DeepHopfieldBlock, x: np.ndarray) -> ContinuousHopfieldNet
     """
     if block.activation != "ernoult":
         raise UsageError(f"only units with E = ½ s² are units of a continuous network, not '{block.activation}' ones")
-    layers = block.options["layers"]
-    at = np.concatenate([[0], np.cumsum(layers)])
+    layers, parameters = block.options["layers"], block.parameters
+    at = np.cumsum([0, *layers])
     weights = np.zeros((at[-1], at[-1]))
-    bias = np.concatenate([block.parameters[f"bias{k}"] for k in range(1, len(layers) + 1)]).astype(float)
+    bias = np.concatenate([parameters[f"bias{k}"] for k in range(1, len(layers) + 1)]).astype(float)
     pull = np.asarray(x, float)
-    bias[: at[1]] += pull if block.options["inputs"] is None else pull @ block.parameters["weights0"]
+    bias[: at[1]] += pull if block.options["inputs"] is None else pull @ parameters["weights0"]
     for k in range(1, len(layers)):
-        below, above = slice(at[k - 1], at[k]), slice(at[k], at[k + 1])
-        weights[below, above] = block.parameters[f"weights{k}"]
-        weights[above, below] = block.parameters[f"weights{k}"].T
+        weights[at[k - 1] : at[k], at[k] : at[k + 1]] = parameters[f"weights{k}"]
     lower, upper = np.zeros(at[-1]), np.ones(at[-1])
     if not block.clamped:
         lower[at[-2] :], upper[at[-2] :] = -np.inf, np.inf
     names = tuple(f"s{layer}_{k}" for layer, units in enumerate(layers, start=1) for k in range(units))
-    return ContinuousHopfieldNetwork(weights, bias, lower, upper, names)
+    return ContinuousHopfieldNetwork(weights + weights.T, bias, lower, upper, names)

@@ -44,6 +44,15 @@ def test_a_network_and_its_circuit_have_equal_states(n, seed):
     assert back.constant == 0.0
 
 
+@pytest.mark.parametrize("clamped", [0, 4])
+def test_a_clamped_unit_is_a_source_that_its_neighbours_feel(clamped):
+    made = network(5, 1)
+    made.lower[clamped] = made.upper[clamped] = 0.7
+    state, translated = made.relax(), to_circuit(made)
+    assert state[clamped] == 0.7
+    np.testing.assert_allclose(translated.state(solve(translated.circuit).voltages), state, atol=1e-9)
+
+
 def grounded(seed):
     """A random circuit whose diodes end at held potentials, with chains of sources and current sources in between."""
     rng = np.random.default_rng(seed)
