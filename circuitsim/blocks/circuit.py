@@ -34,7 +34,7 @@ from circuitsim.certificate import TOLERANCE
 from circuitsim.circuit import GROUND, Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
 from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
-from circuitsim.circuit.expansion import Expansion, expanded
+from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoEnergyError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.roles import Roles
@@ -133,7 +133,7 @@ class CircuitBlock:
     def __init__(self, circuit: Circuit, roles: Roles, tolerance: float = TOLERANCE) -> None:
         self.whole, self.roles, self.tolerance = circuit, roles.require(), tolerance
         _check_sensed(circuit, roles)
-        self._expansion = expanded(circuit) if circuit.devices else Expansion(circuit, {}, {}, set())
+        self._expansion = expanded(circuit)
         elementary = self._expansion.circuit
         self.circuit = elementary
         self._node_gain, self._gain = np.ones(len(elementary.node_names)), np.ones(len(elementary))
@@ -426,7 +426,7 @@ class CircuitBlock:
         counted = weight != 0.0
         moved, held = self._drops(change[0][counted], self._resistors), self._drops(level[0][counted], self._resistors)
         if self._resistors.size:
-            found["conductance"] = weight[counted] @ (moved * held)
+            found["conductance"] = (weight[counted, None] * (moved * held)).sum(axis=0)
         if self._sources.size:
             found["current"] = weight[counted] @ self._drops(change[0][counted], self._sources)
         if self._laws.rows:
