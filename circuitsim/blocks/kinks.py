@@ -33,11 +33,8 @@ class Kinks(NamedTuple):
 
 def changed(states: Sequence[State]) -> Kinks | None:
     """Kinks between states; None where a block does not tell which of its diodes conduct (``active``)."""
-    active = [getattr(state, "active", None) for state in states]
-    first = active[0]
-    if first is None or any(other is None for other in active):
+    first, *others = (getattr(state, "active", None) for state in states)
+    if first is None or any(other is None for other in others):
         return None
-    differs = np.zeros(first.shape, dtype=bool)
-    for other in active[1:]:
-        differs |= other != first
+    differs = np.any([other != first for other in others], axis=0)
     return Kinks(differs.sum(axis=1), first.shape[1])

@@ -71,69 +71,55 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
 
 
 def _least_of_nudge(relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
-    """Least curvature of a following nudge at the outputs (batch,); −inf for NaN."""
+    """Least curvature of a following nudge at the outputs (batch,)."""
     xp, output = namespace(relaxed.layers[-1]), rows(namespace(relaxed.layers[-1]), relaxed.layers[-1])
-    units = output.shape[1]
 
     def apply(flat: np.ndarray) -> np.ndarray:
         return to_numpy(_followed(xp, nudge, output, _like(xp, flat, output))).astype(np.float64)
 
-    start = np.repeat(np.random.default_rng(0).normal(size=(1, units)), output.shape[0], axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = _least_ritz_value(apply, start, min(NUDGE_STEPS, units))
-    return np.where(np.isnan(found), -np.inf, found)
+    return _least_ritz_value(apply, np.ones(tuple(output.shape)), NUDGE_STEPS)
 
 
-def least_curvature(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge | None) -> np.ndarray:
+def least_curvature(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
     """Least eigenvalue of the nudged energy's Hessian on the units that are not at a bound, an upper bound of it.
 
     Parameters
     ----------
     energy : LayeredEnergy
     relaxed : Relaxed
-        The nudged state.
-    nudge : Nudge or None
+        The nudged state, finite.
+    nudge : Nudge
 
     Returns
     -------
     (batch,) ndarray
-        +inf where all units are at bounds; NaN where the state is not finite.
+        Positive where all units are at bounds.
     """
     xp, states = namespace(relaxed.layers[0]), relaxed.layers
-    sizes = [math.prod(state.shape[1:]) for state in states]
-    inside = np.concatenate(
-        [to_numpy(rows(xp, xp.astype(gain > 0, gain.dtype))) for gain in energy.gains(states)], axis=1
-    ).astype(np.float64)
+    places = np.cumsum([math.prod(state.shape[1:]) for state in states])[:-1]
+    inside = np.concatenate([to_numpy(rows(xp, gain > 0)) for gain in energy.gains(states)], axis=1)
 
     def apply(flat: np.ndarray) -> np.ndarray:
         """The Hessian times a direction (batch, units), both on the units inside their bounds."""
-        parts = np.split(flat, np.cumsum(sizes)[:-1], axis=1)
+        parts = np.split(flat, places, axis=1)
         layers = [_like(xp, part.reshape(state.shape), state) for part, state in zip(parts, states)]
-        found = [rows(xp, part) for part in _product(xp, energy, relaxed, nudge, layers)]
-        return inside * np.concatenate([to_numpy(part) for part in found], axis=1).astype(np.float64)
+        found = [to_numpy(rows(xp, part)) for part in _product(xp, energy, relaxed, nudge, layers)]
+        return inside * np.concatenate(found, axis=1).astype(np.float64)
 
-    start = inside * np.random.default_rng(0).normal(size=(1, sum(sizes)))
-    finite = np.array([np.isfinite(to_numpy(rows(xp, state))).all(axis=1) for state in states]).all(axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):
-        found = _least_ritz_value(apply, start, min(STEPS, sum(sizes)))
-    found = np.where(inside.any(axis=1), found, np.inf)
-    return np.where(finite, found, np.nan)
+    return _least_ritz_value(apply, inside, STEPS)
 
 
-def _product(
-    xp: Any, energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge | None, direction: list[Array]
-) -> list[Array]:
+def _product(xp: Any, energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge, direction: list[Array]) -> list[Array]:
     """Hessian of the nudged energy at a state times a direction, without regard to bounds."""
     found = []
     for index, (layer, move) in enumerate(zip(energy.layers, direction, strict=True)):
         pull = xp.empty_like(move)
         energy.pull(index, direction, list(relaxed.switches), pull, xp.empty_like(move), renew=False)
         found.append(layer.slope * move - pull)
-    if nudge is not None:
-        found[-1] = found[-1] + nudge.stiffness * direction[-1]
-        if nudge.follow is not None:
-            output, move = rows(xp, relaxed.layers[-1]), rows(xp, direction[-1])
-            found[-1] = found[-1] + xp.reshape(_followed(xp, nudge, output, move), found[-1].shape)
+    found[-1] = found[-1] + nudge.stiffness * direction[-1]
+    if nudge.follow is not None:
+        output, move = rows(xp, relaxed.layers[-1]), rows(xp, direction[-1])
+        found[-1] = found[-1] + xp.reshape(_followed(xp, nudge, output, move), found[-1].shape)
     return found
 
 
@@ -145,26 +131,31 @@ def _followed(xp: Any, nudge: Nudge, output: Array, move: Array) -> Array:
     return (nudge.follow(output + step * move) - nudge.follow(output - step * move)) / (2.0 * step)
 
 
-def _least_ritz_value(apply: Any, start: np.ndarray, steps: int) -> np.ndarray:
-    """Least eigenvalue of a symmetric operator on the Krylov space of a start, one for each row."""
-    basis, images, left = [], [], start
-    least = np.zeros(len(start))
-    for _ in range(steps):
-        size = np.linalg.norm(left, axis=1)
-        # A space that holds all further products is exact: it ends here.
-        basis.append(np.where((size > least)[:, None], left / np.where(size > 0.0, size, 1.0)[:, None], 0.0))
-        images.append(apply(basis[-1]))
-        left, least = images[-1], 1e-6 * np.linalg.norm(images[-1], axis=1)
-        for vector in 2 * basis:
-            left = left - (left * vector).sum(axis=1, keepdims=True) * vector
-    space = np.stack(basis, axis=1)
-    matrix = space @ np.stack(images, axis=2)
+def _least_ritz_value(apply: Any, inside: np.ndarray, steps: int) -> np.ndarray:
+    """Least eigenvalue of a symmetric operator on a Krylov space, one for each row (batch, units); −inf for NaN.
+
+    The space begins with a random vector that is zero outside of ``inside``.
+    """
+    basis, images = list[np.ndarray](), list[np.ndarray]()
+    left, least = inside * np.random.default_rng(0).normal(size=(1, inside.shape[1])), np.zeros(len(inside))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for _ in range(min(steps, inside.shape[1])):
+            size = np.linalg.norm(left, axis=1)
+            # A space that holds all further products is exact: it ends here.
+            basis.append(np.where((size > least)[:, None], left / np.where(size > 0.0, size, 1.0)[:, None], 0.0))
+            left = apply(basis[-1])
+            images.append(left)
+            least = 1e-6 * np.linalg.norm(left, axis=1)
+            for vector in 2 * basis:
+                left = left - (left * vector).sum(axis=1, keepdims=True) * vector
+        space = np.stack(basis, axis=1)
+        matrix = space @ np.stack(images, axis=2)
     finite = np.isfinite(matrix).all(axis=(1, 2))
     matrix = np.where(finite[:, None, None], 0.5 * (matrix + matrix.swapaxes(1, 2)), 0.0)
     # Directions beyond the end stand apart, above all eigenvalues.
     beyond = ~space.any(axis=2) * (1.0 + np.abs(matrix).sum(axis=(1, 2)))[:, None]
-    found = np.linalg.eigvalsh(matrix + beyond[:, :, None] * np.eye(steps))[:, 0]
-    return np.where(finite, found, np.nan)
+    found = np.linalg.eigvalsh(matrix + beyond[:, :, None] * np.eye(len(basis)))[:, 0]
+    return np.where(finite, found, -np.inf)
 
 
 def _like(xp: Any, values: np.ndarray, state: Array) -> Array:

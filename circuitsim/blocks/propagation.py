@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 from circuitsim._arrays import Array, device, namespace
@@ -112,24 +114,18 @@ class Contrast(NamedTuple):
     @property
     def certified(self) -> Array:
         """(batch,) bool: all states are certified."""
-        good = self.states[0].certified
-        for state in self.states[1:]:
-            good = good & state.certified
-        return good
+        return reduce(and_, [state.certified for state in self.states])
 
     @property
     def residual(self) -> Array:
         """(batch,) worst residual of the states."""
-        worst = self.states[0].residual
-        for state in self.states[1:]:
-            worst = namespace(worst).maximum(worst, state.residual)
-        return worst
+        residuals = [state.residual for state in self.states]
+        return reduce(namespace(residuals[0]).maximum, residuals)
 
     @property
     def finite(self) -> Array:
         """(batch,) bool: the two states have finite squares, certified or not."""
-        good = [_finite(state) for state in (self.plus, self.minus)]
-        return good[0] & good[1]
+        return _finite(self.plus) & _finite(self.minus)
 
     def counted(self, allow_nonconvex: bool) -> Array:
         """Samples that enter gradients: certified ones; where states without proof are allowed, all finite ones.
@@ -172,7 +168,9 @@ class Contrast(NamedTuple):
         dict of array
             By parameter.
         """
-        share = weight * _numbers(counted, weight) / self.width
+        xp = namespace(weight)
+        held = xp.astype(xp.asarray(counted, device=device(weight)), weight.dtype)
+        share = weight * held / self.width
         return dict(self.block.parameter_difference(self.plus, self.minus, self.x, share))
 
     def inputs(self) -> Array:
@@ -181,10 +179,9 @@ class Contrast(NamedTuple):
 
     def inputs_apart(self) -> list[tuple[float, Array]]:
         """`inputs` as a sum of terms, sign and array: each state against the free one, whose share cancels."""
-        terms = ((1.0, self.plus), (-1.0, self.minus))
-        return [
-            (sign, self.block.input_difference(state, self.states[0], self.x) / self.width) for sign, state in terms
-        ]
+        free = self.states[0]
+        ends = ((1.0, self.plus), (-1.0, self.minus))
+        return [(sign, self.block.input_difference(end, free, self.x) / self.width) for sign, end in ends]
 
 
 def contrast(block: Any, x: Array, free: State, variant: str, beta: float, relax: Relax) -> Contrast:
@@ -216,14 +213,5 @@ def contrast(block: Any, x: Array, free: State, variant: str, beta: float, relax
 
 def _finite(state: State) -> Array:
     """(batch,) bool."""
-    own = getattr(state, "finite", None)
-    if own is not None:
-        return own
-    xp = namespace(state.output)
-    return xp.all(xp.isfinite(state.output), axis=1)
-
-
-def _numbers(counted: Array, weight: Array) -> Array:
-    """Zeros and ones of the type and place of the weights."""
-    xp = namespace(weight)
-    return xp.astype(xp.asarray(counted, device=device(weight)), weight.dtype)
+    xp, own = namespace(state.output), getattr(state, "finite", None)
+    return xp.all(xp.isfinite(state.output), axis=1) if own is None else own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -41,8 +42,8 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
     it.
     """
     output, steps = forward(chain.elements, x, True)
-    ep, bp = (Chaining(method, chain.rule.beta) for method in ("ep", "bp"))  # type: ignore[attr-defined]
-    errors = backward(steps, output, targets, chain.loss, np.ones_like(output[:, 0]), ep).errors
+    rules = [Chaining(method, chain.rule.beta) for method in ("ep", "bp")]  # type: ignore[attr-defined]
+    errors = backward(steps, output, targets, chain.loss, np.ones_like(output[:, 0]), rules[0]).errors
     rng, found = np.random.default_rng(seed), list[GradientCurves]()
     for number, step in reversed(list(enumerate(steps))):
         block = step.element
@@ -50,13 +51,11 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
             continue
         if not isinstance(block, LayeredBlock):
             raise UsageError(f"element {number} is solved without sweeps: there are none to compare")
-        whole, estimates = block.sweeps, []
-        try:
-            for sweeps in range(1, whole.nudged + 1):
-                block.sweeps = replace(whole, nudged=sweeps)
-                estimates.append([through_block(step, errors[number], rule)[0].parameters for rule in (ep, bp)])
-        finally:
-            block.sweeps = whole
+        estimates, shorter = [], copy(block)
+        for sweeps in range(1, block.sweeps.nudged + 1):
+            shorter.sweeps = replace(block.sweeps, nudged=sweeps)
+            one = step._replace(element=shorter)
+            estimates.append([through_block(one, errors[number], rule)[0].parameters for rule in rules])
         for name in block.parameters:
             ours, theirs = (np.array([pair[of][name].ravel() for pair in estimates]) for of in (0, 1))
             largest = np.abs(theirs).max(axis=1)
@@ -68,21 +67,14 @@ def gradient_curves(chain: Chain, x: Any, targets: Any, entries: int = 5, seed: 
 
 def gradient_cosines(chain: Chain, x: Any, targets: Any) -> dict[str, float]:
     """Cosine between the gradients of EP and of implicit differentiation, for every parameter of the chain."""
-    former = chain.rule
-    try:
-        gradients = []
-        for rule in (former, Chaining("bp")):
-            chain.rule = rule
-            gradients.append(chain.gradient((x, targets), np.random.default_rng(0))[0])
-    finally:
-        chain.rule = former
-    ep, reference = gradients
+    exact = copy(chain)
+    exact.rule = Chaining("bp")
+    ep, reference = (each.gradient((x, targets), np.random.default_rng(0))[0] for each in (chain, exact))
     if ep is None or reference is None:
         raise UsageError("the chain has not converged enough for implicit differentiation: give it more sweeps")
-    return {name: _cosine(to_numpy(ep[name]), to_numpy(reference[name])) for name in ep}
-
-
-def _cosine(a: np.ndarray, b: np.ndarray) -> float:
-    a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
-    norms = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / norms if norms else float("nan")
+    cosines = {}
+    for name in ep:
+        a, b = (to_numpy(of[name]).astype(np.float64).ravel() for of in (ep, reference))
+        norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+        cosines[name] = float(a @ b) / norms if norms else float("nan")
+    return cosines
