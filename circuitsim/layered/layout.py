@@ -116,9 +116,24 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
 
 def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:
     """An inner matrix as it is stored: a (blocks, columns / LANES, BLOCK, LANES) view of the memory of all."""
-    start, stride = int(layout.matrix[matrix]), int(layout.stride[matrix])
-    blocks = -(-int(layout.units[layout.row_layer[matrix]]) // BLOCK)
-    return inner[start : start + blocks * BLOCK * stride].reshape(blocks, -1, BLOCK, LANES)
+    stride = int(layout.stride[matrix])
+    size = -(-int(layout.units[layout.row_layer[matrix]]) // BLOCK) * BLOCK * stride
+    return inner[layout.matrix[matrix] :][:size].reshape(-1, stride // LANES, BLOCK, LANES)
+
+
+def plain(layout: Layout, memory: Memory, layer: int) -> tuple[np.ndarray, np.ndarray]:
+    """The memory of the matrix below a layer, flat, and where its rows and columns lie in it."""
+    units, turned = layout.units, False
+    if layer == 1:
+        stored, shape = memory.tiles, (-1, int(units[0]), 2, TILE)
+        order, rows = (2, 1, 0, 3), 2 * int(units[0])
+    else:
+        blocks, turned = blocks_of(layout, memory.inner, layer), layout.row_layer[layer] == layer
+        stored, shape = blocks.reshape(-1), blocks.shape
+        order, rows = (0, 2, 1, 3), len(blocks) * BLOCK
+    places = np.arange(stored.size).reshape(shape).transpose(order).reshape(rows, -1)
+    below = units[layer - 1] * (2 if layer == 1 else 1)
+    return stored, (places.T if turned else places)[:below, : units[layer]]
 
 
 def _shares(count: int, parts: int) -> np.ndarray:

@@ -13,9 +13,8 @@ from circuitsim.blocks.propagation import METHODS, check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.layout import BLOCK, LANES, allocate, blocks_of, lay_out
+from circuitsim.layered.layout import allocate, blocks_of, lay_out, plain
 from circuitsim.layered.network import DeepResistiveNetwork
-from circuitsim.layered.tiles import pack, unpack
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
@@ -132,13 +131,13 @@ class LayeredLearner:
         )
         self._pending, self._changed, self._unchecked = False, True, float("inf")
         self.memory.slot[0] = -1
-        for name, array in DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters.items():
-            if name == "conductances0":
-                pack(array, self.memory.tiles)
-            elif name.startswith("bias"):
-                self.parameters[name][...] = array
-            else:
-                self._store(int(name.removeprefix("conductances")) + 1, array)
+        # The inverse conductances of a sample: those at −β, then those at β; of methods by derivatives its own.
+        self.memory.phase[:] = np.repeat((1, 2), samples) if method == "ep" else np.arange(2 * samples)
+        start, stored = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters, self.parameters
+        for layer in range(1, architecture.depth + 1):
+            memory, places = plain(self.layout, self.memory, layer)
+            memory[places] = start[f"conductances{layer - 1}"]
+            stored[f"bias{layer}"][...] = start[f"bias{layer}"]
 
     def __repr__(self) -> str:
         units = "-".join(map(str, self.architecture.units))
@@ -292,10 +291,10 @@ class LayeredLearner:
     def network(self) -> DeepResistiveNetwork:
         """A copy of the network as it is now, which makes as many sweeps as its training did."""
         self.flush()
-        units, found = self.architecture.units, self.parameters
-        found["conductances0"] = unpack(self.memory.tiles, units[0], units[1])
-        found |= {f"conductances{layer - 1}": self._stored(layer) for layer in range(2, len(units))}
-        learning = self.learning
+        learning, found = self.learning, self.parameters
+        for layer in range(1, self.architecture.depth + 1):
+            memory, places = plain(self.layout, self.memory, layer)
+            found[f"conductances{layer - 1}"] = memory[places]
         return DeepResistiveNetwork(self.architecture, found, 0, learning.sweeps, learning.tolerance, self.dtype)
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
@@ -305,22 +304,6 @@ class LayeredLearner:
         from circuitsim._jit import with_threads
 
         return with_threads(self.threads, kernel, *arguments, True)
-
-    def _store(self, layer: int, weights: np.ndarray) -> None:
-        """Write an inner matrix into the engine's memory, in blocks."""
-        stored = blocks_of(self.layout, self.memory.inner, layer)
-        rows = weights.T if self.layout.row_layer[layer] == layer else weights
-        shape = len(stored) * BLOCK, stored.shape[1] * LANES
-        padded = np.pad(rows, [(0, size - given) for size, given in zip(shape, rows.shape)])
-        stored[...] = padded.reshape(len(stored), BLOCK, -1, LANES).swapaxes(1, 2)
-
-    def _stored(self, layer: int) -> np.ndarray:
-        """The inverse of `_store`."""
-        stored = blocks_of(self.layout, self.memory.inner, layer)
-        plain = stored.swapaxes(1, 2).reshape(len(stored) * BLOCK, -1)
-        below, above = self.architecture.units[layer - 1 : layer + 1]
-        rows = plain[:above, :below].T if self.layout.row_layer[layer] == layer else plain[:below, :above]
-        return np.ascontiguousarray(rows)
 
 
 def as_inputs(images: np.ndarray, dtype: np.dtype) -> np.ndarray:

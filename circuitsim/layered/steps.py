@@ -18,7 +18,6 @@ from numba import prange
 from circuitsim._vectors import (
     add,
     div,
-    fma,
     kernel,
     largest,
     load,
@@ -205,15 +204,14 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
             for b in range(0, samples * n, 4 * n):
                 g = layout.matrix[last] + row * stride
                 gather(m.inner, g, stride, v, b + layout.at[last - 1], n, m.sums, b + outputs + row)
+    if last > 2:
+        for part in range(PARTS):
+            for layer in range(2, last, 2):
+                for b in range(samples):
+                    o = b * n + layout.at[layer]
+                    for k in range(o, o + layout.width[layer]):
+                        m.sums[k] += m.partial[part * samples * n + k]
     for layer in range(2, last + 1, 2):
-        if layer < last:
-            for b in range(samples):
-                o = b * n + layout.at[layer]
-                for k in range(0, layout.width[layer], LANES):
-                    s = load(m.sums, o + k, LANES)
-                    for part in range(PARTS):
-                        s = add(s, load(m.partial, part * samples * n + o + k, LANES))
-                    store(m.sums, o + k, s)
         clip_layer(layer, layout, m.sums, v, problem, samples, False)
     return most
 
@@ -316,11 +314,10 @@ def update_inner(memory, layout, rates, threads):
     else:
         for part in range(parts):
             update_part(part, m, layout, rates)
-    for k in range(0, n, LANES):
-        s = splat(m.load.dtype.type(0), LANES)
-        for part in range(parts):
-            s = add(s, load(m.partial, part * n + k, LANES))
-        store(m.load, k, s)
+    m.load[:] = 0
+    for part in range(parts):
+        for k in range(n):
+            m.load[k] += m.partial[part * n + k]
 
 
 @kernel()
@@ -328,24 +325,17 @@ def update(memory, layout, rule, rates, bias_rates, threads):
     """The step from `diff` and `mean`: inner matrices and biases now, the first layer's deferred (`shift`, `drop`)."""
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     update_inner(m, layout, rates, threads)
-    for layer in range(1, layout.units.size):
-        rate = splat(bias_rates[layer], LANES)
-        for k in range(layout.at[layer], layout.at[layer] + layout.width[layer], LANES):
-            bias = load(m.bias, k, LANES)
-            for o in range(k, m.diff.size, n):
-                bias = fma(rate, load(m.diff, o, LANES), bias)
-            store(m.bias, k, bias)
-    rate, input_rate = splat(rates[1], LANES), splat(rates[1] * m.bias.dtype.type(rule.gain), LANES)
-    for k in range(0, width, LANES):
-        drop = splat(m.drop.dtype.type(0), LANES)
-        for b in range(samples):
-            shift = splat(m.drop.dtype.type(0), LANES)
-            for o in range(b * n + layout.at[1] + k, m.diff.size, samples * n):
-                d = load(m.diff, o, LANES)
-                shift = fma(input_rate, d, shift)
-                drop = fma(mul(rate, d), load(m.mean, o, LANES), drop)
-            store(m.shift, b * width + k, shift)
-        store(m.drop, k, drop)
+    for o in range(0, m.diff.size, n):
+        for layer in range(1, layout.units.size):
+            for k in range(layout.at[layer], layout.at[layer] + layout.width[layer]):
+                m.bias[k] += bias_rates[layer] * m.diff[o + k]
+    input_rate = rates[1] * m.bias.dtype.type(rule.gain)
+    m.shift[:], m.drop[:] = 0, 0
+    for row in range(m.diff.size // n):
+        o, shift = row * n + layout.at[1], row % samples * width
+        for k in range(width):
+            m.shift[shift + k] += input_rate * m.diff[o + k]
+            m.drop[k] += rates[1] * m.diff[o + k] * m.mean[o + k]
 
 
 @kernel()
@@ -359,9 +349,10 @@ def conductances(memory, layout, rule):
             g = m.load[at] + (m.tile_sums[k] if layer == 1 else 0)
             if not g > 0:
                 return ZERO_CONDUCTANCE, layer, k
-            if rule.lower and not g - nudge > 0:
+            below = g - nudge if rule.lower else g
+            if not below > 0:
                 return NEGATIVE_CONDUCTANCE, layer, k
-            m.inverse[at], m.inverse[n + at], m.inverse[2 * n + at] = 1 / g, 1 / (g - nudge), 1 / (g + nudge)
+            m.inverse[at], m.inverse[n + at], m.inverse[2 * n + at] = 1 / g, 1 / below, 1 / (g + nudge)
     return OK, 0, 0
 
 
@@ -405,13 +396,12 @@ def begin(memory, layout, rule, images, threads):
     m, n, samples, width = memory, layout.total, rule.samples, layout.width[1]
     nonzero = nonzero_inputs(images, samples, m.slot[1], m.pixels[1], m.where)
     advance(m, layout, rule, nonzero, threads)
-    gain = splat(m.bias.dtype.type(rule.gain), LANES)
+    gain = m.bias.dtype.type(rule.gain)
     for b in range(samples):
-        for k in range(0, n, LANES):
-            store(m.base, b * n + k, load(m.bias, k, LANES))
-        o = b * n + layout.at[1]
-        for k in range(0, width, LANES):
-            store(m.base, o + k, fma(gain, load(m.product, b * width + k, LANES), load(m.base, o + k, LANES)))
+        for k in range(n):
+            m.base[b * n + k] = m.bias[k]
+        for k in range(width):
+            m.base[b * n + layout.at[1] + k] += gain * m.product[b * width + k]
 
 
 @kernel()
@@ -427,42 +417,35 @@ def nudge(memory, layout, rule, labels, threads):
         o = b * n + layout.at[last] + labels[b]
         m.base[o] -= beta
         m.base[size + o] += beta
-    first = 0 if rule.lower else size
-    stop = 2 * size if rule.upper else size
-    both = (stop - first) // n
-    for b in range(both):
-        m.phase[b] = 1 if rule.lower and b < samples else 2
     problem = m.inverse, m.low, m.high, m.phase
-    v, base, sweeps = m.nudged[first:stop], m.base[first:stop], rule.nudged_sweeps
-    return relax(m, layout, v, base, problem, both, sweeps, rule.tolerance, threads, HIDDEN)
-
-
-@kernel()
-def kinks(memory, layout, count):
-    """Hidden units, over all samples, whose diode changes between the free state and those at −β and +β."""
-    m, n, size, changes = memory, layout.total, memory.nudged.size // 2, 0
-    for b in range(count):
-        for k in range(b * n, b * n + layout.at[-1]):
-            free = m.free[k] == 0
-            changes += (free != (m.nudged[k] == 0)) | (free != (m.nudged[size + k] == 0))
-    return changes
+    return relax(m, layout, m.nudged, m.base, problem, 2 * samples, rule.nudged_sweeps, rule.tolerance, threads, HIDDEN)
 
 
 @kernel()
 def contrast(memory, layout, rule, weight):
-    """``diff``, weighted, and ``mean`` of the two states, and where the next mini-batch starts."""
-    m, size, count = memory, rule.samples * layout.total, weight.size
+    """``diff``, weighted, and ``mean`` of the two states, and where the next mini-batch starts.
+
+    Returns
+    -------
+    int
+        Hidden units, over all samples, whose diode changes between the free state and those that are used.
+    """
+    m, n, size, count, changes = memory, layout.total, rule.samples * layout.total, weight.size, 0
     width = rule.beta * (int(rule.lower) + int(rule.upper))
     half = m.bias.dtype.type(0.5)
     for b in range(count):
         scale = m.bias.dtype.type(weight[b] / (width * count))
-        for i in range(b * layout.total, (b + 1) * layout.total):
-            minus, plus = m.nudged[i], m.nudged[size + i]
+        for i in range(b * n, (b + 1) * n):
+            free = m.free[i]
+            minus, plus = m.nudged[i] if rule.lower else free, m.nudged[size + i] if rule.upper else free
             m.diff[i] = (plus - minus) * scale
             m.mean[i] = (plus + minus) * half
             m.free[i] = plus if rule.upper else minus
-    m.diff[count * layout.total : size] = 0
-    m.mean[count * layout.total : size] = 0
+            if i < b * n + layout.at[-1]:
+                changes += ((free == 0) != (minus == 0)) | ((free == 0) != (plus == 0))
+    m.diff[count * n : size] = 0
+    m.mean[count * n : size] = 0
+    return changes
 
 
 @kernel()
@@ -481,7 +464,6 @@ def linearise(memory, layout, states, samples):
     """Fill ``gains`` with one over the conductance of units that are free at states, 0 for those at a bound."""
     m, n = memory, layout.total
     for b in range(samples):
-        m.phase[b] = b
         for k in range(n):
             at = b * n + k
             m.gains[at] = m.inverse[k] if m.low[k] < states[at] < m.high[k] else 0
@@ -491,7 +473,7 @@ def linearise(memory, layout, states, samples):
 def implicit(memory, layout, rule, labels, weight, threads):
     """``diff`` and ``mean`` of the implicit function theorem: the free units' response to minus the loss's slope.
 
-    The linearised network is relaxed by the same sweeps until none changes the response by more than rounding.
+    The linearised network is relaxed by the same sweeps until none changes a response by more than rounding.
 
     Returns
     -------
@@ -505,18 +487,13 @@ def implicit(memory, layout, rule, labels, weight, threads):
     minus_slope(layout, m.free, labels, weight, base)
     linearise(m, layout, m.free, samples)
     response[:] = 0
-    for _ in range(ADJOINT_SWEEPS):
-        copy(response, v, 0)
-        sweep(m, layout, base, response, (m.gains, m.no_low, m.no_high, m.phase), samples, threads, NONE)
-        change, largest_response = m.bias.dtype.type(0), m.bias.dtype.type(0)
-        for i in range(size):
-            change = max(change, abs(response[i] - v[i]))
-            largest_response = max(largest_response, abs(response[i]))
-        if change <= rule.rounding * largest_response:
-            copy(response, m.diff, 0)
-            copy(m.free, m.mean, 0)
-            return residual
-    return m.bias.dtype.type(np.nan)
+    problem, rounding = (m.gains, m.no_low, m.no_high, m.phase), rule.rounding
+    relax(m, layout, response, base, problem, samples, ADJOINT_SWEEPS, rounding, threads, NONE)
+    if not sweep(m, layout, base, response, problem, samples, threads, ALL) <= rounding:
+        return m.bias.dtype.type(np.nan)
+    copy(response, m.diff, 0)
+    copy(m.free, m.mean, 0)
+    return residual
 
 
 @kernel()
@@ -576,7 +553,8 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
     weight : (n,) ndarray of float64
         Factor on each sample's loss.
     metrics : (steps, 4) ndarray
-        Written: cost and share of wrong answers at the free state, its relative residual, and `kinks` as a share.
+        Written: cost and share of wrong answers at the free state, its relative residual, the share that
+        `contrast` counts.
     changed : bool
         Whether the inner matrices were changed from outside, so that their sums are wrong.
     threads : None or True
@@ -605,8 +583,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
         metrics[i, 0], metrics[i, 1] = score(memory, layout, some, factors)
         if rule.method == EQUILIBRIUM:
             metrics[i, 2] = nudge(memory, layout, rule, some, threads)
-            metrics[i, 3] = kinks(memory, layout, some.size) / (some.size * bounded)
-            contrast(memory, layout, rule, factors)
+            metrics[i, 3] = contrast(memory, layout, rule, factors) / (some.size * bounded)
         elif rule.method == BACKPROPAGATION:
             metrics[i, 2] = backpropagation(memory, layout, rule, some, factors, threads)
         else:

@@ -13,7 +13,6 @@ Tiles are independent: the result does not depend on the number of threads.
 
 from __future__ import annotations
 
-import numpy as np
 from numba import prange
 
 from circuitsim._vectors import add, kernel, load, maximum, splat, store, sub
@@ -127,16 +126,3 @@ def all_tiles_in_parallel(tiles, width, samples, run):
     """`tile_pass` over all tiles, shared among threads."""
     for t in prange(width // TILE):
         tile_pass(t * TILE, tiles, width, samples, *run)
-
-
-def pack(weights: np.ndarray, out: np.ndarray) -> None:
-    """The (2 D, n) conductances, those of +x before those of −x, into the tiles of ``out``."""
-    pixels, columns = len(weights) // 2, weights.shape[1]
-    padded = np.pad(weights, ((0, 0), (0, -columns % TILE)))
-    out.reshape(-1, pixels, 2, TILE)[...] = padded.reshape(2, pixels, -1, TILE).transpose(2, 1, 0, 3)
-
-
-def unpack(tiles: np.ndarray, pixels: int, columns: int) -> np.ndarray:
-    """The inverse of `pack`."""
-    rows = tiles.reshape(-1, pixels, 2, TILE).transpose(2, 1, 0, 3)
-    return np.ascontiguousarray(rows.reshape(2 * pixels, -1)[:, :columns])
