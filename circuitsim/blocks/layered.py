@@ -335,20 +335,21 @@ class LayeredBlock:
 
     def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the parameters by name."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        if self._inputs is not None:
-            shapes[f"{self.weight_name}0"] = self._inputs.shape
-        shapes |= {f"{self.weight_name}{i}": coupling.shape for i, coupling in enumerate(self._couplings, start=1)}
+        shapes = {name: coupling.shape for name, coupling in self._maps.items()}
         return shapes | {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
+
+    @property
+    def _maps(self) -> dict[str, Coupling]:
+        """The couplings by the names of their weights, that of the inputs first (if any)."""
+        every = enumerate([self._inputs, *self._couplings])
+        return {f"{self.weight_name}{i}": coupling for i, coupling in every if coupling is not None}
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
         """Draw the weights anew and set the biases to their initial values; `rng` is a Generator or a seed."""
         rng = np.random.default_rng(rng)
         self.parameters.clear()
-        if self._inputs is not None:
-            self.parameters[f"{self.weight_name}0"] = self._inputs.draw(rng).astype(dtype)
-        for index, coupling in enumerate(self._couplings, start=1):
-            self.parameters[f"{self.weight_name}{index}"] = coupling.draw(rng).astype(dtype)
+        for name, coupling in self._maps.items():
+            self.parameters[name] = coupling.draw(rng).astype(dtype)
         for index, layer in enumerate(self._layers, start=1):
             self.parameters[f"bias{index}"] = np.full(layer.shape[-1], self._first_bias(layer), dtype)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from circuitsim.training.presets import published
@@ -55,9 +56,7 @@ def _preset(name: str, hidden: list[int], rates: list[float], published: Any, **
     return HopfieldPreset(name, hidden=tuple(hidden), rates=tuple(rates), **more, **published["ep"])
 
 
-def rates_by_name(rates: tuple[float, ...], factor: float = 1.0) -> dict[str, float]:
-    """The rates of `HopfieldPreset.rates` by the parameter names of `DeepHopfieldBlock`, times a factor."""
-    named = {}
-    for layer, rate in enumerate(rates):
-        named[f"weights{layer}"] = named[f"bias{layer + 1}"] = factor * rate
-    return named
+def rates_by_name(rates: Sequence[float]) -> dict[str, float]:
+    """The rates of `HopfieldPreset.rates` by the parameter names of `DeepHopfieldBlock`."""
+    weights = {f"weights{layer}": rate for layer, rate in enumerate(rates)}
+    return weights | {f"bias{layer}": rate for layer, rate in enumerate(rates, 1)}

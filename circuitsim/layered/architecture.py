@@ -94,10 +94,15 @@ class ResistivePreset(NamedTuple):
     batch: int = 4
     rate_decay: float = 0.99
 
-    def rates(self, factor: float = 1.0) -> dict[str, float]:
+    def rates(self) -> dict[str, float]:
         """Learning rates by parameter name."""
-        weights = {f"conductances{layer}": factor * rate for layer, rate in enumerate(self.weight_rates)}
-        return weights | {f"bias{layer}": factor * rate for layer, rate in enumerate(self.bias_rates, 1)}
+        return rates_by_name(self.weight_rates, self.bias_rates)
+
+
+def rates_by_name(weight_rates: Sequence[float], bias_rates: Sequence[float]) -> dict[str, float]:
+    """Learning rates of the layers by parameter name."""
+    weights = {f"conductances{layer}": rate for layer, rate in enumerate(weight_rates)}
+    return weights | {f"bias{layer}": rate for layer, rate in enumerate(bias_rates, 1)}
 
 
 def published_models() -> dict[str, ResistivePreset]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random_state, validate_data
-from circuitsim.layered.architecture import Architecture, ResistiveLearning
+from circuitsim.layered.architecture import Architecture, ResistiveLearning, rates_by_name
 from circuitsim.layered.learner import LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
@@ -158,8 +158,7 @@ class DRNClassifier(TrainedClassifier):
         return self._decision(self._outputs(X))
 
     def _outputs(self, X: Any) -> np.ndarray:
-        inputs = self.inputs(X)
-        return self.network_.relax(inputs).output
+        return self.network_.relax(self.inputs(X)).output
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         return self.network_.parameters, {
@@ -182,17 +181,19 @@ class DRNClassifier(TrainedClassifier):
         """Set centre and scale of the inputs."""
         low, high = X.min(axis=0), X.max(axis=0)
         self.input_centre_, self.input_scale_ = np.zeros_like(low), np.ones_like(low)
-        if not self.scale_inputs and max(-low.min(), high.max()) > 1.0:
+        if max(-low.min(), high.max()) <= 1.0:
+            return
+        if self.scale_inputs:
+            # Halves, because the range itself may be beyond the largest number.
+            self.input_centre_, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+            self.input_scale_ = np.where(half > 0.0, half, 1.0)
+        else:
             warnings.warn(
                 f"inputs reach from {low.min():g} to {high.max():g}; the network is made for [-1, 1]: "
                 "scale_inputs=True maps them there",
                 UserWarning,
                 stacklevel=5,
             )
-        if self.scale_inputs and max(-low.min(), high.max()) > 1.0:
-            # Halves, because the range itself may be beyond the largest number.
-            self.input_centre_, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
-            self.input_scale_ = np.where(half > 0.0, half, 1.0)
 
     def _scaled(self, X: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray((X - self.input_centre_) / self.input_scale_, dtype=self.dtype)
@@ -201,5 +202,4 @@ class DRNClassifier(TrainedClassifier):
         if isinstance(self.learning_rate_init, (int, float)):
             return float(self.learning_rate_init)
         rates = [float(rate) for rate in self.learning_rate_init]
-        named = {f"conductances{layer}": rate for layer, rate in enumerate(rates)}
-        return named | {f"bias{layer}": rate for layer, rate in enumerate(rates, 1)}
+        return rates_by_name(rates, rates)
