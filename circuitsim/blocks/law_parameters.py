@@ -68,13 +68,15 @@ class LawParameters(NamedTuple):
 
     def start(self) -> np.ndarray:
         """Coordinates of the circuit's own values."""
-        values = (getattr(self.circuit.devices[row.device], row.name) for row in self.rows)
-        return np.array([row.coordinate(value) for row, value in zip(self.rows, values)])
+        return self._coordinates([getattr(self.circuit.devices[row.device], row.name) for row in self.rows])
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Least and largest coordinates."""
-        low = [row.coordinate(row.minimum) for row in self.rows]
-        return np.array(low), np.array([row.coordinate(row.maximum) for row in self.rows])
+        low = self._coordinates([row.minimum for row in self.rows])
+        return low, self._coordinates([row.maximum for row in self.rows])
+
+    def _coordinates(self, values: Sequence[float]) -> np.ndarray:
+        return np.array([row.coordinate(value) for row, value in zip(self.rows, values)])
 
     def values(self, coordinates: np.ndarray) -> dict[str, float]:
         """Values by name (``D1.vfwd``), in their units."""

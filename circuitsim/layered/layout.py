@@ -60,7 +60,7 @@ def lay_out(units: tuple[int, ...]) -> Layout:
     size = matrix.pop()
     first = [max(2, layer) for layer in range(last + 1)]
     stop = [first[layer] + rows[2:].count(layer) for layer in range(last + 1)]
-    sweeping = [(layer, r) for layer in range(1, last + 1, 2) if layer in rows for r in range(0, units[layer], BLOCK)]
+    sweeping = [(layer, r) for layer in range(1, last + 1, 2) for r in range(0, units[layer], BLOCK)]
     updating = [(m, r) for m in range(2, last + 1) for r in range(0, units[rows[m]], BLOCK)]
     lists = units, width, [0, *np.cumsum([0, *width[1:-1]])], matrix, stride, rows, columns, first, stop
     tables = [np.array(given, np.int64).reshape(-1, 2) for given in (sweeping, updating)]

@@ -194,16 +194,13 @@ class LayeredLearner:
     def _made(self, data: Batch, rows: np.ndarray, rates: Mapping[str, float]) -> dict[str, np.ndarray]:
         images, labels, *given = data
         weight = given[0] if given else np.ones(len(images))
-        layers = range(1, self.architecture.depth + 1)
-        by_layer = np.array(
-            [[0.0, *(rates[f"conductances{i - 1}"] for i in layers)], [0.0, *(rates[f"bias{i}"] for i in layers)]]
-        )
+        by_layer = np.array([rates[name] for name in self.parameters], self.dtype).reshape(2, -1)
         metrics = np.full((-(-len(rows) // self.batch), len(METRICS)), np.nan)
         for start in range(0, max(1, len(metrics)), STEPS):
             some = rows[start * self.batch : (start + STEPS) * self.batch]
             done, status, layer, unit = self._threaded(
                 steps.train,
-                *by_layer.astype(self.dtype),
+                *by_layer,
                 as_inputs(images[some], self.dtype),
                 labels[some],
                 weight[some].astype(np.float64),

@@ -186,31 +186,26 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
             for b in range(0, samples * n, 4 * n):
                 g = layout.matrix[last] + row * stride
                 scatter(m.inner, g, stride, v, b + outputs + row, n, m.sums, b + layout.at[last - 1])
-    if last == 2:
-        # The only hidden layer has no rows of a matrix.
-        most = clip_layer(1, layout, m.sums, v, problem, samples, measured != NONE)
+    if threads is not None and layout.update_parts.size > 2:
+        all_parts_in_parallel(m, layout, v, problem, samples, measured)
     else:
-        if threads is not None and layout.update_parts.size > 2:
-            all_parts_in_parallel(m, layout, v, problem, samples, measured)
-        else:
-            for part in range(PARTS):
-                sweep_part(part, m, layout, v, problem, samples, measured)
-        most = v.dtype.type(0)
         for part in range(PARTS):
-            most = max(most, m.moved[part])
+            sweep_part(part, m, layout, v, problem, samples, measured)
+    most = v.dtype.type(0)
+    for part in range(PARTS):
+        most = max(most, m.moved[part])
     copy_layers(layout, 0, samples, base, 0, m.sums, 0)
     if last % 2 == 0:
         for row in range(0, layout.units[last], BLOCK):
             for b in range(0, samples * n, 4 * n):
                 g = layout.matrix[last] + row * stride
                 gather(m.inner, g, stride, v, b + layout.at[last - 1], n, m.sums, b + outputs + row)
-    if last > 2:
-        for part in range(PARTS):
-            for layer in range(2, last, 2):
-                for b in range(samples):
-                    o = b * n + layout.at[layer]
-                    for k in range(o, o + layout.width[layer]):
-                        m.sums[k] += m.partial[part * samples * n + k]
+    for part in range(PARTS):
+        for layer in range(2, last, 2):
+            for b in range(samples):
+                o = b * n + layout.at[layer]
+                for k in range(o, o + layout.width[layer]):
+                    m.sums[k] += m.partial[part * samples * n + k]
     for layer in range(2, last + 1, 2):
         clip_layer(layer, layout, m.sums, v, problem, samples, False)
     return most
@@ -269,7 +264,7 @@ def update_part(part, memory, layout, rates):
         matrix, start = layout.updates[block]
         unit = layout.at[layout.row_layer[matrix]] + start
         columns = layout.at[layout.column_layer[matrix]]
-        minus = splat(-rates[matrix], LANES)
+        minus = splat(-rates[matrix - 1], LANES)
         # Rows and columns of padding have to stay zero.
         row_mask, row_sums = splat_four(memory.mask, unit, LANES), (zero, zero, zero, zero)
         one = splat(inner.dtype.type(1), LANES)
@@ -328,14 +323,14 @@ def update(memory, layout, rule, rates, bias_rates, threads):
     for o in range(0, m.diff.size, n):
         for layer in range(1, layout.units.size):
             for k in range(layout.at[layer], layout.at[layer] + layout.width[layer]):
-                m.bias[k] += bias_rates[layer] * m.diff[o + k]
-    input_rate = rates[1] * m.bias.dtype.type(rule.gain)
+                m.bias[k] += bias_rates[layer - 1] * m.diff[o + k]
+    input_rate = rates[0] * m.bias.dtype.type(rule.gain)
     m.shift[:], m.drop[:] = 0, 0
     for row in range(m.diff.size // n):
         o, shift = row * n + layout.at[1], row % samples * width
         for k in range(width):
             m.shift[shift + k] += input_rate * m.diff[o + k]
-            m.drop[k] += rates[1] * m.diff[o + k] * m.mean[o + k]
+            m.drop[k] += rates[0] * m.diff[o + k] * m.mean[o + k]
 
 
 @kernel()
@@ -546,8 +541,8 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
 
     Parameters
     ----------
-    rates, bias_rates : (L + 1,) ndarray
-        Learning rates of the layers' matrices and biases; the first of each is not used.
+    rates, bias_rates : (L,) ndarray
+        Learning rates of the layers' matrices and biases.
     images : (n, D) ndarray, labels : (n,) ndarray of int64
         In order.
     weight : (n,) ndarray of float64
