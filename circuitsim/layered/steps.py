@@ -40,13 +40,6 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 @kernel()
-def larger(moves, new, old, p, smallest):
-    """``moves`` or, where larger, |new − old| over |p| + |old|, lane by lane; ``smallest`` (> 0) makes 0/0 zero."""
-    scale = maximum(add(magnitude(p), magnitude(old)), smallest)
-    return maximum(moves, div(magnitude(sub(new, old)), scale))
-
-
-@kernel()
 def gather(inner, g, length, v, o, n, sums, s):
     """Four rows times four samples: ``sums[s + i n + r] += Σ_k G[r, k] v_i[k]``.
 
@@ -86,7 +79,10 @@ def clip(sums, v, inverse, low, high, place, first, o, moves, measured, lanes):
     p = mul(load(sums, o, lanes), load(inverse, place, lanes))
     new = minimum(maximum(p, load(low, first, lanes)), load(high, first, lanes))
     if measured:
-        moves = larger(moves, new, load(v, o, lanes), p, splat(v.dtype.type(SMALLEST), lanes))
+        old = load(v, o, lanes)
+        # With the smallest number, 0/0 is 0.
+        scale = maximum(add(magnitude(p), magnitude(old)), splat(v.dtype.type(SMALLEST), lanes))
+        moves = maximum(moves, div(magnitude(sub(new, old)), scale))
     store(v, o, new)
     return moves
 
@@ -258,19 +254,18 @@ def update_part(part, memory, layout, rates):
     """
     n, inner, diff, mean, partial = layout.total, memory.inner, memory.diff, memory.mean, memory.partial
     zero = splat(inner.dtype.type(0), LANES)
-    mine = part * n
+    zeros, mine = (zero, zero, zero, zero), part * n
     partial[mine : mine + n] = 0
     for block in range(layout.update_parts[part], layout.update_parts[part + 1]):
         matrix, start = layout.updates[block]
         unit = layout.at[layout.row_layer[matrix]] + start
         columns = layout.at[layout.column_layer[matrix]]
-        minus = splat(-rates[matrix - 1], LANES)
+        minus, one = splat(-rates[matrix - 1], LANES), splat(inner.dtype.type(1), LANES)
         # Rows and columns of padding have to stay zero.
-        row_mask, row_sums = splat_four(memory.mask, unit, LANES), (zero, zero, zero, zero)
-        one = splat(inner.dtype.type(1), LANES)
-        ones = one, one, one, one
+        row_steps = each(splat_four(memory.mask, unit, LANES), (minus, minus, minus, minus), zeros)
+        row_sums = zeros
         for k in range(0, layout.stride[matrix], LANES):
-            change = zero, zero, zero, zero
+            change = zeros
             for o in range(0, diff.size, n):
                 d, m = load(diff, o + columns + k, LANES), load(mean, o + columns + k, LANES)
                 change = each(
@@ -278,15 +273,11 @@ def update_part(part, memory, layout, rates):
                 )
             g = layout.matrix[matrix] + start * layout.stride[matrix] + BLOCK * k
             mask = load(memory.mask, columns + k, LANES)
-            w = each((minus, minus, minus, minus), change, load_four(inner, g, LANES, LANES))
-            w = (
-                mul(maximum(w[0], zero), mul(row_mask[0], mask)),
-                mul(maximum(w[1], zero), mul(row_mask[1], mask)),
-                mul(maximum(w[2], zero), mul(row_mask[2], mask)),
-                mul(maximum(w[3], zero), mul(row_mask[3], mask)),
-            )
+            steps = each(row_steps, (mask, mask, mask, mask), zeros)
+            w = each(steps, change, load_four(inner, g, LANES, LANES))
+            w = maximum(w[0], zero), maximum(w[1], zero), maximum(w[2], zero), maximum(w[3], zero)
             store_four(inner, g, LANES, w)
-            row_sums = each(w, ones, row_sums)
+            row_sums = each(w, (one, one, one, one), row_sums)
             at = mine + columns + k
             store(partial, at, add(load(partial, at, LANES), add(add(w[0], w[1]), add(w[2], w[3]))))
         add_totals(partial, mine + unit, row_sums)
