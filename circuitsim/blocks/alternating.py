@@ -39,12 +39,15 @@ class Layer(NamedTuple):
         Curvature ∂²E/∂s² of each unit, positive.
     lower, upper : float or array
         Bounds of the units, which may be infinite.
+    bias : float
+        Initial one.
     """
 
     shape: tuple[int, ...]
     slope: Any = 1.0
     lower: Any = 0.0
     upper: Any = 1.0
+    bias: float = 0.0
 
     @property
     def bounded(self) -> bool:
@@ -119,7 +122,7 @@ class LayeredEnergy:
         buffers = [xp.empty_like(state) for state in states]
         tilted = self._tilted(constants, nudge)
         tilted = tilted._replace(pulls=[for_products(pull) for pull in tilted.pulls])
-        order = _order(len(states), reverse)
+        order = [*range(int(reverse), len(states), 2), *range(1 - reverse, len(states), 2)]
         done, moving = 0, True
         while moving and done < sweeps:
             done += 1
@@ -147,13 +150,11 @@ class LayeredEnergy:
         xp = namespace(relaxed.layers[0])
         tilted = self._tilted(constants, nudge)
         states, switches = relaxed.layers, list(relaxed.switches)
-        worst = None
+        off = []
         for index, state in enumerate(states):
             target = self._minimise(index, states, switches, tilted, xp.empty_like(state), xp.empty_like(state))
-            off = rows(xp, xp.abs(target - state) / self.scale(index, states, tilted))
-            here = xp.max(off, axis=1)
-            worst = here if worst is None else xp.maximum(worst, here)
-        return worst
+            off.append((target - state) / self.scale(index, states, tilted))
+        return _largest(xp, off)
 
     def scale(self, index: int, states: Sequence[Array], tilted: Tilted) -> Array:
         """What errors of the units of a layer are relative to; see ``local``."""
@@ -308,12 +309,6 @@ class LayeredEnergy:
             if nudge.follow is None:
                 pulls[-1] = pulls[-1] - namespace(pulls[-1]).reshape(nudge.linear, (-1, *self.layers[-1].shape))
         return Tilted([1.0 / slope for slope in slopes], pulls, None if nudge is None else nudge.follow)
-
-
-def _order(count: int, reverse: bool) -> list[int]:
-    """Layers in the order of a sweep; index 0 is layer 1."""
-    odd, even = list(range(0, count, 2)), list(range(1, count, 2))
-    return even + odd if reverse else odd + even
 
 
 def _largest(xp: Any, layers: Sequence[Array]) -> Array:

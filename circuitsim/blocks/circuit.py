@@ -358,15 +358,13 @@ class CircuitBlock:
 
     def kinks(self, state: State) -> tuple[np.ndarray, int]:
         """(batch,) diodes without current and voltage at a state, to `KINK` of their scales, and how many there are."""
-        arrays = self.circuit.arrays()._replace(value=self.values())
-        diodes = np.flatnonzero(self._kind == DIODE)
+        arrays, diodes = self.circuit.arrays()._replace(value=self.values()), np.flatnonzero(self._kind == DIODE)
         v, current = self._inside(state)
-        count = np.zeros(len(v), dtype=np.int64)
-        drop = self._drops(v)
-        near = np.abs(drop[:, diodes]) <= KINK * np.abs(drop).max(axis=1, initial=0.0)[:, None]
-        near &= np.abs(current[:, diodes]) <= KINK * np.abs(current).max(axis=1, initial=0.0)[:, None]
+        drop, count = self._drops(v), np.zeros(len(v), dtype=np.int64)
         # The largest drop and current of all are larger than the scales of a diode: the others are no kinks.
-        for sample in np.flatnonzero(near.any(axis=1)).tolist():
+        sizes = np.abs(drop), np.abs(current)
+        near = [size[:, diodes] <= KINK * size.max(axis=1, initial=0.0, keepdims=True) for size in sizes]
+        for sample in np.flatnonzero((near[0] & near[1]).any(axis=1)).tolist():
             margin = diode_margins(arrays, v[sample], current[sample], drop[sample])
             count[sample] = (margin[diodes] <= KINK).sum()
         return count, diodes.size
@@ -386,7 +384,7 @@ class CircuitBlock:
         (v, _), value = self._inside(state), self.values()
         ohmic = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
         drop = self._drops(v)
-        total = 0.5 * (drop[:, ohmic] * drop[:, ohmic]) @ (1.0 / value[ohmic])
+        total = 0.5 * drop[:, ohmic] ** 2 @ (1.0 / value[ohmic])
         sources = np.flatnonzero(self._kind == CURRENT)
         if sources.size:
             amperes = np.tile(value, (len(v), 1))

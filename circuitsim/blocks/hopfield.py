@@ -52,16 +52,12 @@ class HopfieldBlock(LayeredBlock):
     ) -> None:
         if activation not in ACTIVATIONS:
             raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
-        layers = [Layer(tuple(shape), ACTIVATIONS[activation], 0.0, 1.0) for shape in shapes]
+        layers = [Layer(tuple(shape), ACTIVATIONS[activation], 0.0, 1.0, bias) for shape in shapes]
         if layers and not clamped:
             layers[-1] = Layer(tuple(shapes[-1]), 1.0, -math.inf, math.inf)
         self.activation = activation
         self.clamped = clamped
-        self._bias = bias
         super().__init__(layers, couplings, inputs, sweeps, rng, dtype)
-
-    def _first_bias(self, layer: Layer) -> float:
-        return self._bias if layer.bounded else 0.0
 
 
 class DeepHopfieldBlock(HopfieldBlock):

@@ -351,7 +351,7 @@ class LayeredBlock:
         for name, coupling in self._maps.items():
             self.parameters[name] = coupling.draw(rng).astype(dtype)
         for index, layer in enumerate(self._layers, start=1):
-            self.parameters[f"bias{index}"] = np.full(layer.shape[-1], self._first_bias(layer), dtype)
+            self.parameters[f"bias{index}"] = np.full(layer.shape[-1], layer.bias, dtype)
 
     def at(self, parameters: Mapping[str, Array]) -> Self:
         """The same network with parameters of its own, copies of those given in the types of its present ones."""
@@ -389,10 +389,6 @@ class LayeredBlock:
         block = cls(**options, dtype=dtype)
         copy_into(block.parameters, parameters, "parameters")
         return block
-
-    def _first_bias(self, layer: Layer) -> float:
-        """Initial bias of a layer."""
-        return 0.0
 
     @property
     def n_inputs(self) -> int:
