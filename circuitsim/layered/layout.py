@@ -121,19 +121,16 @@ def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:
     return inner[layout.matrix[matrix] :][:size].reshape(-1, stride // LANES, BLOCK, LANES)
 
 
-def plain(layout: Layout, memory: Memory, layer: int) -> tuple[np.ndarray, np.ndarray]:
-    """The memory of the matrix below a layer, flat, and where its rows and columns lie in it."""
-    units, turned = layout.units, False
+def plain(layout: Layout, memory: Memory, layer: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The memory of the matrix below a layer, in the order of its entries; a copy of it by rows; the matrix in that."""
+    units = layout.units
     if layer == 1:
-        stored, shape = memory.tiles, (-1, int(units[0]), 2, TILE)
-        order, rows = (2, 1, 0, 3), 2 * int(units[0])
+        stored = memory.tiles.reshape(-1, int(units[0]), 2, TILE).transpose(2, 1, 0, 3)
     else:
-        blocks, turned = blocks_of(layout, memory.inner, layer), layout.row_layer[layer] == layer
-        stored, shape = blocks.reshape(-1), blocks.shape
-        order, rows = (0, 2, 1, 3), len(blocks) * BLOCK
-    places = np.arange(stored.size).reshape(shape).transpose(order).reshape(rows, -1)
-    below = units[layer - 1] * (2 if layer == 1 else 1)
-    return stored, (places.T if turned else places)[:below, : units[layer]]
+        stored = blocks_of(layout, memory.inner, layer).swapaxes(1, 2)
+    whole = stored.reshape(stored.shape[0] * stored.shape[1], -1)
+    below, turned = units[layer - 1] * (2 if layer == 1 else 1), layout.row_layer[layer] == layer
+    return stored, whole, (whole.T if turned else whole)[:below, : units[layer]]
 
 
 def _shares(count: int, parts: int) -> np.ndarray:

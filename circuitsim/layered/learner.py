@@ -135,8 +135,9 @@ class LayeredLearner:
         self.memory.phase[:] = np.repeat((1, 2), samples) if method == "ep" else np.arange(2 * samples)
         start, stored = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters, self.parameters
         for layer in range(1, architecture.depth + 1):
-            memory, places = plain(self.layout, self.memory, layer)
-            memory[places] = start[f"conductances{layer - 1}"]
+            memory, whole, matrix = plain(self.layout, self.memory, layer)
+            matrix[...] = start[f"conductances{layer - 1}"]
+            memory[...] = whole.reshape(memory.shape)
             stored[f"bias{layer}"][...] = start[f"bias{layer}"]
 
     def __repr__(self) -> str:
@@ -290,8 +291,8 @@ class LayeredLearner:
         self.flush()
         learning, found = self.learning, self.parameters
         for layer in range(1, self.architecture.depth + 1):
-            memory, places = plain(self.layout, self.memory, layer)
-            found[f"conductances{layer - 1}"] = memory[places]
+            matrix = plain(self.layout, self.memory, layer)[-1]
+            found[f"conductances{layer - 1}"] = np.ascontiguousarray(matrix)
         return DeepResistiveNetwork(self.architecture, found, 0, learning.sweeps, learning.tolerance, self.dtype)
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
