@@ -422,11 +422,12 @@ class CircuitBlock:
         """By the parameters, from changes and levels of voltages and currents, and by the rows of smooth devices."""
         found: Arrays = {}
         counted = weight != 0.0
-        moved, held = self._drops(change[0][counted], self._resistors), self._drops(level[0][counted], self._resistors)
+        weight, change, level = weight[counted], [c[counted] for c in change], [c[counted] for c in level]
         if self._resistors.size:
-            found["conductance"] = (weight[counted, None] * (moved * held)).sum(axis=0)
+            moved, held = (self._drops(of[0], self._resistors) for of in (change, level))
+            found["conductance"] = (weight[:, None] * (moved * held)).sum(axis=0)
         if self._sources.size:
-            found["current"] = weight[counted] @ self._drops(change[0][counted], self._sources)
+            found["current"] = weight @ self._drops(change[0], self._sources)
         if self._laws.rows:
             found["law"] = self._by_law(by_row, change, level[1], weight)
         return found

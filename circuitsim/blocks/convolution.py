@@ -27,14 +27,10 @@ class Window(NamedTuple):
         """Number of outputs along a side of an image."""
         return (length + 2 * self.padding - self.size) // self.stride + 1
 
-    def output(self, shape: tuple[int, ...], channels: int) -> tuple[int, int, int]:
-        """Shape of the output for an image of this shape."""
-        return self.places(shape[0]), self.places(shape[1]), channels
-
 
 def convolve(images: Array, kernel: Array, window: Window, out: Array | None = None) -> Array:
     """(batch, rows, columns, channels out) of the convolution (a correlation, as in every neural network library)."""
-    xp, shape = namespace(images), window.output(images.shape[1:], kernel.shape[1])
+    xp, shape = namespace(images), (*map(window.places, images.shape[1:3]), kernel.shape[1])
     if out is None:
         out = xp.empty((images.shape[0], *shape), dtype=images.dtype, device=device(images))
     for part in _parts(images, window):
@@ -75,16 +71,12 @@ def add_patches(copies: Array, shape: tuple[int, ...], window: Window) -> Array:
     return inside
 
 
-def max_pool(images: Array, out: Array | None = None) -> tuple[Array, Array]:
+def max_pool(images: Array) -> tuple[Array, Array]:
     """Maxima of 2 × 2 squares and where they were (0 to 3), the first of equals; an odd last line is left out."""
     xp, four = namespace(images), _quarters(images)
     best = xp.maximum(xp.maximum(four[0], four[1]), xp.maximum(four[2], four[3]))
     less = [xp.astype(part != best, xp.uint8) for part in four[:3]]
-    switches = less[0] * (1 + less[1] * (1 + less[2]))
-    if out is None:
-        return best, switches
-    out[...] = best
-    return out, switches
+    return best, less[0] * (1 + less[1] * (1 + less[2]))
 
 
 def pool_where(images: Array, switches: Array) -> Array:

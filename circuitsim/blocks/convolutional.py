@@ -76,8 +76,9 @@ class ConvolutionCoupling:
         if not self.pool:
             return None
         if renew or switches is None:
-            return convolution.max_pool(full, out)[1]
-        out[...] = convolution.pool_where(full, switches)
+            out[...], switches = convolution.max_pool(full)
+        else:
+            out[...] = convolution.pool_where(full, switches)
         return switches
 
     def backward(self, above: Array, out: Array, switches: Array | None) -> None:

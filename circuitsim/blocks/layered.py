@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -65,6 +65,12 @@ def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: N
     convex = np.ones(end.layers[0].shape[0], dtype=bool)
     if taken <= ROUNDING * own:
         return convex
+    if all(switches is None for switches in end.switches):
+        # With all units free the curvature is less than on any part of them, and that of every sample.
+        free = replace(energy, layers=[layer._replace(lower=-np.inf, upper=np.inf) for layer in energy.layers])
+        one = end._replace(layers=tuple(layer[:1] for layer in end.layers))
+        if least_curvature(free, one, nudge._replace(stiffness=-taken, follow=None))[0] > 0.0:
+            return convex
     for state in states:
         convex &= least_curvature(energy, state, nudge) > 0.0
     return convex
