@@ -91,7 +91,7 @@ def test_a_wave_front_in_a_mesh_at_rest() -> None:
     exact = across @ (-np.expm1(-rate * stop) / rate * across[0]) * (5.0 / series / farad)
     waveforms = {"V1": Sine(5.0, 0.0, 50.0)}
     run = transient(circuit, stop, waveforms, {}, points=21, method="implicit", accuracy=ACCURACY)
-    found = np.array([run.voltage(f"n{k}")[-1] for k in range(n * n)])
+    found = run.at([stop])[0][0, [circuit.element_index(f"C{k}") for k in range(n * n)]]
     assert np.abs(found - exact).max() <= 50.0 * ACCURACY
 
 
