@@ -55,7 +55,7 @@ def test_the_implicit_method_as_the_exact_one(seed: int) -> None:
 
 def test_an_error_that_is_not_met_is_stated() -> None:
     """Rounding leaves some 1e-12."""
-    found = transient(load(CASES[0].with_name("cascade-101.cir")), 3e-4, method="implicit", accuracy=1e-13)
+    found = transient(load(CASES[0].with_name("cascade-101.cir")), 1e-4, method="implicit", accuracy=1e-13)
     assert found.difference is not None and found.difference > 1e-13
     (warning,) = found.warnings
     assert warning.kind == "accuracy" and f"off by {found.difference:.1e} of" in warning.message
