@@ -158,7 +158,8 @@ class DRNClassifier(TrainedClassifier):
         return self._decision(self._outputs(X))
 
     def _outputs(self, X: Any) -> np.ndarray:
-        return self.network_.relax(self.inputs(X)).output
+        inputs = self.inputs(X)
+        return self.network_.relax(inputs).output
 
     def _model_state(self) -> tuple[dict[str, np.ndarray], Any]:
         return self.network_.parameters, {
