@@ -43,14 +43,15 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
     ----------
     rows : sequence of mapping of str to float
         At least one. Columns with and without ``test_`` share a panel, bounds that of the loss; an axis is logarithmic
-        where it spans a factor of ten. Columns without a finite value are left out.
+        where it spans a factor of ten. Columns without a finite value are left out, and, but for the loss, those that
+        never change.
     """
     from matplotlib.ticker import MaxNLocator
 
     panels: dict[str, list[str]] = {}
     for name in rows[0]:
-        if name not in COUNTED and any(math.isfinite(row[name]) for row in rows):
-            title = name.removeprefix("test_")
+        title, found = name.removeprefix("test_"), {row[name] for row in rows if math.isfinite(row[name])}
+        if name not in COUNTED and len(found) > (len(rows) > 1 and title != "loss"):
             panels.setdefault(BESIDE.get(title, title), []).append(name)
     shown = list(panels.items())[:PANELS]
     across, down = min(max(1, len(shown)), ACROSS), max(1, math.ceil(len(shown) / ACROSS))
