@@ -18,7 +18,7 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.mode_kernels import Given
 from circuitsim.time_domain.mode_rows import Supply
 from circuitsim.time_domain.modes import UNCOUPLED, Mode, Parts, Role, mode_of
-from circuitsim.time_domain.proof import Elements
+from circuitsim.time_domain.proof import RESIDUE, Elements
 from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
 
@@ -181,18 +181,23 @@ class Problem:
             self.levels,
         )
 
-    def levels(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values of `sources` (sources, n) at times (n,), the sizes that they are rounding of, and what they change by
-        within the rounding of the times: an edge of 1 ns at 1 s moves by 1e-6 of its height.
+    def levels(self, times: np.ndarray, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values of `sources` (sources, n) at times (n,) after so many output times, the sizes that they are rounding
+        of, no less than a share of the largest at any time, and what they change by within the rounding of the times:
+        an edge of 1 ns at 1 s moves by 1e-6 of its height.
 
         A time is rounded itself, as are its segment's beginning, its offset and their sum.
         """
-        n, found = times.size, np.zeros((3, self.sources.size, times.size))
+        inside = times[outputs:]
+        found = np.zeros((3, self.sources.size, inside.size))
         for k, wave in enumerate(self.waveforms[: self.sources.size]):
-            late = 4.0 * np.spacing(times + getattr(wave, "since", 0.0))
-            states, sizes = wave.states(np.concatenate([times, times + late, times - late]))
-            found[0, k], found[1, k] = states[:n] @ wave.row, sizes[:n] @ np.abs(wave.row)
-            found[2, k] = np.abs((states[n : 2 * n] - states[2 * n :]) @ wave.row)
+            (states, sizes), row = wave.states(times), np.abs(wave.row)
+            late = 4.0 * np.spacing(inside + getattr(wave, "since", 0.0))
+            moved = wave.states(np.concatenate([inside + late, inside - late]))[0] @ wave.row
+            size = sizes @ row
+            found[0, k] = states[outputs:] @ wave.row
+            found[1, k] = np.maximum(size[outputs:], RESIDUE * size.max())
+            found[2, k] = np.abs(moved[: inside.size] - moved[inside.size :])
         return found[0], found[1], found[2]
 
     def beyond(self, closed: np.ndarray, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:

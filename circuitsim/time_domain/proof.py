@@ -151,8 +151,7 @@ class Elements(NamedTuple):
     is_voltage : (sources,) bool array
     switches : sequence of str
     levels : callable
-        Of the sources (sources, n) at times (n,): values, the sizes that they are rounding of, and what they change by
-        within the rounding of the times.
+        `circuitsim.time_domain.problem.Problem.levels`.
     """
 
     names: np.ndarray
@@ -168,7 +167,7 @@ class Elements(NamedTuple):
     switches: Sequence[str]
     inductance: np.ndarray
     capacitance: np.ndarray
-    levels: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    levels: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class Waves(NamedTuple):
@@ -321,9 +320,7 @@ class _Judge:
         v, i, r, late = waves.voltage, waves.current, of.resistors, waves.times[waves.outputs :]
         self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, of.names[r])
         self.take("switches", waves.beyond.copy(), 1.0, waves.times, of.switches)
-        level, size, moved = of.levels(waves.times)
-        size = np.maximum(size, RESIDUE * size.max(axis=1, initial=SMALLEST, keepdims=True))[:, waves.outputs :]
-        level, moved = level[:, waves.outputs :], moved[:, waves.outputs :]
+        level, size, moved = of.levels(waves.times, waves.outputs)
         own = np.where(of.is_voltage[:, None], v[of.sources, waves.outputs :], i[of.sources, waves.outputs :])
         self.take("sources", np.abs(own - level) - moved, np.maximum(size, SMALLEST), late, of.names[of.sources])
         times = waves.inside(waves.times[None])[0]
