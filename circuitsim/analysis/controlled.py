@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from circuitsim.analysis.controlled_point import measured
+from circuitsim.analysis.controlled_point import NOISE, measured
 from circuitsim.analysis.controlled_system import ControlledSystem
 from circuitsim.analysis.convex import prepared_convex
 from circuitsim.analysis.operating_point import OperatingPoint
@@ -38,9 +38,6 @@ from circuitsim.controlled.sections import Sections, sections
 from circuitsim.controlled.states import CLEAR
 from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
-
-NOISE = 2.0**-80
-"""Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
 
 CHANGES = 8
 """Most changes of the diodes' states after refinement."""
@@ -100,15 +97,13 @@ class PreparedControlled:
         system = self.system(arrays)
         right = system.sources.of(arrays.value)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            if self.any_one and (start is not None or (system.ties.some and system.monotone)):
+            any_one = self.any_one and (start is not None or (system.ties.some and system.monotone))
+            if any_one or system.regular:
                 found = _changed(system, circuit, right, start, self.tolerance, quick=True)
                 if found is not None and found.certificate.certified:
-                    return found
-            if system.regular:
-                found = _changed(system, circuit, right, start, self.tolerance, quick=True)
-                if found is not None and found.certificate.certified:
-                    found.solver["blocks"] = len(system.raw)
-                    found.uniqueness = Uniqueness.UNIQUE
+                    if not any_one:
+                        found.solver["blocks"] = len(system.raw)
+                        found.uniqueness = Uniqueness.UNIQUE
                     return found
             if self.sections is not None and not system.arbitrary:
                 found = sectioned(circuit, self.sections, self._convex, self.tolerance, self.laws)
@@ -118,11 +113,14 @@ class PreparedControlled:
             if driven is not None:
                 raise driven
             before = None if start is None else unknowns(system.eq, start)
-            outcome = _searched(system, circuit.arrays().value, before, verdict and not (self.any_one and start))
+            verdict = verdict and not (self.any_one and start)
+            outcome, points = _searched(system, circuit.arrays().value, before, verdict), list[OperatingPoint | None]()
             if not outcome.choices:
                 raise _none(system, outcome)
-            points = [_point(system, circuit, right, choice, self.tolerance) for choice in outcome.choices]
-            clear = all(_determined(system, right, choice) for choice in outcome.choices)
+            for choice in outcome.choices:
+                if verdict or not any(points):
+                    points.append(_point(system, circuit, right, choice, self.tolerance, not verdict))
+            clear = verdict and all(_determined(system, right, choice) for choice in outcome.choices)
         return _judged(system, circuit, outcome, points, clear)
 
     def near(
@@ -224,12 +222,12 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
     return PreparedControlled(circuit, tolerance)
 
 
-def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, exact: bool) -> Outcome:
-    """What the search finds, of a small circuit in rational arithmetic if ``exact``.
+def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, verdict: bool) -> Outcome:
+    """What the search finds, for a ``verdict`` on a small circuit in rational arithmetic.
 
     Values are doubles then, or the decimals that these stand for: what is proven holds for both.
     """
-    if not (exact and system.decidable):
+    if not (verdict and system.decidable):
         right = system.sources.of(value)
         return Search(system.eq, system.order(), right, [], start, not system.arbitrary).run()
     found = _decided(system, value, start, binary)
@@ -284,7 +282,7 @@ def _none(system: ControlledSystem, outcome: Outcome) -> NoOperatingPointError:
 
 
 def _point(
-    system: ControlledSystem, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float
+    system: ControlledSystem, circuit: Circuit, right: np.ndarray, choice: Choice, tolerance: float, quick: bool
 ) -> OperatingPoint | None:
     """The refined operating point of a choice of states; None where its certificate fails."""
     conducting = choice.conducting
@@ -297,7 +295,7 @@ def _point(
                 return point
     for _ in range(CHANGES):
         try:
-            x = system.factor(conducting).solve(right)
+            x = system.factor(conducting, quick).solve(right)
         except ArithmeticError:
             try:
                 x = _loaded(system, right, choice)
@@ -397,7 +395,7 @@ def _judged(
     if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(good[0], good[1])):
         point.uniqueness, point.other = Uniqueness.SEVERAL, good[1]
         point.warnings = (*point.warnings, several(point, good[1]))
-    elif clear and outcome.proven and len(points) == 1:
+    elif clear and outcome.proven and len(outcome.choices) == 1:
         point.uniqueness = Uniqueness.UNIQUE
     else:
         point.uniqueness = Uniqueness.UNKNOWN

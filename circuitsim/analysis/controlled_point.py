@@ -15,6 +15,9 @@ from circuitsim.controlled.equations import OPEN, least_conductance
 from circuitsim.controlled.law_arrays import demanded_of_currents
 from circuitsim.controlled.linear import Pair
 
+NOISE = 2.0**-80
+"""Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
+
 Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Potentials, what rounding them to doubles leaves over (n_nodes,), V, currents, A, and drops, V (m,)."""
 
@@ -95,4 +98,4 @@ def point_of(system: ControlledSystem, circuit: Circuit, found: Branches, certif
     return point
 
 
-__all__ = ["Branches", "branches", "measured", "point_of"]
+__all__ = ["NOISE", "Branches", "branches", "measured", "point_of"]

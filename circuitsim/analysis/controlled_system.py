@@ -21,7 +21,7 @@ from circuitsim.controlled.equations import (
     parts,
 )
 from circuitsim.controlled.law_arrays import LawArrays
-from circuitsim.controlled.linear import Factor, Pattern, Terms
+from circuitsim.controlled.linear import DENSE, Factor, Pattern, Terms
 from circuitsim.controlled.rational import LARGEST, PORTS, RationalBlock, Read, binary, decimal
 from circuitsim.controlled.regular import all_monotone, all_regular
 from circuitsim.controlled.ties import OnePotential, Ties
@@ -122,11 +122,15 @@ class ControlledSystem:
         block if ``whole``."""
         key = read, whole
         if key not in self._orders:
-            loaded, made = self.pattern.terms(None), []
-            for k, raw in enumerate([self.everything] if whole else self.raw):
+            loaded, raws, made = self.pattern.terms(None), [self.everything] if whole else self.raw, []
+            matrix = loaded.dense() if self.eq.size <= DENSE else loaded.matrix()
+            inverse = {} if whole or read is not None else dict(self.inverse)
+            left = [] if read is not None else [k for k in range(len(raws)) if k not in inverse]
+            inverse |= zip(left, inverses(self.eq, loaded, [raws[k] for k in left]))
+            for k, raw in enumerate(raws):
                 try:
-                    exact = None if read is None else self.exact(-1 if whole else k, read)
-                    made.append(Block(self.eq, loaded, raw, exact))
+                    known = inverse[k] if read is None else self.exact(-1 if whole else k, read)
+                    made.append(Block(self.eq, raw, known, matrix))
                 except ArithmeticError:
                     raise self.singular(raw.rows) from None
             self._orders[key] = made

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.analysis.controlled import NOISE
+from circuitsim.analysis.controlled_point import NOISE
 from circuitsim.analysis.newton import Found, Smooth, project
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import CircuitArrays
@@ -62,7 +62,7 @@ def _held(found: Found, arrays: CircuitArrays, smooth: Smooth, laws: LawArrays, 
     drops[rest], currents[rest], column[rest] = found.voltage, found.current, found.current
     made = certify_controlled(arrays._replace(value=column), laws, voltages, currents, drops, tolerance, low)
     gap = np.abs((found.voltage - found.state.points[0]) * (found.current - found.state.points[1]))
-    relative = {**made.relative, "devices": float(found.distance.max())}
+    relative = {**made.relative, "devices": float(found.distance.max(initial=0.0))}
     return made._replace(relative=relative, device_gap=float(gap.sum()))
 
 

@@ -68,12 +68,15 @@ class Made:
     system : ControlledSystem
     pinned : Pinned
         `StageMatrix`.
+    conducting : (d,) bool array
+        Ideal diodes.
     length : float
         Of the step whose values are in it, s.
     """
 
     def __init__(self, system: ControlledSystem, matrix: StageMatrix) -> None:
         self.system, self.pinned, self.length = system, Pinned(matrix), 0.0
+        self.conducting = matrix.conducting
 
 
 class StageMatrices:
@@ -123,7 +126,7 @@ class StageMatrices:
         system = ControlledSystem(self.circuit, arrays, self.laws, None, self._varying)
         eq, roles, size = system.eq, system.roles, system.eq.size
         terms, own = system.tied_terms(conducting), eq.own[smooth.slope]
-        place = np.array([np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()])
+        place = [np.flatnonzero((terms.row == k) & (terms.column == k))[0] for k in own.tolist()]
         gain = np.where((terms.gain >= 0) & np.isnan(value[terms.gain]), -1, terms.gain)
         tangent = np.isin(np.arange(value.size), [smooth.slope, smooth.touch, smooth.rest])
         return Made(
@@ -156,7 +159,7 @@ class StageMatrices:
                         eq.minus,
                         eq.own[eq.diode],
                         conducting,
-                        place,
+                        np.array(place, dtype=np.int64),
                         terms.row,
                         terms.column,
                         terms.ends,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from circuitsim.controlled.linear import Pattern, Terms
 from circuitsim.controlled.matrices import EPS, equilibrated, in_watts, inverted, is_p_matrix
 from circuitsim.controlled.ports import ROUNDING, Hybrid, Ports, base_of, hybrid, matrix_of, with_constant
 from circuitsim.controlled.rational import RationalBlock
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    Matrix = csr_matrix | np.ndarray
 
 
 class StructureError(ArithmeticError):
@@ -108,11 +113,11 @@ class Block:
     Parameters
     ----------
     eq : Equations
-    terms : Terms
-        Of the whole matrix, all ports loaded.
     raw : RawBlock
-    exact : RationalBlock, optional
-        The same in rational arithmetic; no double is used then but to choose what is tried.
+    known : Inverse or RationalBlock
+        Of this block; in rational arithmetic no double is used but to choose what is tried.
+    matrix : (size, size) csr_matrix or float array
+        Of all blocks, all ports loaded.
 
     Raises
     ------
@@ -120,21 +125,22 @@ class Block:
         It is singular.
     """
 
-    def __init__(self, eq: Equations, terms: Terms, raw: RawBlock, exact: RationalBlock | None = None) -> None:
-        self.eq, self.exact, (self.rows, self.columns, self.diodes) = eq, exact, raw
+    def __init__(self, eq: Equations, raw: RawBlock, known: Inverse | RationalBlock, matrix: Matrix) -> None:
+        self.eq, (self.rows, self.columns, self.diodes) = eq, raw
         self.loads = eq.load[self.diodes]
-        self.proven = True
-        if exact is None:
-            self._invert(terms, raw)
+        self.exact, self.proven = known if isinstance(known, RationalBlock) else None, True
+        if isinstance(known, Inverse):
+            self._in_doubles(known, matrix)
         else:
-            p, q = (np.array(part, dtype=float).reshape(2 * self.loads.shape) for part in (exact.p, exact.q))
+            p, q = (np.array(part, dtype=float).reshape(2 * self.loads.shape) for part in (known.p, known.q))
             self.matrices = p, q, EPS * np.abs(p), EPS * np.abs(q)
 
-    def _invert(self, terms: Terms, raw: RawBlock) -> None:
-        ((self.inverse, self.matrices, self.proven),) = inverses(self.eq, terms, [raw])
-        self.whole = terms.matrix()[self.rows]
+    def _in_doubles(self, known: Inverse, matrix: Matrix) -> None:
+        self.inverse, self.matrices, self.proven = known
+        self.whole = matrix[self.rows]
         self.size = abs(self.whole)
-        self.inner = self.whole[:, self.columns].toarray()
+        inner = self.whole[:, self.columns]
+        self.inner = inner if isinstance(inner, np.ndarray) else inner.toarray()
         self.inner_size, self.inverse_size = np.abs(self.inner), np.abs(self.inverse)
         left, right = equilibrated(self.inner)
         if not 0.0 < (self.inverse_size / (left * right).T).max() * len(self.rows) < 1e15:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.collapse import assembled
-from circuitsim.analysis.controlled_point import point_of
+from circuitsim.analysis.controlled_point import NOISE, branches, point_of
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.expanded import PreparedExpanded
 from circuitsim.analysis.newton import Found, Smooth, State
@@ -43,8 +43,10 @@ from circuitsim.circuit.elements import (
     RESISTOR,
     VOLTAGE,
 )
+from circuitsim.circuit.expansion import expanded
 from circuitsim.circuit.laws import CurrentControl, Law, Quantity
 from circuitsim.controlled.law_arrays import LawArrays, law_arrays
+from circuitsim.controlled.linear import Pair
 from circuitsim.engine.small.pointers import Pinned
 from circuitsim.errors import UsageError
 from circuitsim.models.junction_diode import BASE, CJO, RATE, TT, charge, junction
@@ -174,11 +176,16 @@ class StagesAtOnce:
     @classmethod
     def of(cls, companion: Companion, ready: PreparedExpanded) -> StagesAtOnce | None:
         """The stages of a circuit with smooth devices; None of another one, or where others take less time."""
-        elementary, controlled = ready.expansion.circuit.arrays(), ready.controlled
-        most, laws = (FEW, law_arrays({})) if controlled is None else (MOST, controlled.inner.laws)
-        if ready.smooth is None or elementary.n_nodes > most:
+        elementary, laws = ready.expansion.circuit.arrays(), law_arrays(ready.expansion.circuit.laws)
+        most, smooth = MOST if ready.circuit.laws else FEW, ready.smooth
+        if smooth is None:
+            none = np.zeros(0, dtype=np.int64)
+            smooth = Smooth(none, none, none, none, np.zeros((0, BASE + 1)))
+            if not ready.circuit.laws:
+                return None
+        if elementary.n_nodes > most:
             return None
-        made = cls(companion, ready, laws, ready.smooth)
+        made = cls(companion, ready, laws, smooth)
         none = np.zeros(made._matrices.diode.size, dtype=bool)
         return made if made._matrices.size(elementary.value, none) <= most else None
 
@@ -322,8 +329,11 @@ class StagePoint(OperatingPoint):
 
     def held_again(self) -> bool:
         """Hold the laws that the kernel does not: with loops, and without noise; whether they hold now."""
-        own = self._stages
-        arrays = own.ready.expansion.circuit.arrays()._replace(value=self.tangents.column)
+        own, (column, _, branch, node) = self._stages, self.tangents
+        system, arrays = self._made.system, own.ready.expansion.circuit.arrays()._replace(value=column)
+        high, low, inside, n = np.zeros(system.eq.size), np.zeros(system.eq.size), system.roles.inside, node.shape[1]
+        high[: n - 1], low[: n - 1], high[system.eq.own[inside]] = node[0, 1:], node[1, 1:], branch[0, inside]
+        node[0], node[1], branch[0], branch[1] = branches(system, column, Pair(high, low), self._made.conducting, NOISE)
         self.certificate = proof(found_of(self.tangents), arrays, own.smooth, own.laws, own.tolerance)
         return self.certificate.certified
 
@@ -637,4 +647,8 @@ def _for_stages(
         stages = replace(inner, any_one=True)
     else:
         return circuit
-    return replace(circuit, inner=stages) if isinstance(circuit, PreparedExpanded) else stages
+    if isinstance(circuit, PreparedExpanded):
+        return replace(circuit, inner=stages)
+    if isinstance(stages, LargeStages):
+        return stages
+    return PreparedExpanded(inner.circuit, expanded(inner.circuit), stages, "auto", stages.tolerance, None)
