@@ -26,7 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from circuitsim.analysis.collapse import assembled
-from circuitsim.analysis.controlled import NOISE, PreparedControlled, always_one, loaded_ports, unknowns
+from circuitsim.analysis.controlled import PreparedControlled, always_one, loaded_ports, unknowns
+from circuitsim.analysis.controlled_point import NOISE
 from circuitsim.analysis.newton import (
     FALLBACKS,
     NOTHING,

@@ -21,8 +21,6 @@ from circuitsim.controlled.rational import RationalBlock
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    Matrix = csr_matrix | np.ndarray
-
 
 class StructureError(ArithmeticError):
     """Equations without unknowns of their own.
@@ -125,7 +123,9 @@ class Block:
         It is singular.
     """
 
-    def __init__(self, eq: Equations, raw: RawBlock, known: Inverse | RationalBlock, matrix: Matrix) -> None:
+    def __init__(
+        self, eq: Equations, raw: RawBlock, known: Inverse | RationalBlock, matrix: csr_matrix | np.ndarray
+    ) -> None:
         self.eq, (self.rows, self.columns, self.diodes) = eq, raw
         self.loads = eq.load[self.diodes]
         self.exact, self.proven = known if isinstance(known, RationalBlock) else None, True
@@ -135,7 +135,7 @@ class Block:
             p, q = (np.array(part, dtype=float).reshape(2 * self.loads.shape) for part in (known.p, known.q))
             self.matrices = p, q, EPS * np.abs(p), EPS * np.abs(q)
 
-    def _in_doubles(self, known: Inverse, matrix: Matrix) -> None:
+    def _in_doubles(self, known: Inverse, matrix: csr_matrix | np.ndarray) -> None:
         self.inverse, self.matrices, self.proven = known
         self.whole = matrix[self.rows]
         self.size = abs(self.whole)
