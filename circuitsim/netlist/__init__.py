@@ -44,8 +44,8 @@ def load(
 ) -> Deck:
     """Read the deck in a file (``-`` is standard input).
 
-    What has no effect, or one that its author may not expect, is a `DeckWarning` and stands in the deck's ``problems``
-    and ``notes``.
+    Cards without effect, and cards whose effect may surprise their author, raise a `DeckWarning` and are listed in the
+    deck's ``problems`` and ``notes``.
 
     Parameters
     ----------
@@ -54,25 +54,26 @@ def load(
     allow_include : iterable of str or path-like
         Folders outside the deck's own from which it may include files.
     title : bool
-        Whether the first line is the title, as in every SPICE program; False: it is a card.
+        Whether the first line is the title, as in every SPICE program; if False, it is a card.
     libraries : iterable of str or path-like
-        Files whose models, sub-circuits, functions and parameters count where the deck has none of that name.
+        Library files; their models, sub-circuits, functions and parameters apply where the deck defines none of that
+        name.
     search : iterable of str or path-like
-        Folders in which included files are looked for by their own name, whatever folder the deck names.
+        Folders to search for included files by base name, whatever path the deck gives.
     ideal_diodes : bool
-        Junction diodes (models with IS, N, RS, BV …) are ideal, as with ``.options diodes=ideal``.
+        Treat junction diodes (models with IS, N, RS, BV …) as ideal, as ``.options diodes=ideal`` does.
 
     Returns
     -------
     Deck
-        A circuit that also knows the analyses, parameters and measurements of its file.
+        A circuit together with the analyses, parameters and measurements of its file.
 
     Raises
     ------
     NetlistError
-        Everything that is wrong with the deck, each with its place.
+        All errors of the deck, each with its location.
     UsageError
-        There is no such file, or it is no regular file.
+        The file does not exist or is not a regular file.
     """
     from circuitsim.netlist.loading import deck_of_file
 
@@ -97,13 +98,14 @@ def loads(
     text : str
         The deck.
     file : str
-        The name that messages give it.
+        File name used in messages.
     folder : str or path-like, optional
-        Where its ``.include`` cards look; without it they are refused unless ``allow_include`` names a folder.
+        Folder that ``.include`` paths are relative to; without it ``.include`` is refused unless ``allow_include``
+        names a folder.
     allow_include : iterable of str or path-like
         Further folders from which it may include files.
     title : bool
-        Whether the first line is the title; False: it is a card.
+        Whether the first line is the title; if False, it is a card.
     libraries, search, ideal_diodes
         As for `load`.
 
@@ -114,7 +116,7 @@ def loads(
     Raises
     ------
     NetlistError
-        Everything that is wrong with the deck, each with its place.
+        All errors of the deck, each with its location.
     """
     from circuitsim.netlist.loading import deck_of_text
 
@@ -124,7 +126,7 @@ def loads(
 
 
 def _warned(deck: Deck) -> Deck:
-    """The deck itself; its warnings, but those on which command runs a card, are one `DeckWarning`."""
+    """The deck, after one `DeckWarning` for its warnings, except those that say which command runs a card."""
     found = [problem for problem in deck.problems if problem.kind not in ("tran", "ac")]
     if found:
         warnings.warn(DeckWarning(found), stacklevel=3)
@@ -155,8 +157,8 @@ def dumps(circuit: Circuit, roles: Roles | None = None, *, ngspice: bool = False
     roles : Roles, optional
         Written as comment directives, so that the deck can be trained.
     ngspice : bool
-        Devices that ngspice has no model of (idealised diodes, varistors, tables …) as what it has: resistors, steep
-        diodes and sources, or a formula. Reading that gives other elements with the same laws.
+        Write devices without an ngspice model (idealised diodes, varistors, tables …) as resistors, steep diodes and
+        sources, or as a formula. Reading the result back gives other elements with the same I–V curves.
 
     Returns
     -------
@@ -185,7 +187,7 @@ def dump(circuit: Circuit, path: str | os.PathLike[str], roles: Roles | None = N
     ----------
     circuit : Circuit
     path : str or path-like
-        The file, which is replaced in one step.
+        Target file, replaced atomically.
     roles : Roles, optional
         Written as comment directives, so that the deck can be trained.
     """

@@ -58,14 +58,14 @@ TEMPERATURE_WORDS = ("temp", "temper", "temperature")
 
 
 BASES = {"lin": 0.0, "dec": 10.0, "oct": 2.0}
-"""Words for how the values of a range are spaced → what a number of points leads through (0: a step)."""
+"""Spacing keyword → factor between the ends of an interval of points (0: linear, with a step)."""
 
 Varied = tuple[Target, str, tuple[str, ...]]
-"""The sort of what varies, its name as in the deck, and the names that vary together (none: the name alone)."""
+"""Kind of the varied quantity, its name in the deck, and the names that vary together (empty: the name alone)."""
 
 
 def merged(found: list[Token]) -> list[Token]:
-    """The words among ``found``; ``DMOD(ron)`` is one word, ``DMOD:ron``, other marks are left out."""
+    """The words among ``found``, without marks; ``DMOD(ron)`` becomes the word ``DMOD:ron``."""
     words: list[Token] = []
     k = 0
     while k < len(found):
@@ -90,7 +90,7 @@ def steps(model: Model, parameter: str) -> bool:
 
 
 OPTIONS = ("format", "file", "width", "precision", "filter", "delimiter", "timescalefactor", "index")
-"""Of Xyce's ``.print``: how its file is written; they have no effect."""
+"""Options of Xyce's ``.print`` for the format of its file; without effect here."""
 
 _OPTION = re.compile(r"([^\W\d]\w*)\s*=\s*(?:\"[^\"]*\"|[^\s,{}]+)")
 _FORMULA = re.compile(r"par\s*\(\s*(['\"{])", re.IGNORECASE)
@@ -98,12 +98,12 @@ _WIDTH = re.compile(r"\([^()]*\)")
 
 
 def output(card: Card, word: str, at: int) -> Output:
-    """The request that ``card`` is; ``at`` is the offset behind its name.
+    """Parse the output card ``card``; ``at`` is the offset after its name.
 
     Raises
     ------
     CardError
-        A parenthesis, brace or quote without its partner.
+        An unmatched parenthesis, brace or quote.
     """
     text, requests = card.text, []
     analysis = ""
@@ -146,20 +146,19 @@ def _end_of_word(text: str, at: int) -> int:
             return at + 1
         at += 1
     if depth > 0:
-        raise CardError("syntax", "a '(' without its ')'", start, "close it on this card")
+        raise CardError("syntax", "unmatched '('", start, "close it on this card")
     return at
 
 
 INITIAL = ".ic v(out)=2 v(x1.a)=0.5 i(L1)=1m"
 OTHER_MEASUREMENTS = frozenset(("op", "tf", "noise", "sp", "pz", "fft", "hb"))
-"""Analyses whose measurements are not done."""
+"""Analyses whose measurements are not supported."""
 
 
 def measurement(card: Card, after: int) -> MeasurementRequest | None:
-    """``.meas tran NAME …``, ``.meas ac`` or ``.meas dc``, whose text `circuitsim.time_domain.measure`, that of
-    `circuitsim.small_signal` and `circuitsim.measurements` read; None for other analyses.
+    """Parse ``.meas tran NAME …``, ``.meas ac`` or ``.meas dc``; None for other analyses.
 
-    LTspice leaves out which analysis it is.
+    LTspice may omit the analysis.
     """
     words = card.text[after:].split(None, 1)
     if len(words) < 2 or words[0].lower() in OTHER_MEASUREMENTS:
@@ -178,7 +177,7 @@ class Analyses:
     Attributes
     ----------
     card, word, words : Card, str, list of Token
-        The card that is read, its name, and the words of it that nobody has read yet.
+        The current card, its name, and its words not yet read.
     """
 
     def __init__(
@@ -195,7 +194,7 @@ class Analyses:
         self.evaluator = Evaluator(temperatures.constants())
 
     def read(self, cards: list[Card]) -> tuple[Analysis, ...]:
-        """All requests of the deck; what is wrong with one is reported."""
+        """Evaluate all requests of the deck and report their errors."""
         found: list[Analysis] = []
         for card in cards:
             card.read, self.card = 0, card
@@ -206,7 +205,7 @@ class Analyses:
         return tuple(found)
 
     def one(self) -> Analysis | None:
-        """The request that the card is; None for one that is not done."""
+        """The request on the current card; None if it is not supported."""
         card, start = self.card, self.card.start
         word = self.word = card.text[start : start + 10].split()[0].split("(")[0].lower()
         place, after = card.place(start), start + len(word)
@@ -240,7 +239,7 @@ class Analyses:
         return Step(ranges[0], place)
 
     def initial_values(self, found: list[Token]) -> InitialValues | None:
-        """``.ic v(a)=1 i(L1)=2``; None, with a warning, where it is neither."""
+        """``.ic v(a)=1 i(L1)=2``; None, with a warning, for anything else."""
         circuit, card = self.circuit, self.card
         voltages: dict[str, float] = {}
         currents: dict[str, float] = {}
@@ -249,7 +248,7 @@ class Analyses:
             if len(found) < 6 or texts[0] not in ("v", "i") or texts[1::2] != ["(", ")"] or texts[4] != "=":
                 self.reporter.warning(
                     "analysis",
-                    ".ic is read as potentials and inductor currents; this one has no effect",
+                    ".ic takes node voltages and inductor currents; this entry is ignored",
                     card,
                     found[0].offset,
                     INITIAL,
@@ -266,7 +265,7 @@ class Analyses:
             except TopologyError:
                 self.reporter.warning(
                     "analysis",
-                    f".ic: the circuit has no {short(name.text)}; it has no effect",
+                    f".ic: the circuit has no {short(name.text)}; the entry is ignored",
                     card,
                     name.offset,
                     "circuitsim solve lists nodes and elements",
@@ -275,7 +274,7 @@ class Analyses:
         return InitialValues(voltages, currents, card.place())
 
     def small_signal(self, after: int) -> TransferRequest | SensitivityRequest:
-        """``.tf v(out) V1`` or ``.sens v(out)``; what stands behind ``AC`` is left out, with a warning."""
+        """``.tf v(out) V1`` or ``.sens v(out)``; words after ``AC`` are ignored with a warning."""
         card, word = self.card, self.word
         requests, place = output(card, word, after).requests, card.place()
         if word == ".tf":
@@ -343,7 +342,7 @@ class Analyses:
             raise CardError("syntax", f"{self.word} list has no values", self.card.last, "list v1 v2 …")
         if len(words) > limits.SWEEP_POINTS:
             many = f"{self.word} has more than {limits.SWEEP_POINTS:,} points"
-            raise CardError("limit", many, words[0].offset, "list fewer")
+            raise CardError("limit", many, words[0].offset, "list fewer values")
         self.words.clear()
         return array("d", [self.number(token) for token in words])
 
@@ -361,17 +360,17 @@ class Analyses:
                 return points(start, stop, step), start, stop, step
             return logarithmic(start, stop, step, base), start, stop, 0.0
         except ValueError as error:
-            hint = "write start, stop, points" if base else "the step leads from start to stop"
+            hint = "write start, stop, points" if base else "the step must lead from start to stop"
             raise CardError("analysis", f"{short(name)}: {error}", words[2].offset, hint) from None
 
     def meant(self, token: Token, parameter: bool = False, kind: Token | None = None) -> Varied:
-        """What a name means: ``R1``, ``R1:r``, a parameter of the deck (which ``PARAM`` says) or of a model, whose type
-        may stand before it, or the temperature.
+        """Resolve a name: ``R1``, ``R1:r``, a parameter of the deck (marked by ``PARAM``) or of a model (its type may
+        precede it), or the temperature.
 
         Raises
         ------
         CardError
-            Nothing of that name varies.
+            Nothing that can vary has this name.
         """
         name, _, own = token.text.partition(":")
         scope, circuit, at = self.scope, self.circuit, token.offset
@@ -477,7 +476,7 @@ class Analyses:
             if token.kind == WORD and word in ("uic", "noop", "startup", "steady", "nodiscard", "step"):
                 modifiers.add(word)
                 if word not in ("uic", "startup"):
-                    self.reporter.gather("no-effect", ".tran: no effect of %s", card, token.offset, word)
+                    self.reporter.gather("no-effect", ".tran: %s has no effect", card, token.offset, word)
                 continue
             numbers.append(self.number(token))
         if not 1 <= len(numbers) <= 4:
@@ -485,20 +484,19 @@ class Analyses:
         if len(numbers) == 1:
             numbers = [0.0, *numbers]
         step, stop, start = numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0.0
-        start = max(start, 0.0)  # LTspice takes a start before 0 for 0
+        start = max(start, 0.0)  # as LTspice
         longest = numbers[3] if len(numbers) > 3 else 0.0
         if step < 0 or stop <= start or longest < 0:
             raise CardError(
                 "range",
-                ".tran needs 0 ≤ start < stop and steps that are not negative",
+                ".tran needs 0 ≤ start < stop and non-negative steps",
                 words[0].offset,
                 ".tran step stop [start]",
             )
-        stores = memory(self.circuit)
-        if stores:
+        if memory(self.circuit):
             self.reporter.warning(
                 "tran",
-                f".tran: {short(stores[0])} stores energy; circuitsim tran runs it, the operating point is solved",
+                ".tran: only the operating point is computed; circuitsim tran runs it",
                 card,
                 card.start,
             )
@@ -510,7 +508,7 @@ class Analyses:
         """``.ac dec|oct|lin points first last``, or ``.ac list f1 f2 …``."""
         card, words = self.card, self.words
         if words and words[0].word == "data":
-            self.reporter.warning("ac", ".ac data=… is not read; the operating point is solved", card, card.start)
+            self.reporter.warning("ac", ".ac data=… is not supported; the operating point is solved", card, card.start)
             return OperatingPointRequest(card.place())
         example = ".ac dec 10 1 1MEG, or .ac list 50 1k"
         spacings = {spacing.value: spacing for spacing in Spacing}
@@ -531,7 +529,9 @@ class Analyses:
             raise CardError(
                 "range", ".ac needs frequencies in ascending order, above 0 for decades and octaves", at, example
             )
-        self.reporter.warning("ac", ".ac: circuitsim ac runs it, the operating point is solved", card, card.start)
+        self.reporter.warning(
+            "ac", ".ac: only the operating point is computed; circuitsim ac runs it", card, card.start
+        )
         return SmallSignal(spacing, points, tuple(numbers), card.place())
 
 

@@ -1,10 +1,8 @@
-"""Text to cards and their words: comments cut off, continuation lines joined, with the place of every character; and
-what is wrong with them, reported together.
+"""Deck text to cards and words: comments removed, continuation lines joined, every character located, and errors
+reported together.
 
-Deck text: safe opening of files, decoding, and places in them.
-
-An ``.include`` reaches regular files inside the deck's own folder tree, and folders the user allowed:
-a deck from elsewhere must not read ``/etc/passwd`` into an error message, nor wait for a pipe.
+An ``.include`` reaches only regular files in the deck's own folder tree and in folders that the user allows: an
+untrusted deck must neither read ``/etc/passwd`` into an error message nor block on a pipe.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ class Source:
     name : str
         The file name for messages.
     path : str
-        Its real path; empty for text that is no file.
+        Its real path; empty for text not from a file.
     text : str
         Decoded text, lines ended by ``\\n``.
     order : tuple of int
@@ -56,7 +54,7 @@ class Source:
 
     def line(self, number: int) -> str:
         """The physical line ``number`` (from 1), without its end."""
-        if number > len(self._lines):  # twice as many as needed, that the text is not split once more for each
+        if number > len(self._lines):  # twice as many, for few splits
             self._lines = self.text.split("\n", 2 * number)[: 2 * number]
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
@@ -66,9 +64,9 @@ class Source:
 
 
 def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
-    """The text of ``data``, and a warning if it is no UTF-8 and was read as Latin-1 (where µ is the byte B5).
+    """Decode ``data``, with a warning if it is not UTF-8 and is read as Latin-1 (where µ is byte B5).
 
-    UTF-16 is read where a byte-order mark tells it, as LTspice writes.
+    A byte-order mark selects UTF-16, which LTspice writes.
 
     Raises
     ------
@@ -82,22 +80,22 @@ def decode(data: bytes, name: str) -> tuple[str, Problem | None]:
             text = "\0"
         if "\0" in text:
             hint = "save it as UTF-8"
-            raise NetlistError([Problem("encoding", "the file is damaged UTF-16", Location(name, 1), hint)])
+            raise NetlistError([Problem("encoding", "not valid UTF-16", Location(name, 1), hint)])
         return plain_lines(text), None
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
     at = data.find(b"\0")
     if at >= 0:
         place = _place_of(data, at, name)
-        hint = "this is no text file, or it is damaged"
-        raise NetlistError([Problem("encoding", "a NUL byte: a deck is text", place, hint)])
+        hint = "the file is binary or damaged"
+        raise NetlistError([Problem("encoding", "NUL byte in a text file", place, hint)])
     warning = None
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         place = _place_of(data, error.start, name)
         message = f"not UTF-8 (byte 0x{data[error.start]:02X}): the file is read as Latin-1"
-        warning = Problem("encoding", message, place, "save it as UTF-8 to be sure of µ and of names")
+        warning = Problem("encoding", message, place, "save it as UTF-8 so that µ and names are read correctly")
         text = data.decode("latin-1")
     return plain_lines(text), warning
 
@@ -106,7 +104,7 @@ def plain_lines(text: str) -> str:
     """``text`` with every line ended by ``\\n``, without a byte-order mark."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text[:-1] if text[-1:] == "\x1a" else text  # DOS ended its files with it
+    text = text[:-1] if text[-1:] == "\x1a" else text  # end of a DOS file
     return text[1:] if text[:1] == "\ufeff" else text
 
 
@@ -140,7 +138,7 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
             if stat.S_ISDIR(status.st_mode):
                 raise ValueError("is a directory")
             if not stat.S_ISREG(status.st_mode):
-                raise ValueError("is no regular file (a pipe or a device)")
+                raise ValueError("is not a regular file (a pipe or a device)")
             with open(descriptor, "rb", closefd=False) as file:
                 data = _all_of(file, limit, min(status.st_size, limit) + 1)
         finally:
@@ -151,7 +149,7 @@ def read_bytes(path: str, limit: int = limits.TEXT) -> bytes:
 
 
 def _all_of(file: BinaryIO, limit: int, first: int = 1 << 22) -> bytes:
-    """What is left of ``file``, little more than ``limit`` bytes at most, in steps so that memory grows with need.
+    """The rest of ``file``, up to slightly more than ``limit`` bytes, read in steps so that memory grows with need.
 
     ``first`` is the size of the first step; a file whose size is known takes one.
     """
@@ -174,9 +172,8 @@ class Files:
         self._cache: dict[str, tuple[str, Problem | None]] = {}
 
     def find(self, path: str, including: Source) -> str:
-        """The real path of ``path``: relative to the including file, else in the folders to look in, by its name; an
-        absolute path that is not here by its name beside the including file; a name without a folder last among the
-        bundled sub-circuits.
+        """Resolve ``path``: relative to the including file, then by base name in the search folders; an absolute path
+        that does not exist, by base name beside the including file; a bare name, last among the bundled sub-circuits.
 
         Raises
         ------
@@ -221,16 +218,16 @@ class Files:
         self.count += 1
         self.characters += len(self._cache[real][0])
         if self.count > limits.INCLUDES or self.characters > limits.TEXT:
-            raise ValueError("is one too many: the included files explode")
+            raise ValueError("exceeds the limit on the number and size of included files")
         return self._cache[real]
 
 
 WINDOW = 1 << 10
-"""Characters of a text that are matched together at first, and behind a plain line that is refused."""
+"""Characters matched together at first, and after a plain line that is refused."""
 
 
 class Piece(NamedTuple):
-    """Where a stretch of a joined card comes from: its offset there, the physical line, the column before it."""
+    """Origin of a piece of a joined card: its offset in the card, its physical line, the column before it."""
 
     offset: int
     line: int
@@ -247,9 +244,9 @@ class Card:
     line : int
         The physical line it begins on.
     read : int
-        Offset up to which the text was read; `circuitsim.netlist.cards.finish` refuses what is behind it.
+        Offset up to which the text was read; the rest is refused (`circuitsim.netlist.cards.finish`).
     words : Words or None
-        Or the words that are not read yet.
+        The words not yet read, where the card is split into words.
     """
 
     __slots__ = ("line", "pieces", "read", "source", "text", "words")
@@ -260,7 +257,7 @@ class Card:
         self.words: Any = None
 
     def done(self) -> None:
-        """The whole text was read."""
+        """Mark the whole text as read."""
         self.read, self.words = len(self.text), None
 
     def where(self, offset: int) -> tuple[int, int]:
@@ -305,7 +302,7 @@ def uncommented(line: str) -> str:
 
 
 class Lines:
-    """Lines of a text with their numbers, of which the next ones can be skipped.
+    """Numbered lines of a text, which can be skipped ahead.
 
     Attributes
     ----------
@@ -326,7 +323,7 @@ class Lines:
             yield self.number, self.text[self.start : self._next - 1]
 
     def skip(self, count: int) -> None:
-        """Go so many lines ahead."""
+        """Skip ``count`` lines."""
         for _ in range(count):
             end = self.text.find("\n", self._next)
             self.start, self._next = self._next, (len(self.text) if end < 0 else end) + 1
@@ -336,15 +333,14 @@ class Lines:
 def cards(source: Source, first: int, take_plain: Callable[[Lines], bool]) -> Iterator[Card]:
     """The cards of ``source`` from line ``first`` on.
 
-    ``take_plain`` is called first on each line that may begin a card; it may consume that and some that follow, and
+    ``take_plain`` is called first on each line that may begin a card; it may consume this and following lines, and
     returns whether it did.
-    Comment lines that begin with ``*!`` (directives, comments to the language) come as cards of their own, and so does
-    a continuation line without a card before it.
+    Directives (``*!`` comment lines) and continuation lines without a preceding card come as cards of their own.
     """
     marked = any(mark in source.text for mark in (";", "$", "//"))
     held, at = "", 0
     more: list[tuple[int, str]] = []
-    directives: list[Card] = []  # wait for the card before them, which may go on behind them
+    directives: list[Card] = []  # held back: the card before them may continue after them
     lines = Lines(source)
     for number, line in lines:
         stripped = line.lstrip()
@@ -404,7 +400,7 @@ class CardError(Exception):
     """One thing wrong with a card, at an offset of its text."""
 
     code: Any = None
-    """The expression at fault, which may stand on another card (`ExpressionError`)."""
+    """The expression at fault, which may be on another card (`ExpressionError`)."""
 
     def __init__(self, kind: str, message: str, offset: int, hint: str = "") -> None:
         super().__init__(message)
@@ -436,7 +432,7 @@ def tokens(card: Card, start: int = 0) -> list[Token]:
     Raises
     ------
     CardError
-        A brace or quote without its partner; an expression glued to a name.
+        An unmatched brace or quote; no blank between a name and an expression.
     """
     text, found, length = card.text, [], len(card.text)
     position, glued = start, -1
@@ -455,9 +451,9 @@ def tokens(card: Card, start: int = 0) -> list[Token]:
             if at == glued:
                 raise CardError(
                     "syntax",
-                    "an expression is glued to a name",
+                    "no blank between a name and an expression",
                     at,
-                    "put a blank between them; names cannot be computed",
+                    "insert a blank; names cannot be computed",
                 )
             glued = token.end
         found.append(token)
@@ -474,19 +470,19 @@ def delimited(text: str, at: int) -> Token:
             depth += 1 if brace.group() == "{" else -1
             if depth == 0:
                 return Token(text[at + 1 : brace.start()], at + 1, EXPRESSION, brace.end())
-        raise CardError("syntax", "a '{' without its '}'", at, "close the expression on this card")
+        raise CardError("syntax", "unmatched '{'", at, "close the expression on this card")
     if mark == "}":
-        raise CardError("syntax", "a '}' without its '{'", at)
+        raise CardError("syntax", "unmatched '}'", at)
     close = text.find(mark, at + 1)
     if close < 0:
-        raise CardError("syntax", f"a {mark} without its partner", at, "close the quote on this card")
+        raise CardError("syntax", f"unmatched {mark}", at, "close the quote on this card")
     return Token(text[at + 1 : close], at + 1, EXPRESSION if mark == "'" else STRING, close + 1)
 
 
 class Words:
-    """The words of a card that nobody has read yet: those that stand alone, and the ``key=value`` pairs.
+    """The unread words of a card: positional words and ``key=value`` pairs.
 
-    Who reads some takes them; those that are left at the end of a card are refused (`finish`).
+    Readers take what they use; words left at the end of a card are refused (`finish`).
     """
 
     __slots__ = ("end", "pairs", "words")
@@ -495,7 +491,7 @@ class Words:
         self.words, self.pairs, self.end = words, pairs, end
 
     def take(self, count: int | None = None) -> list[Token]:
-        """Take the first ``count`` of the words that stand alone (fewer, if there are no more), or all."""
+        """Take up to ``count`` positional words, or all."""
         taken = self.words[:count]
         del self.words[:count]
         return taken
@@ -508,7 +504,7 @@ class Words:
 
 
 def finish(card: Card) -> None:
-    """Refuse what of a card nobody has read.
+    """Refuse unread words of a card.
 
     Raises
     ------
@@ -532,7 +528,7 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
     Raises
     ------
     CardError
-        An ``=`` without a name before it or a value behind it; a name twice, unless it may be ``repeated``.
+        An ``=`` without a name before it or a value after it; a name twice, unless it may be ``repeated``.
     """
     words: list[Token] = []
     pairs: list[tuple[Token, Token]] = []
@@ -550,7 +546,7 @@ def fields(card: Card, found: list[Token], repeated: bool = False) -> Words:
             if k + 2 == len(plain) or plain[k + 2].kind == MARK:
                 raise CardError("syntax", f"{short(token.text)}= without a value", plain[k + 1].offset)
             if not repeated and token.word in known:
-                message = f"{short(token.text)}= stands on this card twice"
+                message = f"{short(token.text)}= is given twice on this card"
                 raise CardError("duplicate", message, token.offset, "leave one out")
             known.add(token.word)
             pairs.append((token, plain[k + 2]))
@@ -577,7 +573,7 @@ HINTS = {
     "expression": "operators: + - * / % ** ? : && || ! and comparisons; see docs/netlist.md",
     "function": "see docs/netlist.md for the functions built in; .func f(x) {…} defines another",
     "include": "see docs/netlist.md for what a deck may include",
-    "limit": "limits are on work and memory; see docs/netlist.md",
+    "limit": "docs/netlist.md lists the limits on work and memory",
     "number": "every value must be a finite double; zero must be written 0",
     "syntax": "see docs/netlist.md for how each card is written",
 }
@@ -607,7 +603,7 @@ class Reporter:
         Raises
         ------
         NetlistError
-            There are so many that reading on is of no use.
+            Too many errors to continue.
         """
         self._put(self._errors, kind, message, card, offset, hint or HINTS.get(kind, ""), names, callers)
         if len(self._errors) >= limits.PROBLEMS:
@@ -623,7 +619,7 @@ class Reporter:
     def at(
         self, card: Card, names: Iterable[str] = (), callers: Callable[[], tuple[str, ...]] = tuple
     ) -> Iterator[None]:
-        """Report what is raised as an error of ``card``; what follows in the block is left out."""
+        """Report an exception raised in the block as an error of ``card``."""
         try:
             yield
         except CardError as error:

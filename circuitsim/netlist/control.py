@@ -1,7 +1,7 @@
 """``.control`` blocks of ngspice: analyses, outputs and what changes the circuit before the first analysis.
 
-``op dc tran ac print plot`` are the cards of these names; ``alter``, ``set temp`` and ``let`` of numbers act up to the
-first analysis, whose circuit is the deck's. Other commands are noted by name, or warned of if they change the circuit.
+``op dc tran ac print plot`` act as cards of these names; ``alter``, ``set temp`` and numeric ``let`` apply up to the
+first analysis, which fixes the circuit. Other commands get a note, or a warning if they would change the circuit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CARDS = frozenset(("op", "dc", "tran", "ac"))
 """Commands that are the card of that name."""
 
 ANALYSES = CARDS | {"run", "noise", "tf", "disto", "pz", "sens", "sp", "pss"}
-"""Commands that solve the circuit: what changes it later does not act."""
+"""Commands that solve the circuit; later changes are not applied."""
 
 OUTPUTS = frozenset(("print", "plot"))
 LOOPS = frozenset(("foreach", "while", "dowhile", "repeat", "if"))
@@ -100,7 +100,7 @@ class Script:
         elif word in OUTPUTS:
             self.output(card, start, after, word)
         elif self.solved or not self.changed(card, after, word):
-            self.warn_or_note(card, start, word, "behind the first analysis" * self.solved)
+            self.warn_or_note(card, start, word, "after the first analysis" * self.solved)
         card.done()
 
     def changed(self, card: Card, after: int, word: str) -> bool:
@@ -158,17 +158,17 @@ class Script:
             self.idle(card, start, word, " of anything but v(), i(), @name[]")
 
     def warn_or_note(self, card: Card, start: int, word: str, where: str) -> None:
-        """Name a command that is not done."""
+        """Report a command that is not executed."""
         if word not in CHANGES:
             self.idle(card, start, word)
             return
-        message = f"{short(card.text[start:].strip())} of .control is not done" + f": it stands {where}" * bool(where)
-        hint = "the circuit is solved as it was before; write the value on the element's card"
+        message = f"{short(card.text[start:].strip())} of .control is not executed" + f": it is {where}" * bool(where)
+        hint = "the circuit keeps its earlier values; write the value on the element's card"
         self.reader.reporter.warning("control", message, card, start, hint)
 
     def idle(self, card: Card, start: int, word: str, what: str = "") -> None:
         """Note a command without effect."""
-        self.reader.reporter.gather("skipped", f"{short(word)}{what} in .control is not done", card, start, word)
+        self.reader.reporter.gather("skipped", f"{short(word)}{what} in .control is not executed", card, start, word)
 
     def alter(self, top: Scope) -> None:
         """Give the elements of the deck the values that ``alter`` sets."""

@@ -1,7 +1,7 @@
 """Cards of sources that others may control: E, F, G, H and B.
 
-Behind the two nodes stands a formula (``V=``, ``I=``, ``VALUE=``, ``TABLE …``), which is the rest of the card up to the
-next ``name=``, or words: the controls and a gain, ``POLY(n)``. What the source is shows when the deck is expanded
+After the two nodes comes a formula (``V=``, ``I=``, ``VALUE=``, ``TABLE …``), which extends to the next ``name=``, or
+the controls and a gain, or ``POLY(n)``. Expanding the deck decides what the source is
 (`circuitsim.netlist.controlled_laws`).
 """
 
@@ -77,7 +77,7 @@ def sections(text: str, at: int) -> list[Section]:
     Raises
     ------
     CardError
-        A brace or quote without its partner.
+        An unmatched brace or quote.
     """
     found: list[re.Match[str]] = []
     depth = 0
@@ -107,7 +107,7 @@ class SourceCard(ElementReader):
     shown : str
         The name for messages.
     after : int
-        The offset behind the two nodes.
+        The offset after the two nodes.
     """
 
     def __init__(self, reader: Reader, card: Card) -> None:
@@ -126,12 +126,12 @@ class SourceCard(ElementReader):
         self.nodes = nodes[0], nodes[1]
 
     def take(self) -> None:
-        """The element goes to the scope.
+        """Add the element to the scope.
 
         Raises
         ------
         CardError, ExpressionError
-            Something is wrong with the card, or it is in a form that is not read.
+            The card has an error or an unsupported form.
         """
         text, card, letter, after = self.card.text, self.card, self.letter, self.after
         word = _HEAD.match(text, after)
@@ -198,9 +198,9 @@ class SourceCard(ElementReader):
         if word == "r" and (code.signals or details):
             raise CardError(
                 "unsupported",
-                f"{self.shown}: {'the resistance depends on the solution' if code.signals else 'R= has m= alone'}",
+                f"{self.shown}: {'the resistance depends on the solution' if code.signals else 'R= takes only m='}",
                 code.start,
-                "its current is a product: write a law with diodes" if code.signals else "write a resistor",
+                "build its I–V curve from diodes" if code.signals else "write a resistor",
             )
         for signal in code.signals:
             if signal.kind == "v":
@@ -261,7 +261,7 @@ class SourceCard(ElementReader):
                 raise self.refused(at, "has", *dialect.OF_SOURCES[word])
             found = tokens(self.cut(section.stop), section.start)
             if word not in _DETAILS or word in details:
-                message = f"{self.shown} {'states twice' if word in details else 'has no parameter'} {shown!r}"
+                message = f"{self.shown} {'repeats' if word in details else 'has no parameter'} {shown!r}"
                 raise CardError("syntax", message, at, f"known: {', '.join(sorted(_DETAILS))}")
             if len(found) != 1:
                 at = found[1].offset if found else at
@@ -290,7 +290,7 @@ class SourceCard(ElementReader):
         self.put(_PLAIN[letter], letter in "eg" and multiplier == 1.0, law, at, multiplier=multiplier)
 
     def multiplier(self) -> Value:
-        """``m=``, and what is refused; leaves ``gain=``."""
+        """Take ``m=`` and refuse unsupported parameters; leaves ``gain=``."""
         for key, _ in self.words.pairs:
             if key.word in dialect.OF_SOURCES:
                 raise self.refused(key.offset, "has", *dialect.OF_SOURCES[key.word])
@@ -314,7 +314,7 @@ class SourceCard(ElementReader):
         return [Signal("v", plus, minus) for plus, minus in zip(nodes[::2], nodes[1::2])]
 
     def polynomial(self, poly: re.Match[str]) -> None:
-        """``POLY(n)``: the products of no, one, two … controls in their order, as often as there are coefficients."""
+        """``POLY(n)``: one product of controls for each coefficient, in SPICE's order."""
         count, at = int(poly.group(1)), poly.end()
         if not 1 <= count <= 100:
             raise CardError("range", f"POLY({short(poly.group(1))}): one to 100 controls", poly.start(1))

@@ -1,19 +1,18 @@
-"""Laws of controlled sources in each call: coefficients evaluated, names of nodes and elements resolved.
+"""Constitutive relations of controlled sources in each sub-circuit call, names of nodes and elements resolved.
 
-A source is one of these: independent, where other sources fix all that its formula reads; affine or piecewise linear in
-voltages and currents; or a device, where a formula of a current reads the voltage of its own source alone, or one of a
-voltage its own current alone: then it is a tape of operations (`circuitsim.models.formula_law`). Any other is refused.
+A source is independent if other sources fix all that its formula reads; affine or piecewise linear in voltages and
+currents; or a device, if the formula of a current reads only the source's own voltage, or that of a voltage only its
+own current: then it is a tape of operations (`circuitsim.models.formula_law`). Any other is refused.
 
-Expressions in voltages v(a,b) and currents i(name), affine or piecewise linear: constant + Σ coefficient · control.
+Affine expressions are constant + Σ coefficient · control, in voltages v(a,b) and currents i(name). Coefficients may be
+any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps max(0, u) of affine values u. Any
+other operation on a control (a product of two, a function) is refused by name.
 
-Coefficients may be any expressions of parameters; max, min, abs, limit, table and uramp are sums of ramps max(0, u) of
-affine values u. Whatever else is done to a control (a product of two, a function) is refused by name.
-
-A ramp is a control like a voltage: u may hold earlier ramps, so functions of functions need nothing more. In the
-circuit it is a source of the voltage u behind an ideal diode, with a resistor to ground: the exact methods apply.
+A ramp is a control like a voltage, and u may hold earlier ramps, so compositions need nothing more. The circuit has for
+it a source of voltage u in series with an ideal diode and a resistor to ground: the exact methods apply.
 
 A condition is a comparison u > 0 of an affine value. Between two values that differ by a function d of u alone with
-d(0) = 0 the choice is the second value + d(max(0, u)): a sum of ramps. Any other choice jumps, and is refused.
+d(0) = 0 the choice is the second value + d(max(0, u)): a sum of ramps. Any other choice is discontinuous and refused.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ from circuitsim.netlist.scope import ElementCard, Frame
 from circuitsim.units import short
 
 MEET = 1e-12
-"""Share of its terms by which two values may differ at the threshold: rounding of the numbers in a deck."""
+"""Relative difference allowed between two values at the threshold: rounding of the numbers in a deck."""
 
 
 class Steps(NamedTuple):
@@ -84,7 +83,7 @@ def _clear(value: Affine) -> dict[int, float]:
 
 
 def _cleared(value: Affine, *parts: Affine) -> Affine:
-    """Without the coefficients that only rounding left of those of its parts."""
+    """``value`` without coefficients that are only rounding of those of its parts."""
     kept = {
         key: c for key, c in value.terms.items() if abs(c) > MEET * max(abs(part.terms.get(key, 0.0)) for part in parts)
     }
@@ -144,8 +143,8 @@ class _PiecewiseLinear(Ramps, Domain):
         return ExpressionError(
             "unsupported",
             f"{what} of voltages or currents is not affine in them",
-            hint="sums, products with numbers, max, min, abs, limit, table and continuous if() may be written; "
-            "a nonlinear law with diodes",
+            hint="use sums, products with numbers, max, min, abs, limit, table or a continuous if(); "
+            "model other nonlinearities with diodes",
         )
 
     def signal(self, signal: Signal) -> Affine:
@@ -164,7 +163,7 @@ class _PiecewiseLinear(Ramps, Domain):
         """Refuse a voltage or current in place of a condition."""
         if isinstance(value, Affine):
             hint = "compare it: v(a) > 0 ? … : …"
-            raise ExpressionError("unsupported", "a voltage or current is no condition", hint=hint)
+            raise ExpressionError("unsupported", "a voltage or current is not a condition", hint=hint)
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
         """``yes`` where the condition is not zero, else ``no``."""
@@ -225,7 +224,7 @@ class _PiecewiseLinear(Ramps, Domain):
         Raises
         ------
         ValueError
-            It jumps, or there are too many conditions.
+            It is discontinuous, or there are too many conditions.
         """
         if not isinstance(steps, Steps):
             return value(steps)
@@ -308,7 +307,7 @@ _WORDS = {"*": "the product", "/": "a quotient by", "**": "a power"}
 
 
 VOLTS = 1024.0
-"""Volts of a ramp's node for each unit of the ramp: in other programs the drop of its diode counts for so much less."""
+"""Node voltage of a ramp, V, per unit of the ramp: makes the drop of its diode in other programs count less."""
 
 OHMS = 1e6
 """The resistor that a ramp's diode drives."""
@@ -344,7 +343,7 @@ class _OfFormulas(Domain):
     def refused(self, what: str) -> ExpressionError:
         """The error for what there is no operation for."""
         message = f"{what} is not supported in a formula of the source's own voltage"
-        return ExpressionError("unsupported", message, hint="docs/elements.md lists what is")
+        return ExpressionError("unsupported", message, hint="docs/elements.md lists the supported operations")
 
     def either(self, condition: Any, yes: Entry, no: Entry) -> OfTape:
         """``yes`` where the condition holds, else ``no``."""
@@ -389,7 +388,7 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
     for (name, _), (card, at) in elaborator.draws.cards.items():
         elaborator.reporter.gather(
             "nominal",
-            "random functions are at their nominal values (%s): circuitsim montecarlo draws them",
+            "random functions take their nominal values (%s); circuitsim montecarlo samples them",
             card,
             at,
             f"{name}()",
@@ -408,8 +407,8 @@ def circuit_of(elaborator: Elaborator, title: str) -> Circuit:
 
 
 def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
-    """The laws of all controlled elements of an expanded deck, by position; devices are noted, what is wrong is
-    reported, and the formulas that are left are those of independent sources.
+    """Classify all controlled elements of an expanded deck, by position: devices are recorded, errors reported; the
+    remaining formulas are those of independent sources.
 
     All affine formulas are controlled sources where the elaboration asks for that.
     """
@@ -478,12 +477,12 @@ class _Sources:
         return {name.lower() for name in (*self.out.names, *self.out.nodes)}
 
     def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> _Values | Device:
-        """A law or a device; where a formula is neither, that which it is with the values that sources fix.
+        """A law or a device, if necessary with the values that other sources fix.
 
         Raises
         ------
         CardError
-            Neither.
+            It is neither.
         """
         source = stated.source
         assert source is not None

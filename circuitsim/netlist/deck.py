@@ -33,7 +33,7 @@ class Target(Enum):
 
 
 class DcRange(NamedTuple):
-    """Values that one source, element or parameter runs through.
+    """Range of values of one source, element or parameter.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class DcRange(NamedTuple):
     start, stop, step : float
         As written; the step is 0 for a list, decades and octaves.
     values : sequence of float
-        The values themselves, the stop included where a step ends on it.
+        The values; the stop is included if a step lands on it, within rounding.
     location : Location
     target : Target
     elements : tuple of str
@@ -67,7 +67,7 @@ class TableRange(NamedTuple):
     name : str
         The table.
     ranges : tuple of DcRange
-        One a column, all of one length.
+        One per column, all of one length.
     location : Location
     """
 
@@ -97,9 +97,11 @@ class Step(NamedTuple):
 
 
 class Transient(NamedTuple):
-    """``.tran``: output times from ``start`` to ``stop``, ``step`` apart (s); 0 where the card leaves it open; ``uic``
-    begins at the initial values of the elements instead of the operating point, ``startup`` (LTspice) without constant
-    sources, which rise within `STARTUP` s; ``longest``: step of the implicit method, s, 0 where it is left open."""
+    """``.tran``: output times from ``start`` to ``stop`` every ``step`` s (0: unspecified).
+
+    ``uic`` starts from the initial values of elements, not the operating point; ``startup`` (LTspice) ramps constant
+    sources up from 0 within `STARTUP` s; ``longest`` is the maximum step of the implicit method, s (0: unspecified).
+    """
 
     step: float
     stop: float
@@ -130,7 +132,7 @@ class SmallSignal(NamedTuple):
     ----------
     spacing : Spacing
     points : int
-        A decade, an octave, or in all.
+        Per decade, per octave, or in total.
     frequencies : tuple of float
         The first and the last, or all of a list, Hz.
     location : Location
@@ -143,7 +145,7 @@ class SmallSignal(NamedTuple):
 
 
 class Temperature(NamedTuple):
-    """``.temp``, °C: the temperature of the deck; several values are a sweep, the first is the operating point's."""
+    """``.temp``, °C: the temperature of the deck; several values are a sweep, the first is for the operating point."""
 
     values: tuple[float, ...]
     location: Location
@@ -202,7 +204,7 @@ class FourierCard(NamedTuple):
 
 
 class InitialValues(NamedTuple):
-    """``.ic v(a)=1 i(L1)=2``: potentials of nodes, V, and currents of inductors, A, at the beginning of ``.tran``."""
+    """``.ic v(a)=1 i(L1)=2``: node voltages, V, and inductor currents, A, at the start of ``.tran``."""
 
     voltages: dict[str, float]
     currents: dict[str, float]
@@ -240,28 +242,27 @@ CARDS: dict[type, str] = {
 
 
 class Directive(NamedTuple):
-    """A comment line ``*! …``: a comment of the language, with its text."""
+    """A directive: a comment line ``*! …`` with its text."""
 
     text: str
     location: Location
 
 
 class Deck(Circuit):
-    """A netlist as it was read: a circuit, and everything else that its file says.
+    """A netlist as read: a circuit together with everything else that its file states.
 
-    As a circuit it has the parameters as written. Sources by affine formulas are controlled sources, which follow what
-    they read; time functions, switches and couplings take part in analyses over time and frequency. Analyses take what
-    they need from the deck's own cards.
+    As a circuit it uses the parameters as written. Sources given by affine formulas are controlled sources; time
+    functions, switches and couplings take part in transient and AC analysis. Analyses take their settings from the
+    deck's own cards.
 
     Attributes
     ----------
     operating_circuit : Circuit
-        The circuit of the operating point: sources by formulas of what independent sources fix have the values of their
-        formulas.
+        The circuit of the operating point: sources by formulas of independent sources have fixed values.
     problems : tuple of Problem
         Warnings, in the order of the deck.
     notes : tuple of Problem
-        The warnings, and what was accepted and has no effect.
+        The warnings, and notes on statements without effect.
     analyses : tuple of Analysis
         The analyses of the deck, in its order.
     directives : tuple of Directive
@@ -269,7 +270,7 @@ class Deck(Circuit):
     parameters : dict of str to float
         The deck's own parameters (not those of sub-circuits), as written, with their values.
     temperature : float
-        Of the circuit, °C.
+        Circuit temperature, °C.
     following : FollowingSources
         The sources of ``operating_circuit`` whose values follow time or other sources.
     deviations : Deviations
@@ -306,14 +307,14 @@ class Deck(Circuit):
         return Deck, (*parts, self._elaborate, self.following, self.temperature, self.deviations)
 
     def carrying(self, dynamics: Any) -> Circuit:
-        """The circuit alone with what is stated for analyses over time and frequency; None: without it."""
+        """The circuit alone, with its data for transient and AC analysis; without them if ``dynamics`` is None."""
         return self.circuit.carrying(dynamics)
 
     def _keep_to_itself(self) -> NoReturn:
-        raise TopologyError("a deck does not change: add elements to deck.circuit, a copy, or to the netlist")
+        raise TopologyError("a deck is immutable: add elements to deck.circuit, a copy, or to the netlist")
 
     def warn(self, problem: Problem) -> None:
-        """Warn of something that an analysis does not use, once a kind; it is in ``notes`` from then on."""
+        """Warn once per kind that an analysis ignores something, and add the warning to ``notes``."""
         if problem.kind not in self._told:
             self._told.add(problem.kind)
             self.notes = (*self.notes, problem)
@@ -321,23 +322,23 @@ class Deck(Circuit):
 
     @property
     def circuit(self) -> Circuit:
-        """The circuit alone, with its time functions, switches and couplings; it may grow."""
+        """A copy of the circuit alone, with its time functions, switches and couplings; elements can be added."""
         return self._sharing()
 
     def elaborate(self, parameters: Mapping[str, float] | None = None, temperature: float | None = None) -> Circuit:
-        """The circuit with other values for some of the deck's parameters; the text is not read again.
+        """The circuit for other parameter values; the text is not read again.
 
         Parameters
         ----------
         parameters : dict of str to float, optional
-            Other values by name.
+            New values by name.
         temperature : float, optional
-            °C; the deck's own if it is not given.
+            °C; by default the deck's own.
 
         Raises
         ------
         UsageError
-            No such parameter, a value that is not finite, a temperature below absolute zero.
+            Unknown parameter, non-finite value, or temperature below absolute zero.
         NetlistError
             An element's value is out of range with these parameters.
         """
@@ -350,7 +351,7 @@ class Deck(Circuit):
         return list(dict.fromkeys(words))
 
     def has_parameter(self, name: str) -> bool:
-        """Whether a parameter of the deck, or of the model of a resistor, capacitor or inductor, is called so.
+        """Whether the deck, or the model of a resistor, capacitor or inductor, has this parameter.
 
         Parameters
         ----------
@@ -364,13 +365,12 @@ class Deck(Circuit):
         return bool(self._elaborate.has(name))
 
     def idle_parameters(self) -> dict[str, str]:
-        """What the deck's models of diodes state beside their law (CJO, TT), as in a ``.model`` card, by the models'
-        names in lower case.
+        """Diode model parameters besides the I–V curve (CJO, TT), as in a ``.model`` card, by lower-case model name.
 
         Raises
         ------
         UsageError
-            Two models of one name in different sub-circuits state different things, or one that is no number.
+            Models of one name in different sub-circuits differ, or a value is not a number.
         """
         found: dict[str, str] = self._elaborate.idle()
         return found
@@ -388,8 +388,8 @@ class Deck(Circuit):
         parameters, temperature
             See `elaborate`.
         all_controlled : bool
-            Affine formulas are controlled sources also where sources fix their controls: for analyses in which these
-            move. Formulas that are not affine stay in the sources' ``formulas``.
+            Keep affine formulas as controlled sources even if sources fix their controls, for analyses in which these
+            vary. Formulas that are not affine stay in the sources' ``formulas``.
         """
         if not (parameters or temperature is not None or (all_controlled and self.following.formulas)):
             return self._bare, self.following
@@ -397,18 +397,17 @@ class Deck(Circuit):
         return found
 
     def where_change(self, names: Collection[str] | None) -> tuple[Circuit, FollowingSources]:
-        """The circuit for an analysis that changes the values of elements: sources by a formula that read these are
-        controlled sources.
+        """The circuit for an analysis that changes element values: sources by formulas of these are controlled sources.
 
         Parameters
         ----------
         names : collection of str or None
-            The elements; None: all, at frequencies, where inductors are no shorts.
+            The elements; None for all, as in AC analysis, where inductors are not shorts.
 
         Raises
         ------
         UsageError
-            A formula that is not affine and reads one of them.
+            A non-affine formula reads one of them.
         """
         if not (self.following.over_time() if names is None else self.following).followers(names):
             return self._bare, self.following
@@ -418,8 +417,8 @@ class Deck(Circuit):
         left = at.followers(names)
         if left:
             raise UsageError(
-                f"{circuit.names[left[0]]} is a formula that is not affine in what voltage and current sources fix: it "
-                "would not follow their changes here; circuitsim sweep gives it a new value at each point"
+                f"{circuit.names[left[0]]} follows other sources by a non-affine formula, which is not possible here; "
+                "circuitsim sweep evaluates it anew at each point"
             )
         return circuit, following
 
@@ -429,19 +428,19 @@ class Deck(Circuit):
 
 
 def warn_of_time(source: object) -> None:
-    """Warn, once a deck, of time functions that an operating point does not use."""
+    """Warn once per deck of time functions that an operating point ignores."""
     if isinstance(source, Deck) and source.following.waves:
         names = [source.operating_circuit.names[k] for k in source.following.waves]
-        message = f"an operating point takes the DC values of {_listed(names)}, which vary over time"
-        source.warn(Problem("time", message, hint="circuitsim.transient runs the deck over time", names=names[:20]))
+        message = f"the operating point uses the DC values of {_listed(names)}, which vary over time"
+        source.warn(Problem("time", message, hint="circuitsim.transient runs a transient analysis", names=names[:20]))
 
 
 def warn_of_switches(circuit: Circuit) -> None:
-    """Warn, of a deck once, of switches that an analysis leaves in the states of their cards."""
+    """Warn once per deck of switches that an analysis leaves in the states on their cards."""
     if circuit.dynamics is None or not circuit.dynamics.switches:
         return
     names = [circuit.names[k] for k in circuit.dynamics.switches]
-    message = f"{_listed(names)}: switches keep the states of their cards here"
+    message = f"{_listed(names)}: switches keep the states on their cards here"
     problem = Problem("switch", message, hint="circuitsim.solve finds their states", names=names[:20])
     if isinstance(circuit, Deck):
         circuit.warn(problem)
@@ -477,7 +476,7 @@ def equidistant(start: float, stop: float, step: float, count: int) -> array[flo
 
 
 def points(start: float, stop: float, step: float) -> array[float]:
-    """``start``, ``start + step`` … as far as ``stop``, which belongs to them where a step ends on it.
+    """``start``, ``start + step`` … up to ``stop``, which is included if a step lands on it, within rounding.
 
     Raises
     ------
@@ -497,7 +496,7 @@ def points(start: float, stop: float, step: float) -> array[float]:
 
 
 def logarithmic(start: float, stop: float, per_interval: float, factor: float) -> Sequence[float]:
-    """``start``, and ``per_interval`` points in each ``factor`` (10: decade, 2: octave) as far as ``stop``.
+    """``start``, and ``per_interval`` points in each ``factor`` (10: decade, 2: octave) up to ``stop``.
 
     Raises
     ------
@@ -507,7 +506,7 @@ def logarithmic(start: float, stop: float, per_interval: float, factor: float) -
     if per_interval < 1 or per_interval != math.floor(per_interval):
         raise ValueError(f"the number of points must be 1, 2, 3 …, not {exact(per_interval)}")
     if start == 0 or stop / start <= 0:
-        raise ValueError("both bounds must be of one sign and not zero")
+        raise ValueError("both bounds must be nonzero and of the same sign")
     ratio = math.log(stop / start, factor)
     steps = abs(ratio) * per_interval
     if not steps < limits.SWEEP_POINTS:
@@ -521,13 +520,13 @@ def logarithmic(start: float, stop: float, per_interval: float, factor: float) -
 
 
 DEFAULT_POINTS = 200
-"""Output times of a ``.tran`` card that states no step."""
+"""Number of output times of a ``.tran`` card without a step."""
 MOST_POINTS = 100_000
-"""Most of one that states the longest step alone, as LTspice's do."""
+"""Maximum number of output times of one that states only the longest step, as in LTspice."""
 
 
 class OutputTimes(tuple[float, ...]):
-    """Times in growing order (s), with the step and the stop time that time functions refer to."""
+    """Increasing times, s, with the step and the stop time that time functions refer to."""
 
     grid: Grid
 
@@ -538,7 +537,7 @@ def memory(circuit: Circuit) -> list[str]:
 
 
 def grid_of(card: Transient) -> Grid:
-    """Step and stop time of a ``.tran`` card; a step of zero becomes the longest step, else a share of the range."""
+    """Step and stop time of a ``.tran`` card; a step of zero becomes the longest step, else a fraction of the range."""
     span = card.stop - card.start
     return Grid(card.step or max(card.longest or span / DEFAULT_POINTS, span / MOST_POINTS), card.stop)
 
@@ -567,7 +566,7 @@ def output_times(card: Transient, waves: Iterable[Waveform]) -> OutputTimes:
 
 
 def _breakpoints(wave: Waveform, card: Transient, grid: Grid) -> list[float]:
-    """Those within the times of ``card``; of numbers that make no function none: solving says so."""
+    """Breakpoints within the times of ``card``; none for invalid numbers, which solving reports."""
     try:
         return wave.over(grid).breakpoints(card.start, card.stop, limits.SWEEP_POINTS).tolist()
     except (ValueError, UsageError):
@@ -630,7 +629,7 @@ def _single(deck: Deck, kind: type[Card], word: str) -> list[Card]:
     found = [card for card in deck.analyses if isinstance(card, kind)]
     if len(found) > 1:
         lines = " and ".join(str(card.location.line) for card in found)
-        raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); leave one, or give --vary")
+        raise UsageError(f"the deck has {len(found)} {word} cards (lines {lines}); keep one, or give --vary")
     return found
 
 

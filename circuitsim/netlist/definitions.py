@@ -1,6 +1,6 @@
 """The cards that define: ``.param .func .model .global .subckt .ends``, tables of values (``.data``), and ``.include``,
-``.lib`` and the sections of library files, with a true stack of files; files named by ``--lib``, and those that a deck
-names and that are not here.
+``.lib`` and sections of library files, with a stack of open files; files named by ``--lib``, and those that a deck
+names but that do not exist.
 
 ``.data load r1 r2 1k 2k 4k 8k .enddata`` has two names and two rows; ``.dc DATA=`` and ``.step DATA=`` run through
 them.
@@ -9,8 +9,8 @@ The reserved sub-circuit ``bidiramp``: an element here, two controlled sources i
 
     Xname left right bidiramp gain=4      v(right) = 4 v(left), i(out of right) = 4 i(into left)
 
-A deck may hold (or include) its definition, so that it runs in ngspice as it is; here the definition is not expanded,
-and one that differs is refused rather than misread.
+A deck may hold (or include) its definition, so that ngspice runs it unchanged; here the definition is not expanded, and
+a differing one is refused.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ AMPLIFIER_SCOPE = _built_in()
 
 DIFFER = "names must differ within one scope"
 IDEAL_MODEL = "circuitsim_ideal"
-"""The near-ideal diode model that `dumps` writes for ngspice; reading it back is no news to the user."""
+"""The near-ideal diode model that `dumps` writes for ngspice; reading it back gives no note."""
 
 
 def parameters(reader: Reader, card: Card, position: int) -> None:
@@ -111,7 +111,7 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
         arguments = _ARGUMENTS.match(text, name.end())
         equals = _EQUALS.match(text, arguments.end() if arguments else name.end())
         if equals is None:
-            raise CardError("syntax", f".param {short(name.group(1))} has no =value", at, ".param name=value")
+            raise CardError("syntax", f".param {short(name.group(1))} needs =value", at, ".param name=value")
         if arguments is not None:
             names = argument_names(arguments.group(1), arguments.start(1))
             body, position = body_of(reader, card, equals.end(), names)
@@ -121,8 +121,8 @@ def parameters(reader: Reader, card: Card, position: int) -> None:
         if word in reader.scope.parameters and reader.library and reader.scope is reader.top:
             continue
         if word in reader.scope.parameters:
-            again = f"parameter {short(word)!r} is defined again; this one counts"
-            reader.reporter.warning("redefined", again, card, at, "leave the other out")
+            again = f"parameter {short(word)!r} is redefined; the last value is used"
+            reader.reporter.warning("redefined", again, card, at, "remove the other definition")
         reader.scope.parameters[word] = constant(value)
 
 
@@ -137,7 +137,7 @@ def argument_names(text: str, offset: int) -> tuple[str, ...]:
     """The names between the parentheses of a function's definition."""
     names = tuple(word.strip().lower() for word in text.split(",")) if text.strip() else ()
     if any(not re.fullmatch(r"[^\W\d]\w*", name) for name in names) or len(set(names)) != len(names):
-        raise CardError("function", "arguments are different names with commas between", offset, ".func f(x,y) {x*y}")
+        raise CardError("function", "arguments must be distinct names with commas", offset, ".func f(x,y) {x*y}")
     return names
 
 
@@ -187,7 +187,7 @@ def model(reader: Reader, card: Card, position: int) -> None:
         if normal(first.text) != normal(card.text):
             reader.reporter.warning(
                 "redefined",
-                f"model {short(name.text)} is defined again; the first one (line {first.line}) counts, as in ngspice",
+                f"model {short(name.text)} is redefined; the first one (line {first.line}) is used, as in ngspice",
                 card,
                 name.offset,
                 "leave one of them out",
@@ -284,7 +284,7 @@ def check_amplifier(reader: Reader, card: Card, cards: list[str]) -> None:
         lines = AMPLIFIER_DEFINITION.splitlines()
         reader.reporter.error(
             "subcircuit",
-            f"{AMPLIFIER_NAME} is the bidirectional amplifier and cannot be defined otherwise",
+            f"{AMPLIFIER_NAME} is the bidirectional amplifier and cannot be redefined",
             card,
             None,
             "its definition is: " + " | ".join(lines),
@@ -335,7 +335,7 @@ def _value(token: Token) -> bool:
     return token.kind == EXPRESSION or token.numeric
 
 
-ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders to look in"
+ADVICE = "--lib FILE reads a library, -I DIR or CIRCUITSIM_LIB_PATH name folders to search"
 
 
 def base_name(path: str) -> str:
@@ -368,7 +368,7 @@ class MissingFile(CardError):
 
 
 class Section:
-    """The section of a library file that is being looked for (``inside`` it or not)."""
+    """The section of a library file to find (``inside`` it or not)."""
 
     __slots__ = ("found", "inside", "name", "seen")
 
@@ -417,7 +417,7 @@ class Includes(Reader):
         """Read the cards of ``source`` from line ``first`` on, into the current scope."""
 
     def read_libraries(self, paths: tuple[str, ...]) -> None:
-        """Read the definitions in ``paths``; those of the deck itself count before them.
+        """Read the definitions in ``paths``; the deck's own take precedence.
 
         Raises
         ------
@@ -466,7 +466,7 @@ class Includes(Reader):
                 raise
             self.missing.append(base_name(path))
             self.reporter.gather(
-                "skipped", f"{short(path)} {error.why}: nothing is read from it", card, words[0].offset, path, ADVICE
+                "skipped", f"{short(path)} {error.why}; the card is ignored", card, words[0].offset, path, ADVICE
             )
 
     def stray_endl(self, card: Card, position: int) -> None:
@@ -482,14 +482,14 @@ class Includes(Reader):
         Raises
         ------
         CardError
-            It is not here, may not be read, or includes itself.
+            It does not exist, may not be read, or includes itself.
         """
         path = token.text
         try:
             real = self.files.find(path, card.source)
             key = real if section is None else f"{real}\0{section.name}"
             if is_elsewhere(path) and not os.path.lexists(path) and os.path.isfile(real):
-                message = "files that are not where the deck says are read by their names (%s)"
+                message = "files missing at the deck's path were found elsewhere by name (%s)"
                 self.reporter.gather("assumed", message, card, token.offset, path)
             if key in self.open_files:
                 raise CardError("include", f"{short(path)} includes itself", token.offset, "break the loop of .include")
@@ -498,7 +498,7 @@ class Includes(Reader):
             reason = error.strerror or "cannot be read"
             hint = ADVICE if is_elsewhere(path) else f"the path is relative to the file it is written in; {ADVICE}"
             message = f"{short(path)}: {reason[0].lower()}{reason[1:]}"
-            raise MissingFile(message, token.offset, hint, "is not here") from None
+            raise MissingFile(message, token.offset, hint, "does not exist") from None
         except ValueError as error:
             if "outside" not in str(error):
                 raise CardError("include", f"{short(path)} {error}", token.offset) from None
@@ -517,7 +517,7 @@ class Includes(Reader):
         Raises
         ------
         CardError
-            The file cannot be read, or holds something else than pairs of numbers.
+            The file cannot be read, or does not hold pairs of numbers.
         """
         found = self.text_of(card, token)
         numbers: list[float] = []
@@ -564,7 +564,7 @@ class Includes(Reader):
         """Read the file named by ``token`` in place of the card."""
         path = token.text
         if len(self.open_files) > limits.INCLUDE_DEPTH:
-            raise CardError("include", f"files include each other more than {limits.INCLUDE_DEPTH} deep", token.offset)
+            raise CardError("include", f"includes nest deeper than {limits.INCLUDE_DEPTH}", token.offset)
         found = self.text_of(card, token, section)
         if found is None:
             return
@@ -581,7 +581,7 @@ class Includes(Reader):
         self.read(source, 1)
         self.open_files.pop()
         self.section = outer
-        # An .end ends its own file; the deck continues behind the .include.
+        # An .end ends its own file; the deck continues after the .include.
         self.ended = False
         if section is not None and not section.found:
             listed = ", ".join(short(s) for s in section.seen[:8])
@@ -607,7 +607,7 @@ class Includes(Reader):
             words = words_of(card, position)
             if len(words) > 1:
                 raise CardError(
-                    "include", ".endl takes the name of its section alone", words[1].offset, "remove the rest"
+                    "include", ".endl takes only the name of its section", words[1].offset, "remove the rest"
                 )
             section.inside = False
             return True

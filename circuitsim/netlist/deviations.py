@@ -1,9 +1,9 @@
-"""Random functions and tolerances of a deck: values that carry how they deviate.
+"""Random functions and tolerances of a deck: values with their deviations.
 
-``R1 a b {mc(1k, 5%)}`` reads as 1 kΩ, and beside it stands that it changes by 1 kΩ for a deviation of 1, which lies
-between ±0.05. A number carries such coefficients (`functions.Linear`) through sums, products with numbers and
-quotients by numbers; anything else leaves it without them. A function on an element's card is drawn for
-each element, one in a parameter once. `circuitsim.tolerance` makes random variables of it.
+``R1 a b {mc(1k, 5%)}`` reads as 1 kΩ that changes by 1 kΩ per unit of a deviation within ±0.05. A number carries such
+coefficients (`functions.Linear`) through sums, products with numbers and quotients by numbers; other operations drop
+them. A function on an element's card is drawn for each element, one in a parameter once. `circuitsim.tolerance` makes
+random variables of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from circuitsim.netlist.functions import Linear
 from circuitsim.units import short
 
 SIGMAS = 3.0
-"""Standard deviations of a normal distribution that its tolerance stands for."""
+"""Number of standard deviations that a tolerance of a normal distribution stands for."""
 
 
 class Distribution(enum.Enum):
@@ -40,7 +40,7 @@ class Variable(NamedTuple):
     Attributes
     ----------
     label : str
-        Where it stands, for tables.
+        Its place in the deck, for tables.
     amount : float
         Largest deviation, or three standard deviations.
     distribution : Distribution
@@ -60,7 +60,7 @@ class Deviations(NamedTuple):
     effects : dict of int to dict of int to float
         Element → variable → change of its value for a deviation of 1.
     refused : tuple of str
-        What of the deck's random functions has no such effect, for messages.
+        Descriptions of random functions without such an effect, for messages.
     """
 
     variables: tuple[Variable, ...] = ()
@@ -167,7 +167,7 @@ class Draws:
         if isinstance(value, Linear):
             del self.waiting[before:]
             if value.terms is None:
-                self.refused[f"the value of {short(name)} is no sum of random values with constant factors"] = None
+                self.refused[f"the value of {short(name)} is not a linear combination of random values"] = None
             else:
                 self.effects[position] = {**self.effects.get(position, {}), **value.terms}
 
@@ -190,7 +190,7 @@ class Draws:
     def elsewhere(self, name: str, value: float) -> None:
         """A parameter that formulas of sources may read."""
         if isinstance(value, Linear):
-            self.refused[f"parameter {short(name)} may act on something else than the value of R, L, C, V or I"] = None
+            self.refused[f"parameter {short(name)} may affect something other than the value of R, L, C, V or I"] = None
 
     def found(self) -> Deviations:
         """What was found; variables without an effect are left out."""
@@ -198,7 +198,7 @@ class Draws:
         for value in self.waiting:
             labels = [self.variables[k].label for k in value.terms or {}]
             what = ", ".join(labels) or "a random value"
-            refused[f"{what} acts on something else than the value of R, L, C, V or I"] = None
+            refused[f"{what} affects something other than the value of R, L, C, V or I"] = None
         used = sorted({k for terms in self.effects.values() for k in terms})
         number = {k: n for n, k in enumerate(used)}
         effects = {p: {number[k]: change for k, change in terms.items()} for p, terms in self.effects.items()}

@@ -1,5 +1,5 @@
-"""The words of SPICE programs that are known and not done: what is refused, with the reason, and what is accepted
-without effect."""
+"""Statements of other SPICE programs that are recognised but not simulated: refused with a reason, or accepted without
+effect."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ FOREIGN: dict[str, str] = {
 """First letter → an element with a model of its own kind; those of a deck are refused together."""
 
 FOREIGN_HINT = (
-    "such a deck needs a program with models of them, as ngspice; or write each as what it is at its operating point: "
-    "a resistor, an open, a diode and a source"
+    "simulate the deck with ngspice, or replace each by its operating-point equivalent: a resistor, an open circuit, a "
+    "diode or a source"
 )
 """What a deck with such elements needs."""
 
@@ -40,8 +40,8 @@ NUMERICAL = ("NUMD", "NBJT", "NUMOS")
 """Types of the numerical models of ngspice (CIDER)."""
 
 NUMERICAL_HINT = (
-    "such a deck needs ngspice built with CIDER; or write the diode's law: .model NAME D(IS=… N=… RS=…), or points of "
-    "its measured curve: .model NAME PWL(v1 i1 v2 i2 …)"
+    "use ngspice built with CIDER, or state the diode's I–V curve: .model NAME D(IS=… N=… RS=…), or measured points: "
+    ".model NAME PWL(v1 i1 v2 i2 …)"
 )
 """What an element with a numerical model needs."""
 
@@ -80,13 +80,13 @@ OTHER_ANALYSES: dict[str, str] = {
     ".embeddedsampling": "Monte Carlo",
     ".pce": "polynomial-chaos",
 }
-"""Analyses that are not done; the operating point is solved instead."""
+"""Unsupported analyses; the operating point is solved instead."""
 
 ADVICE: dict[str, str] = {
-    ".mc": "circuitsim.sweep(deck, {NAME: values}) takes values drawn beforehand",
-    ".wcase": "circuitsim sweep DECK --vary R1=0.95k,1.05k --vary R2=… takes all combinations of the limits",
+    ".mc": "circuitsim montecarlo samples the deck's DEV, LOT and tol= tolerances",
+    ".wcase": "circuitsim worst-case finds the extremes over the deck's DEV, LOT and tol= tolerances",
 }
-"""What does instead, of the analyses that are functions of operating points."""
+"""Commands for some of these."""
 
 PRINTED = _words("dc op tran ac noise disto tf pz sp hb sens es pce homotopy ac_ic")
 """The word behind ``.print`` that says for which analysis it is."""
@@ -134,7 +134,7 @@ SOURCES = {
     "ppwl": ("a PPWL function", _LIMITS),
     **dict.fromkeys(("and", "or", "nand", "nor"), ("a logic function", _LIMITS)),
 }
-"""Words behind the nodes of a controlled source: what it is, and what to write."""
+"""Keywords after the nodes of a controlled source: their meaning, and what to write instead."""
 
 OF_SOURCES = {
     **{word: SOURCES[word] for word in ("laplace", "freq", "pwl")},

@@ -62,14 +62,14 @@ TOLERANCE_LAWS = {
     "uniform": (Distribution.UNIFORM, 1.0),
     "gauss": (Distribution.NORMAL, SIGMAS),
 }
-"""What may stand behind their slash → distribution, and its largest deviation over the percentage stated."""
+"""Suffix after their slash → distribution, and its largest deviation over the percentage stated."""
 
 OF_CURRENT = frozenset((BY_VOLTAGE_G, BY_CURRENT_F, AFFINE_CURRENT))
 """Kinds of controlled sources of a current."""
 
 GRADUAL = (
-    "over time a switch with a negative hysteresis (%s) changes at once at its threshold; in LTspice its resistance "
-    "changes gradually about it"
+    "a switch with negative hysteresis (%s) switches abruptly at its threshold; in LTspice its resistance changes "
+    "gradually"
 )
 """Warning of such models."""
 
@@ -126,7 +126,7 @@ class Elaborator:
     ----------
     out : ElementColumns
     dynamics : Dynamics
-        What acts over time and frequency.
+        Data for transient and AC analysis.
     formulas, frozen : dict of int to Formula
         See `circuitsim.netlist.functional.FollowingSources`.
     variants : list of int
@@ -202,10 +202,10 @@ class Elaborator:
             if name.lower() in seen:
                 self.reporter.error(
                     "duplicate",
-                    f"the name {short(name)} is made twice",
+                    f"the flattened name {short(name)} occurs twice",
                     dotted[0].card,
                     None,
-                    "leave the dot out of the call's name",
+                    "remove the dot from the call's name",
                     [name],
                 )
                 return
@@ -244,8 +244,7 @@ class Elaborator:
                 if not SMALLEST <= multiplier < math.inf:
                     raise CardError(
                         "number",
-                        f"{short(name)}: the multipliers m of the calls "
-                        "multiply to more or less than a double can hold",
+                        f"{short(name)}: the product of the calls' multipliers m exceeds the range of a double",
                         call.offsets["m"],
                     )
             target = self.variant(frame, call, target, passed)
@@ -291,9 +290,9 @@ class Elaborator:
             if "m" in call.passed:
                 raise CardError(
                     "parameter",
-                    f"{short(name)}: an amplifier has no multiplier m",
+                    f"{short(name)}: amplifiers take no multiplier m",
                     call.offsets["m"],
-                    "leave it out: several in parallel are one",
+                    "remove it: several in parallel act as one",
                 )
             gain = self.number(call.passed.get(GAIN, DEFAULT_GAIN), frame)
             gain = checked(AMPLIFIER, name, gain, call.offsets.get(GAIN, call.card.start))
@@ -301,7 +300,7 @@ class Elaborator:
         self.out.element(AMPLIFIER, name, first, second, gain, call.card)
 
     def warn_scope(self, frame: Frame, call: Call, target: Scope, inside: Environment) -> None:
-        """Warn where a passed expression reads a name that the sub-circuit has too, with another value."""
+        """Warn of a passed expression with a name that has another value in the sub-circuit."""
         for key, value in call.passed.items():
             for name in ambiguous_names(key, value, call, target):
                 if frame.environment.owner(name) is None:
@@ -315,8 +314,8 @@ class Elaborator:
                 if there != here:
                     self.reporter.warning(
                         "parameter-scope",
-                        f"{short(call.name)}: in {short(key)} the caller's {short(name)} is meant "
-                        f"({exact(here)}); ngspice may take that of {short(target.name)} ({exact(there)})",
+                        f"{short(call.name)}: {short(key)} uses the caller's {short(name)} ({exact(here)}); "
+                        f"ngspice may use that of {short(target.name)} ({exact(there)})",
                         call.card,
                         call.offsets[key],
                         "rename one of them",
@@ -408,9 +407,7 @@ class Elaborator:
         return Waveform(wave.name, numbers, repeat, self.number(wave.delay, frame))
 
     def element_value(self, frame: Frame, k: int, stated: ElementCard, position: int) -> float:
-        """The value of an element that has to be evaluated, at ``position`` of the circuit; zero where it is wrong,
-        which is reported.
-        """
+        """Evaluate the value of an element, at ``position`` of the circuit; errors are reported and give zero."""
         name, code = frame.name(k), frame.scope.kind[k]
         draws = self.draws
         before = len(draws.waiting)
@@ -435,7 +432,7 @@ class Elaborator:
         return 0.0
 
     def negative(self, frame: Frame, stated: ElementCard, position: int, name: str, value: float) -> float:
-        """A negative resistance: a current controlled by its own voltage, for a passive circuit has none."""
+        """A negative resistance: a current controlled by its own voltage, because a passive circuit has none."""
         cells = frame.multiplier * self.number(stated.multiplier, frame)
         out = self.out
         control = VoltageControl(cells / value, out.first[position], out.second[position])
@@ -455,7 +452,7 @@ class Elaborator:
             if amount is None or law not in TOLERANCE_LAWS:
                 raise CardError(
                     "syntax",
-                    f"model {short(model.name)}: {short(key.text)}={short(token.text)} is no tolerance",
+                    f"model {short(model.name)}: {short(key.text)}={short(token.text)} is not a tolerance",
                     stated.offset,
                     "write DEV=5%, LOT=5% or DEV/GAUSS=2%",
                 )
@@ -526,7 +523,7 @@ class Elaborator:
             self.reporter.gather(
                 "model-value",
                 f"card and model {short(use.model)} ({exact(other)} Ω) both state a resistance: the "
-                "card's is taken, as in ngspice; Xyce and PSpice multiply them (%s)",
+                "card's is used, as in ngspice; Xyce and PSpice multiply them (%s)",
                 stated.card,
                 use.offset,
                 name,
@@ -560,7 +557,7 @@ class Elaborator:
         return found
 
     def smell_of_mega(self, frame: Frame, k: int, stated: ElementCard) -> None:
-        """A resistance that is a parameter whose number ends in a capital M: milli, where mega may be meant."""
+        """Warn of a resistance by a parameter whose number ends in a capital M (milli), where mega may be meant."""
         value = stated.value
         if frame.scope.kind[k] != RESISTOR or not isinstance(value, Code) or len(value.program) != 1 or not value.names:
             return
@@ -598,10 +595,10 @@ class Elaborator:
         if place is None or scope.kind[place] != VOLTAGE:
             self.reporter.error(
                 "controlled",
-                f"{short(name)}: {short(control.source.text)!r} is no voltage source",
+                f"{short(name)}: {short(control.source.text)!r} is not a voltage source",
                 control.card,
                 control.source.offset,
-                "the source's current controls it",
+                "the current of a voltage source controls it",
                 [name],
             )
             return None

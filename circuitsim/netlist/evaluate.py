@@ -2,8 +2,8 @@
 
 A name is looked up in the call where the expression stands, then in the calls that led there, as ngspice does; the
 values that a call passes are expressions of its caller (ngspice finds some of their names in the sub-circuit, depending
-on the order in which it evaluates: where that matters there is a warning). Everything is evaluated once, without
-recursion over parameters, so that a chain of a hundred thousand parameters is as good as one.
+on the order in which it evaluates: a warning says where that matters). Everything is evaluated once, without recursion
+over parameters, so that chains of a hundred thousand parameters work.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Environment:
 
 
 class Domain(ABC):
-    """Values that stand for unknown voltages and currents in expressions, beside numbers.
+    """Symbolic values of unknown voltages and currents in expressions.
 
     Errors that the methods raise get their place from `Evaluator.run`.
 
@@ -110,7 +110,7 @@ class Domain(ABC):
         """The value of a voltage or current."""
 
     def need_condition(self, value: Any) -> None:
-        """Refuse a value that is no condition."""
+        """Refuse a value that is not a condition."""
         raise self.refused("a condition")
 
     def either(self, condition: Any, yes: Any, no: Any) -> Any:
@@ -123,7 +123,7 @@ class Domain(ABC):
 
     @abstractmethod
     def refused(self, what: str) -> ExpressionError:
-        """The error for what such values do not have."""
+        """The error for an unsupported operation."""
 
     @abstractmethod
     def whole(self, value: Any) -> Any:
@@ -131,7 +131,7 @@ class Domain(ABC):
 
 
 class Evaluator:
-    """Runs expressions; one an elaboration, whose work it bounds.
+    """Evaluates expressions, with one budget of work per elaboration.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Evaluator:
         return self.noted(self.run(code, environment, (), before + limits.OPERATIONS))
 
     def noted(self, result: float) -> float:
-        """A result, noted if it is random: whoever takes it says so (`Draws.taken`)."""
+        """A result; a random one is recorded until an element takes it (`Draws.taken`)."""
         if self.draws is not None and isinstance(result, Linear):
             self.draws.waiting.append(result)
         return result

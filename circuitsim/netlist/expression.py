@@ -123,7 +123,7 @@ def parse(
     Raises
     ------
     ExpressionError
-        Where the text is no expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
+        Where the text is not an expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
     """
     reader = _Reader(start, stop, Code(card, scope, start), arguments, signals)
     reader.ternary(0)
@@ -254,7 +254,7 @@ class _Reader:
         elif found := _IDENTIFIER.match(self.text, self.at, self.stop):
             self.identifier(found.group(), found.end(), depth)
         elif character == '"':
-            self.fail("a string is no value", 'table("file") of a source reads points; other functions read none')
+            self.fail("a string is not a value", 'only table("file") of a source reads points from a file')
         elif character:
             self.fail(f"a number, a parameter or '(' expected before {character!r}")
         else:
@@ -264,7 +264,7 @@ class _Reader:
         """A group in quotes, which do not nest."""
         stop, close = self.stop, self.text.find("'", self.at + 1, self.stop)
         if close < 0:
-            self.fail("a ' without its partner", "close the quote on this card")
+            self.fail("unmatched '", "close the quote on this card")
         self.stop = close
         self.look(self.at + 1)
         self.ternary(self.deeper(depth))
@@ -361,11 +361,11 @@ def unknown_name(name: str) -> tuple[str, str]:
 def unknown_function(name: str) -> tuple[str, str]:
     """Message and hint for a function that does not exist."""
     if name in RANDOM:
-        hint = "random functions: in values of R, L, C, V, I and .param; elsewhere write the mean"
+        hint = "random functions are for values of R, L, C, V, I and .param; write the mean here"
         return f"{name!r} draws a random number", hint
     if name in ("v", "i"):
-        hint = "a value may use parameters and numbers only; sources may follow v() and i(): see docs/elements.md"
+        hint = "use parameters and numbers; only sources may read v() and i(), see docs/elements.md"
         return f"{name}(…) depends on the solution", hint
     if name in SPLINES:
-        return f"{name}() joins points by curves, which is not supported", "table(x, x1, y1, …) joins them by lines"
+        return f"{name}() interpolates with curves, which is not supported", "table(x, x1, y1, …) interpolates linearly"
     return f"no function is called {short(name)!r}", "define it with .func, or see docs/netlist.md for those built in"

@@ -1,5 +1,5 @@
-"""An expression of printed quantities, which stands in no deck; values of many at once, where it has sums, products and
-quotients.
+"""Expressions of printed quantities, outside any deck; evaluated for many points at once where they consist of sums,
+products and quotients.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from circuitsim.netlist.scope import Scope, expression
 
 
 def parse_formula(text: str) -> Code:
-    """The expression that ``text`` is; it may read ``v(a,b)``, ``i(R1)`` and ``p(R1)``.
+    """Parse an expression; it may read ``v(a,b)``, ``i(R1)`` and ``p(R1)``.
 
     Raises
     ------
     ExpressionError
-        It is no expression.
+        The text is not an expression.
     """
     return expression(Card(Source("<columns>", "", text), 1, text), 0, len(text), Scope(), (), True)
 

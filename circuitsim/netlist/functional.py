@@ -1,4 +1,4 @@
-"""Sources whose values follow others: time functions, and sources given by a formula of fixed voltages.
+"""Sources whose values depend on time or on other sources: time functions, and formulas of fixed voltages.
 
 A formula may read ``time``, ``v(a,b)`` where voltage sources fix that voltage, and ``i(I1)`` of a current source: then
 the source is an ideal source of a known value, and the circuit has its energy function.
@@ -154,8 +154,8 @@ class FollowingSources(Dynamics):
         late = [name for name in map(self.circuit.names.__getitem__, at.followers(names)) if name.lower() not in given]
         if late:
             raise UsageError(
-                f"{late[0]} follows other elements by a formula, but has a fixed value in this "
-                "circuit; take the circuit of its deck, in which affine formulas follow, or sweep the deck"
+                f"{late[0]} is given by a formula of other elements but has a fixed value here; use the deck's "
+                "circuit, in which affine formulas are controlled sources, or sweep the deck"
             )
 
     def check_frozen(self, names: Collection[str] | None) -> None:
@@ -170,8 +170,8 @@ class FollowingSources(Dynamics):
             fixing = {e for found in self._needs()[late[0]] for e in found or ()}
             by = ", ".join(self.circuit.names[e] for e in sorted(fixing)) or "another element"
             raise UsageError(
-                f"{self.circuit.names[late[0]]} holds a factor or a condition fixed by {by} and would not follow it "
-                "here; set the source by a parameter (.param) and vary that"
+                f"{self.circuit.names[late[0]]} has a factor or condition fixed by {by}, which cannot vary here; "
+                "set the source by a parameter (.param) and vary that"
             )
 
     def fixed(self) -> set[int]:

@@ -63,7 +63,7 @@ def pairs(name: str, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[f
     """Abscissas and values of a polygon."""
     places, values = points[0::2], points[1::2]
     if len(places) != len(values) or any(b <= a for a, b in pairwise(places)):
-        raise ValueError(f"{name} needs pairs with growing first numbers")
+        raise ValueError(f"{name} needs pairs with increasing first numbers")
     return places, values
 
 
@@ -197,7 +197,7 @@ class Ramps:
         key = float(value), frozenset(value.terms.items())
         if key not in self._numbers:
             if len(self.values) == limits.RAMPS:
-                raise ValueError(f"more than {limits.RAMPS:,} kinks in one expression")
+                raise ValueError(f"more than {limits.RAMPS:,} breakpoints in one expression")
             self.values.append(value)
             self._numbers[key] = -len(self.values)
         return Affine(0.0, {self._numbers[key]: 1.0})

@@ -31,7 +31,7 @@ ALL_OPERATIONS = 30_000_000
 """Steps of all expressions of one elaboration."""
 
 RAMPS = 10_000
-"""Kinks of one piecewise-linear expression: three elements each."""
+"""Breakpoints of one piecewise-linear expression: three elements each."""
 
 CONDITIONS = 200
 """Comparisons of voltages and currents in one expression of conditions."""

@@ -80,7 +80,7 @@ class Linker:
         self, reporter: Reporter, global_names: dict[str, str], missing: list[str] | None = None, ideal: bool = False
     ) -> None:
         self.reporter, self.ideal = reporter, ideal
-        self.elsewhere = f"it may be in {', '.join(missing[:4])}, which is not read: {ADVICE}" if missing else ""
+        self.elsewhere = f"it may be in {', '.join(missing[:4])}, which was not found: {ADVICE}" if missing else ""
         self.global_names = global_names
         self.extents: dict[Scope, Extent] = {}
         self.targets: dict[Scope, list[Scope | None]] = {}
@@ -177,7 +177,7 @@ class Linker:
             if key == "m" or target.is_parameter(key):
                 continue
             if key in self.names_read(target):
-                message = "parameters that no .subckt card declares act where its expressions read them (%s)"
+                message = "undeclared parameters act where the sub-circuit's expressions read them (%s)"
                 self.reporter.gather("assumed", message, call.card, at, f"{short(target.name)} {short(key)}")
             else:
                 known = ", ".join(short(k, 30) for k in [*target.defaults, *target.parameters][:8])
@@ -193,7 +193,7 @@ class Linker:
         return self.read[target]
 
     def near(self, name: str, scope: Scope) -> str:
-        """A hint with the sub-circuits whose names are near to ``name``; for the first few errors, it takes time."""
+        """A hint with sub-circuits of similar names; only for the first few errors, because it takes time."""
         seen = (inner.name for here in scope.outwards() for inner in here.subcircuits.values())
         known = [*islice(seen, HINTS)] if self.hints < HINTS else []
         self.hints += 1
@@ -263,7 +263,7 @@ class Linker:
                         self.unused(model)
 
     def check_models(self, scope: Scope) -> None:
-        """Every model that a diode names exists and is of type D; what is not ideal about it is named."""
+        """Check that every model named by a diode exists and is of type D; name what is not ideal about it."""
         for key, uses in scope.uses.items():
             model = scope.find_model(key)
             for use in uses:
@@ -336,15 +336,15 @@ class Linker:
         return self.uses_of[model.card]
 
     def note_laws(self) -> None:
-        """Say once which laws the deck's models of diodes got, where one of them is a junction's or states nothing."""
+        """Note once the kinds of the deck's diode models, if one is a junction diode or has no parameters."""
         for model in self.bare:
             self.reporter.gather(
                 "diode-law",
-                "models of diodes that state nothing are ideal diodes (%s); SPICE programs take IS=1e-14 N=1 for them",
+                "diode models without parameters are ideal (%s); other SPICE programs use IS=1e-14 N=1",
                 model.card,
                 model.card.start,
                 model.name,
-                f"write .model {short(model.name)} D(IS=1e-14) for a junction",
+                f"write .model {short(model.name)} D(IS=1e-14) for a junction diode",
             )
         uses = [use for use in self.uses_of.values() if use is not None]
         new = [use for use in uses if use.row.thermal]
@@ -357,11 +357,11 @@ class Linker:
         card = new[0].model.card
         self.reporter.gather(
             "diode-law",
-            f"models of diodes and their laws: {listed}",
+            f"diode models: {listed}",
             card,
             card.start,
             new[0].model.name,
-            ".options diodes=ideal takes junction diodes for ideal ones",
+            ".options diodes=ideal makes junction diodes ideal",
         )
 
     def checked_use(self, model: Model, row: ElementModel) -> DeviceUse:
@@ -419,7 +419,7 @@ class Linker:
 
 
 def warn_of_unread(reporter: Reporter, model: Model, letter: str) -> None:
-    """Warn of what a passive element's model states without meaning."""
+    """Warn of meaningless parameters of a passive element's model."""
     unread = physical.unread(letter, (key.text for key, _ in model.pairs), (token.text for token in model.words))
     if unread:
         reporter.warning(

@@ -2,8 +2,8 @@
 
 The first line is the title; a warning says where it reads like an element that its writer forgot to put a title before.
 
-A schematic of KiCad is read by KiCad's own command where it is installed; others are refused with how to write a
-netlist.
+A KiCad schematic is converted by KiCad's own command where that is installed; for other schematics the error says how
+to export a netlist.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Reading(NamedTuple):
     titled : bool
         The first line is the title.
     libraries : tuple of str
-        Files whose definitions count where the deck has none of that name.
+        Files whose definitions apply where the deck has none of that name.
     search : tuple of str
-        Folders in which included files are looked for by their own name.
+        Folders to search for included files by base name.
     ideal_diodes : bool
         Junction diodes are ideal.
     """
@@ -203,7 +203,7 @@ def asks_for_ideal_diodes(reader: DeckReader) -> bool:
     word = token.word
     if word not in ("ideal", "models"):
         reader.reporter.error(
-            "syntax", f"diodes={short(token.text)} is no choice", card, token.offset, "diodes=models or diodes=ideal"
+            "syntax", f"diodes={short(token.text)} is unknown", card, token.offset, "diodes=models or diodes=ideal"
         )
     return word == "ideal"
 
@@ -231,7 +231,7 @@ def declare_stepped(reader: DeckReader) -> None:
                 f".step {own} … steps the element",
                 [name.text],
             )
-        message = f"{short(name.text)} has no .param: outside the sweep it is {short(first.text)}, the first of .step"
+        message = f"{short(name.text)} has no .param: outside .step it is {short(first.text)}, the first value"
         reader.reporter.gather("assumed", message, card, name.offset, name.text)
 
 
@@ -297,14 +297,14 @@ class Elaboration:
         there = stated_temperatures(reader, again, overrides)
         if temperature is not None:
             if not ABSOLUTE_ZERO <= temperature < math.inf:
-                raise UsageError(f"{temperature} °C is no temperature above absolute zero")
+                raise UsageError(f"temperature {temperature} °C is below absolute zero")
             there = there._replace(ambient=float(temperature))
         elaborator = Elaborator(again, self.linker, reader.top, overrides, reader.globals, there, all_controlled)
         other = circuit_of(elaborator, self.title)
         again.finish()
         if elaborator.variants != self.variants:
             stated = ", ".join(f"{name} = {value:g}" for name, value in values.items())
-            raise UsageError(f"{stated} decides an .if of a sub-circuit otherwise: write a deck for each case")
+            raise UsageError(f"{stated} changes an .if of a sub-circuit: write a deck for each case")
         check_amplifiers(other)
         other.notes = self.notes
         return other, elaborator.following(other)
@@ -384,7 +384,7 @@ COMMAND = "kicad-cli"
 """Of KiCad 7 and later."""
 
 PATIENCE = 120.0
-"""Seconds after which KiCad is given up: it starts in some seconds."""
+"""Timeout for KiCad, s; it starts in a few seconds."""
 
 
 def netlist(path: str, data: bytes) -> bytes:
@@ -404,7 +404,7 @@ def netlist(path: str, data: bytes) -> bytes:
     """
     if LTSPICE.match(data):
         raise UsageError(
-            f"{path} is a schematic of LTspice, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
+            f"{path} is an LTspice schematic, not a netlist\n    hint: in LTspice, View > SPICE Netlist "
             "writes one, or: LTspice -netlist FILE.asc"
         )
     if not KICAD.match(data):
@@ -412,7 +412,7 @@ def netlist(path: str, data: bytes) -> bytes:
     program = shutil.which(COMMAND)
     if program is None:
         raise UsageError(
-            f"{path} is a schematic of KiCad, not a netlist\n    hint: in KiCad, File > Export > Netlist > SPICE "
+            f"{path} is a KiCad schematic, not a netlist\n    hint: in KiCad, File > Export > Netlist > SPICE "
             f"writes one; with {COMMAND} (KiCad 7 or later) on the PATH it is read as it is"
         )
     return _exported(path, program)

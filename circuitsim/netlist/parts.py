@@ -123,7 +123,7 @@ class Reader:
             at = next((k for k, c in enumerate(name.text) if not c.isprintable()), 0)
             raise CardError(
                 "syntax",
-                f"the name {short(name.text)!r} holds characters that cannot be seen or have a meaning",
+                f"the name {short(name.text)!r} contains invisible or reserved characters",
                 name.offset + at,
                 "use letters, digits and signs such as _ . : [ ]",
             )
@@ -132,7 +132,7 @@ class Reader:
             line = self.line_of(self.scope.index[key])
             raise CardError(
                 "duplicate",
-                f"{short(name.text)} is there already (line {line})",
+                f"{short(name.text)} is already defined (line {line})",
                 name.offset,
                 "names must differ within one scope",
             )
@@ -150,7 +150,7 @@ class Reader:
             return known
         if not good_name(token.text):
             bad = next((k for k, c in enumerate(token.text) if not c.isprintable()), token.text.find("//"))
-            hint = "ngspice reads // as a comment" if "//" in token.text else "it holds a character that cannot be seen"
+            hint = "ngspice reads // as a comment" if "//" in token.text else "it contains an invisible character"
             raise CardError("syntax", f"{short(token.text)!r} cannot name a node", token.offset + max(bad, 0), hint)
         return self.scope.node(token.text)
 
@@ -195,7 +195,7 @@ class ElementReader:
     shown : str
         The name for messages.
     words : Words
-        What nobody has read yet.
+        Words not yet read.
     """
 
     def __init__(self, reader: Reader, card: Card) -> None:
@@ -247,7 +247,7 @@ class ElementReader:
         if share is not None:
             self.reporter.gather(
                 "nominal",
-                "values are nominal in spite of tol= (%s): circuitsim montecarlo and worst-case take it",
+                "tol= is ignored here (%s); montecarlo and worst-case use it",
                 self.card,
                 self.name.offset,
                 self.name.text,
@@ -344,10 +344,9 @@ class ElementReader:
             digits = number[: len(number) - len(letters)]
             raise CardError(
                 "atto",
-                f"{self.shown}: {short(number)} is {short(digits)} ampere to its writer, "
-                f"{short(digits)}e-18 to SPICE, where A is atto",
+                f"{self.shown}: {short(number)} is {short(digits)}e-18 in SPICE, where A is atto, not ampere",
                 token.offset,
-                f"write {short(digits)} for the one, {short(digits)}e-18 for the other",
+                f"write {short(digits)} for ampere, {short(digits)}e-18 for atto",
             )
         if letters[:1] in ("a", "A"):
             self.reporter.warning(
@@ -355,7 +354,7 @@ class ElementReader:
                 f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere",
                 self.card,
                 token.offset,
-                "leave the unit out",
+                "remove the unit",
                 [self.name.text],
             )
 
@@ -411,7 +410,7 @@ class ElementReader:
             model = models[-1]
             return next(v for v in values if v is not model), model
         extra = max(values, key=lambda token: token.offset)
-        hint = "write a decimal point" if self.card.text[extra.offset - 1] == "," else ""
+        hint = "use a decimal point" if self.card.text[extra.offset - 1] == "," else ""
         raise CardError(
             "syntax",
             f"{self.shown}: {short(extra.text)!r} is one value too many",
@@ -464,7 +463,7 @@ class ElementReader:
         if value is None:
             if amplitude is None:
                 self.reporter.gather(
-                    "no-value", "no DC value is given: 0 is taken (%s)", self.card, offset, self.name.text
+                    "no-value", "no DC value is given; 0 is used (%s)", self.card, offset, self.name.text
                 )
             value = 0.0
         if wave is not None and (wave.name in EXTERNAL or not wave.numbers):
@@ -520,7 +519,7 @@ class ElementReader:
                     "unsupported",
                     f"{self.shown}: random waveforms ({word.upper()}) are not simulated",
                     token.offset,
-                    "write its DC value; over time a PWL of values drawn beforehand",
+                    "write its DC value, or for a transient a PWL of precomputed values",
                 )
             elif value is None and k == 1:
                 offset, value = token.offset, self.number(token)
@@ -545,15 +544,15 @@ class ElementReader:
         return wave._replace(numbers=list(self.reader.points(self.card, points)))
 
     def relative(self, times: list[Token], wave: Wave) -> Wave:
-        """Programs differ on ``+1u`` among the times of PWL: counted from 0, as in ngspice, where the times then grow,
-        else from the time before, as in LTspice."""
+        """Convert ``+1u`` among the times of PWL: from 0 if the times then increase, as in ngspice, else from the
+        preceding time, as in LTspice."""
         signed = [token.text[:1] == "+" for token in times]
         if not any(signed):
             return wave
-        numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the time before"
+        numbers, counted = list(wave.numbers), "0, as in ngspice; LTspice counts it from the preceding time"
         stated = [time for time in numbers[::2] if isinstance(time, float)]
         if len(stated) == len(signed) and any(b <= a for a, b in pairwise(stated)):
-            counted, last = "the time before, as in LTspice", 0.0
+            counted, last = "the preceding time, as in LTspice", 0.0
             for k, (time, after) in enumerate(zip(stated, signed)):
                 numbers[2 * k] = last = time + (last if after else 0.0)
         first = times[signed.index(True)]

@@ -133,7 +133,7 @@ def positive(name: str, word: str, number: float, offset: int) -> None:
     if number <= 0:
         what = "multiplier m" if word == "m" else "number n in series"
         raise CardError(
-            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset, "leave the card out"
+            "range", f"{short(name)}: the {what} must be positive, not {exact(number)}", offset, "remove the card"
         )
 
 
@@ -170,7 +170,7 @@ PARASITIC: dict[int, tuple[str, ...]] = {
 
 
 def percent(text: str) -> float | None:
-    """``5%`` as 0.05; None for what is no positive percentage."""
+    """``5%`` as 0.05; None for anything but a positive percentage."""
     try:
         amount = parse(text.removesuffix("%")) / 100.0
     except NumberError:
@@ -179,12 +179,12 @@ def percent(text: str) -> float | None:
 
 
 def tolerance(sorted_: Words) -> float | None:
-    """The share that ``tol=`` states, in per cent with its sign or without, taken from the card's pairs.
+    """Take ``tol=`` (per cent, with or without its sign) from the card's pairs, as a fraction.
 
     Raises
     ------
     CardError
-        It is no percentage.
+        It is not a percentage.
     """
     stated = [token for _, token in sorted_.named(("tol",))]
     if not stated:
@@ -192,7 +192,7 @@ def tolerance(sorted_: Words) -> float | None:
     text = stated[-1].text
     amount = percent(text if text.endswith("%") else f"{text}%")
     if amount is None and text.strip("0.%"):
-        raise CardError("syntax", f"tol={short(text)} is no percentage", stated[-1].offset, "write tol=5%")
+        raise CardError("syntax", f"tol={short(text)} is not a percentage", stated[-1].offset, "write tol=5%")
     return amount
 
 

@@ -1,8 +1,8 @@
 """Cards to scopes: dispatch of cards, bounds of sub-circuits, skipped and refused cards, ``.if``, ``.options``, ``K``
 cards, and plain element lines, many at once.
 
-Conditions of ``.if`` are evaluated where they stand, once, by parameters of the deck. A parameter that decides one may
-not change behind it, nor in a sweep. Where a sub-circuit's own parameter decides, it is read once for each outcome, and
+``.if`` conditions are evaluated once, in place, from parameters of the deck; a parameter that decides one may change
+neither after it nor in a sweep. Where a sub-circuit's own parameter decides, it is read once for each outcome, and
 every call takes the variant that its values choose.
 
 A regular expression finds how far plain lines (a name, two nodes and a number or, of a diode, a model) go; their words
@@ -81,7 +81,7 @@ class Conditions:
         return bool(self.open) and not self.open[-1].active
 
     def skips(self, card: Card, start: int) -> bool:
-        """Whether ``card`` stands in a branch that is not read."""
+        """Whether ``card`` is in a branch that is not read."""
         return self.skipping and _HEAD.match(card.text, start) is None
 
     def take(self, reader: DeckReader, card: Card, word: str, after: int) -> None:
@@ -107,7 +107,7 @@ class Conditions:
         if scope is not reader.scope:
             raise CardError(
                 "syntax",
-                f"{word} and its .if (line {first.line}) stand in different sub-circuits",
+                f"{word} and its .if (line {first.line}) are in different sub-circuits",
                 card.start,
                 "close .if and .subckt in the opposite order",
             )
@@ -178,7 +178,7 @@ class Conditions:
         self.outcomes.pop(place, None)
 
     def close(self, reader: DeckReader) -> None:
-        """What may be wrong at the end of the deck."""
+        """Check conditions at the end of the deck."""
         for branch in self.open:
             reader.reporter.error("syntax", ".if without its .endif", branch.card, hint="close it with .endif")
         for card, code, scope, found in self.decided:
@@ -186,7 +186,7 @@ class Conditions:
                 if _owner(scope, code) is not None:
                     raise CardError(
                         "parameter",
-                        "a parameter of the sub-circuit stands behind its condition",
+                        "a parameter of the sub-circuit is defined after its condition",
                         card.start,
                         "put .param before .if",
                     )
@@ -194,7 +194,7 @@ class Conditions:
                     names = ", ".join(short(name) for name in code.names)
                     raise CardError(
                         "parameter",
-                        f"the condition has another value at the end of the deck ({names})",
+                        f"the condition changes by the end of the deck ({names})",
                         card.start,
                         "put .param before .if",
                     )
@@ -259,10 +259,10 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
 
 
 def check_gap(card: Card, start: int, stop: int) -> None:
-    """Refuse what stands between two options."""
+    """Refuse text between two options."""
     found = _GAP.search(card.text, start, stop)
     if found is not None:
-        message = f"{short(found[0])!r} is no option"
+        message = f"{short(found[0])!r} is not an option"
         raise CardError("syntax", message, found.start(), ".options name=value …")
 
 
@@ -479,7 +479,7 @@ class DeckReader(definitions.Includes):
             card.done()
             return
         if head == "+":
-            raise CardError("syntax", "a continuation line that continues nothing", start, "remove the +")
+            raise CardError("syntax", "a continuation line without a card before it", start, "remove the +")
         if _WITHOUT_MODEL.fullmatch(card.text, start):
             self.without_model.append((card, start, word, self.scope))
             card.done()
@@ -500,7 +500,7 @@ class DeckReader(definitions.Includes):
             raise CardError("unsupported", message, start, dialect.LINE_HINT)
         raise CardError(
             "unknown-card",
-            f"{word!r} begins no card that is known",
+            f"{word!r} does not begin a known card",
             start,
             "a card begins with R, D, V, I, L, C, E, F, G, H, B, X, a dot, or * for a comment",
         )
@@ -547,9 +547,7 @@ class DeckReader(definitions.Includes):
         elif word in dialect.OTHER_ANALYSES:
             what = dialect.OTHER_ANALYSES[word]
             hint = dialect.ADVICE.get(word, "")
-            self.reporter.warning(
-                "analysis", f"{word} is left out: there is no {what} analysis here", card, start, hint
-            )
+            self.reporter.warning("analysis", f"{word} is ignored: {what} analysis is not supported", card, start, hint)
             card.done()
         elif word in dialect.CARDS:
             message, hint = dialect.CARDS[word]
@@ -557,9 +555,9 @@ class DeckReader(definitions.Includes):
         else:
             raise CardError(
                 "unknown-card",
-                f"{short(word)} is no card that is known",
+                f"{short(word)} is not a known card",
                 start,
-                "see docs/netlist.md for those that are; a comment begins with *",
+                "docs/netlist.md lists the known cards; a comment begins with *",
             )
 
     def request(self, card: Card) -> None:
@@ -576,14 +574,14 @@ class DeckReader(definitions.Includes):
             if found.name.word in self.tables:
                 raise CardError(
                     "duplicate",
-                    f"table {short(found.name.text)} is there already",
+                    f"table {short(found.name.text)} is already defined",
                     found.name.offset,
                     "names must differ",
                 )
             self.tables[found.name.word] = found
 
     def close(self) -> None:
-        """What may be missing at the end of the deck."""
+        """Report what is missing at the end of the deck."""
         if self.rows:
             self.close_table()
         self.conditions.close(self)

@@ -1,4 +1,4 @@
-"""What each part of a circuit is there for when it learns: inputs, outputs, and what may change.
+"""Roles of the parts of a circuit that learns: inputs, outputs and trainable values.
 
 Roles are comment directives in a deck, which every SPICE program still runs:
 
@@ -9,8 +9,8 @@ Roles are comment directives in a deck, which every SPICE program still runs:
     *! trainable C1 L* S1.vt         on waveforms also capacitors, inductors and numbers of switches
 
 Names may hold the wildcards ``*`` and ``?``; case does not matter. A later ``trainable`` line replaces the bounds of
-the elements it names. Without bounds a resistor may go from a thousandth of the least resistance on its line to a
-thousand times the largest, and so may a parameter of a device; a current source may go anywhere.
+the elements it names. The default bounds of a resistor or a device parameter are a thousandth of the smallest and a
+thousand times the largest value on its line; a current source is unbounded.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _pattern(word: str) -> Callable[[str], object]:
 
 
 def _check_corners(circuit: Circuit, k: int, bounds: Mapping[str, tuple[float, float]], word: str) -> None:
-    """Refuse bounds at which the device is none, or consists of other elements."""
+    """Refuse bounds at which the device is invalid or consists of other elements."""
     device = circuit.devices[k]
     for corner in itertools.product(*bounds.values()):
         there = ", ".join(f"{name} = {value:g}" for name, value in zip(bounds, corner))
@@ -108,8 +108,7 @@ def _check_corners(circuit: Circuit, k: int, bounds: Mapping[str, tuple[float, f
             raise _Wrong(f"{stated}: {error}; state narrower bounds, min= and max=", word) from None
         if not same_shape(device, other) or _shorts(device) != _shorts(other):
             raise _Wrong(
-                f"{stated} consists of other elements: state bounds, min= and max=, that leave each resistance above "
-                "zero, or leave it out",
+                f"{stated} consists of other elements: state bounds (min=, max=) that keep each resistance above zero",
                 word,
             )
 
@@ -133,7 +132,7 @@ _PLURAL = {"inputs": "input", "outputs": "output", "trainables": "trainable"}
 
 
 class Adjustable(NamedTuple):
-    """An element or a parameter of a device that may change.
+    """A trainable element or device parameter.
 
     Attributes
     ----------
@@ -248,7 +247,7 @@ def make_roles(
     Raises
     ------
     UsageError
-        A name that the circuit does not have, an element that cannot play the role, bounds that are none.
+        Unknown name, unsuitable element, or invalid bounds.
     """
     given = {"input": inputs, "output": outputs, "trainable": trainable}
     collected = _Collected(circuit, switches)
@@ -292,8 +291,8 @@ class _Collected:
         kind = _PLURAL.get(word.lower(), word.lower())
         if kind not in known:
             near = difflib.get_close_matches(kind, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "input, output and trainable are known"
-            raise _Unknown(f"{short(word)!r} is no directive; the line has no effect", word, hint)
+            hint = f"did you mean {near[0]}?" if near else "use input, output or trainable"
+            raise _Unknown(f"{short(word)!r} is not a directive; the line is ignored", word, hint)
         if not body.strip():
             raise _Wrong(f"{kind} names nothing", word, "name at least one, as in 'input V1'")
         known[kind](body)
@@ -302,7 +301,7 @@ class _Collected:
     def roles(self) -> Roles:
         """What was collected."""
         names, nodes = self.circuit.names, self.circuit.node_names
-        # To make all names takes a quarter of the time of making each at its index.
+        # Making all names at once takes a quarter of the time.
         called = list(names) if 4 * len(self.bounds) > len(names) else names
         return Roles(
             tuple(names[k] for k in self.inputs),
@@ -345,7 +344,7 @@ class _Collected:
                 words.append(word)
                 continue
             if name.lower() not in ("min", "max"):
-                raise _Wrong(f"{short(name)!r} is no option of trainable", word, "min= and max= are known")
+                raise _Wrong(f"{short(name)!r} is not an option of trainable", word, "use min= and max=")
             options[name.lower()] = _number(value, word)
         first = body.split()[0]
         if not words:
@@ -405,7 +404,7 @@ class _Collected:
         low, high = options.get("min", low), options.get("max", high)
         if not low < high or (one.positive and low <= 0.0):
             hint = "min must be below max" + ", and above 0" * one.positive
-            raise _Wrong(f"the bounds {low:g} and {high:g} {one.unit} are none", word, hint)
+            raise _Wrong(f"invalid bounds {low:g} and {high:g} {one.unit}", word, hint)
         for number in numbers:
             if not low <= number.value <= high:
                 raise _Wrong(

@@ -390,7 +390,7 @@ class Frame(NamedTuple):
 
 
 _GOES_ON = re.compile(r"\s*[-+*/%^\\<>=!?&|]")
-"""What continues an expression behind a group."""
+"""What continues an expression after a group."""
 
 
 def value_of(token: Token, card: Card, scope: Scope) -> Value:
@@ -399,7 +399,7 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
     Raises
     ------
     CardError, ExpressionError
-        No number, no expression, out of a double's range.
+        Not a number or an expression, or out of a double's range.
     """
     if token.kind == STRING:
         raise CardError("number", "a value in double quotes", token.offset - 1, "write the number, or {an expression}")
@@ -438,7 +438,7 @@ def expression(
     Raises
     ------
     ExpressionError
-        It is no expression, or more than one.
+        It is not one expression.
     """
     code, stop = parse(card, start, scope, arguments, end, signals)
     check_end(card.text, stop, end)
@@ -458,7 +458,7 @@ def formula(
     Raises
     ------
     CardError, ExpressionError
-        It is no expression.
+        It is not an expression.
     """
     text = card.text
     if text[at : at + 1] in ("{", "'"):
@@ -474,7 +474,7 @@ def whole_formula(card: Card, at: int, stop: int, scope: Scope) -> Code:
     Raises
     ------
     CardError, ExpressionError
-        It is no expression, or more than one.
+        It is not one expression.
     """
     code, end = formula(card, at, scope, (), stop, True)
     check_end(card.text, end, stop)
@@ -482,7 +482,7 @@ def whole_formula(card: Card, at: int, stop: int, scope: Scope) -> Code:
 
 
 def check_end(text: str, end: int, stop: int) -> None:
-    """Refuse what stands behind an expression, which does not end where it should."""
+    """Refuse text after an expression."""
     rest = text[end:stop]
     if not rest.strip():
         return

@@ -27,7 +27,7 @@ class Grid(NamedTuple):
 
 
 STEADY = Grid(math.inf, math.inf)
-"""Of an operating point: defaults without meaning, no function reads them at t = 0."""
+"""Of an operating point: no function reads it at t = 0."""
 
 
 class Function(NamedTuple):
@@ -133,7 +133,7 @@ class Waveform(NamedTuple):
         Raises
         ------
         ValueError
-            Numbers that make no function.
+            Invalid numbers.
         """
         if self.name == "pulse":
             return self.factor * self.numbers[0]
@@ -147,7 +147,7 @@ class Waveform(NamedTuple):
         Raises
         ------
         ValueError, UsageError
-            Numbers that make no function.
+            Invalid numbers.
         """
         if self.name == "am" and any(self.numbers[5:]):
             raise ValueError("the phases of AM are not read")
@@ -167,7 +167,7 @@ def _made(card: Waveform, grid: Grid) -> waveforms.Waveform:
         if len(times) != len(values):
             raise ValueError("PWL needs pairs of time and value")
         if any(b <= a for a, b in pairwise(times)):
-            raise ValueError("the times of PWL must grow")
+            raise ValueError("the times of PWL must increase")
         repeat = None if card.repeat is None else card.repeat + card.delay
         return waveforms.PiecewiseLinear([t + card.delay for t in times], [card.factor * v for v in values], repeat)
 

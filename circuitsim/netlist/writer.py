@@ -50,7 +50,7 @@ FINITE = 1e9
 """Gain with which an ideal op-amp is written: ngspice has none."""
 
 WIDTH = 100
-"""Most letters of a line."""
+"""Maximum length of a line, characters."""
 
 MODEL = f".model {IDEAL_MODEL} D(is=1e-12 n=0.01)"
 """A diode with a forward drop of about 6 mV at 5 mA: as near to ideal as ngspice still converges with."""
@@ -80,7 +80,7 @@ def text_of(
     roles : Roles, optional
         Written as comment directives.
     deck : Deck, optional
-        Of the circuit, where its values are others than in the deck; a deck is its own.
+        Of the circuit, where its values differ from the deck's; a deck is its own.
     switches : dict of int to dict of str to float, optional
         ``vt``, ``vh``, ``ron``, ``roff`` by position; those of the deck without it.
     ngspice : bool
@@ -93,7 +93,7 @@ def text_of(
     Raises
     ------
     UsageError
-        What no card states.
+        Something that no card can state.
     """
     found = _Writer(circuit, circuit if isinstance(circuit, Deck) else deck, strict, lenient)
     if switches is not None:
@@ -229,7 +229,7 @@ class _Writer:
         self.switches: dict[int, Mapping[str, float]] = {k: law.numbers for k, law in self.following.switches.items()}
         for k, wave in self.following.waves.items():
             if not isinstance(wave, Waveform):
-                raise UsageError(f"{circuit.names[k]}: {type(wave).__name__} of Python is not written as a card")
+                raise UsageError(f"{circuit.names[k]}: {type(wave).__name__} of Python cannot be written as a card")
         nodes = [str(name) for name in circuit.node_names]
         nodes[GROUND] = "0"
         new = Names(filter(is_legal, nodes))
@@ -420,8 +420,8 @@ class _Writer:
         own = [argument[0] for instruction, argument, _ in code.program if instruction == CALL]
         if not same or any(code.scope.find_function(name) is not None for name in own):
             raise UsageError(
-                f"{circuit.names[k]} is a formula that is not affine, in a sub-circuit or with parameters or functions "
-                "of the deck: a flat deck cannot hold it; write its numbers into the formula, at the top level"
+                f"{circuit.names[k]} has a non-affine formula in a sub-circuit or with parameters or functions: "
+                "a flat deck cannot express it; write its numbers into the formula, at the top level"
             )
         return card
 
@@ -505,7 +505,7 @@ class _Writer:
             return f".step {self.varied(card.sweep, '.step')}"
         if isinstance(card, Temperature):
             if len(card.values) > 1:
-                raise UsageError(".temp of several temperatures: a flat deck has its values at one; leave one of them")
+                raise UsageError(".temp of several temperatures: a flat deck has its values at one; keep one of them")
             return f"* at {card.values[0]:g} °C"
         return ".op"
 
@@ -513,13 +513,15 @@ class _Writer:
         """The values of an element on a ``.dc`` or ``.step`` card."""
         plain = isinstance(one, DcRange) and one.target is Target.ELEMENT and not one.elements
         if not plain or one.name not in self.circuit or (self.strict and word == ".step"):
-            what = "and ngspice has no .step" if plain else "which a flat deck does not have: it has numbers"
-            raise UsageError(f"{word} {one.name} cannot be written, {what}; run it here, or leave the card out")
+            what = "ngspice has no .step" if plain else "a flat deck has no parameters"
+            raise UsageError(f"{word} {one.name} cannot be written: {what}; run it here, or remove the card")
         assert isinstance(one, DcRange)
         k = self.circuit.element_index(one.name)
         wave = self.following.waves.get(k)  # whose m= is on the written card, too
         factor = self.following.factors.get(k, 1.0) / (1.0 if wave is None else wave.factor)
         if one.step == 0.0 and self.strict:
-            raise UsageError(f"{word} {one.name} has no equal steps, as ngspice needs them; convert without --ngspice")
+            raise UsageError(
+                f"{word} {one.name} has unequal steps, which ngspice cannot read; convert without --ngspice"
+            )
         numbers = one.values if one.step == 0.0 else (one.start, one.stop, one.step)
         return f"{self.names[k]} {'list ' * (one.step == 0.0)}{' '.join(exact(factor * x) for x in numbers)}"

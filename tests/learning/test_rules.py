@@ -342,7 +342,7 @@ def test_classes_become_target_voltages_and_curvature_is_bounded() -> None:
         ("D1.rs", "D1.rs is 0: state its bounds, min= and max="),
         ("D1.tnom", "D1.tnom cannot be trained: there is no rule for the tnom of a junction diode"),
         ("D1.is min=1 max=2", "D1.is has 1e-09 A, outside its bounds 1 … 2 A"),
-        ("D2.ron min=0 max=5", "state bounds, min= and max=, that leave each resistance above zero"),
+        ("D2.ron min=0 max=5", r"state bounds \(min=, max=\) that keep each resistance above zero"),
         ("D2.ron min=1 max=1k", "must not be above Roff .*; state narrower bounds"),
         ("D1.bv", "no element matches|D1.bv"),
         ("D1", "parameters of devices"),

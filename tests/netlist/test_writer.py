@@ -167,7 +167,7 @@ def test_what_acts_over_time_is_written() -> None:
     [
         (".param r=1k\nR2 a 0 {r}\n.dc param r 1 2 1", ".dc r"),
         (".param r=1k\nR2 a 0 {r}\n.step param r 1 2 1", ".step r"),
-        (".param k=2\nB1 b 0 V={k*v(a)*v(a)}\nR2 b 0 1", "B1 is a formula"),
+        (".param k=2\nB1 b 0 V={k*v(a)*v(a)}\nR2 b 0 1", "B1 has a non-affine formula"),
         (".temp 0 27", ".temp of several"),
     ],
 )

@@ -10,11 +10,11 @@ from circuitsim.time_domain import measure
 
 
 def test_relative_times_of_ltspice() -> None:
-    """Counted from the time before where they would not grow otherwise, which a warning says."""
+    """Counted from the preceding time where they would not grow otherwise, which a warning says."""
     text = "t\nV1 a 0 PWL(0 0 +1m 1 +1m 0 5m 0 +1m 2)\nR1 a 0 1\n.tran 1m 8m\n"
     deck = loads(text)
     assert deck.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 2e-3, 0.0, 5e-3, 0.0, 6e-3, 2.0)
-    assert any("from the time before" in problem.message for problem in deck.problems)
+    assert any("from the preceding time" in problem.message for problem in deck.problems)
     grows = loads(text.replace("+1m 0 5m 0 +1m 2", "+3m 0"))
     assert grows.following.waves[0].numbers == (0.0, 0.0, 1e-3, 1.0, 3e-3, 0.0)
     assert any("as in ngspice" in problem.message for problem in grows.problems)
