@@ -14,6 +14,7 @@ from circuitsim.analysis.solution_warnings import implausible_currents
 from circuitsim.certificate import Certificate
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.expansion import Expansion
+from circuitsim.circuit.table import read_only
 from circuitsim.engine.small.active_set import FEW
 from circuitsim.engine.small.single import NO_GUESS
 from circuitsim.errors import Problem
@@ -56,7 +57,7 @@ class SmallNewton:
             Whether the kernel takes circuits of few nodes too: all within the tolerance, not all digits.
         """
         if start is not None:
-            guess = NO_GUESS if start.point is None else start.point.currents
+            guess = NO_GUESS if start.point is None else read_only(start.point.currents)
             found = self._run(smooth, column, start.state(smooth), guess)
         else:
             found = self._run(smooth, column, self._zero(smooth), NO_GUESS)

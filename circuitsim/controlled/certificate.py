@@ -11,6 +11,7 @@ import numpy as np
 from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import CURRENT, VOLTAGE
+from circuitsim.circuit.table import read_only
 from circuitsim.controlled.kernels import controlled_kernel
 from circuitsim.controlled.law_arrays import LawArrays
 
@@ -39,7 +40,7 @@ def certify_controlled(
     """
     kind, value = arrays.kind.copy(), arrays.value.copy()
     worst = np.zeros((2, 2))
-    controlled_kernel("laws_held", kind.size)(laws, arrays.value, voltages, low, currents, drops, worst)
+    controlled_kernel("laws_held", kind.size)(laws, read_only(arrays.value), voltages, low, currents, drops, worst)
     at = laws.element
     kind[at] = np.where(laws.current, CURRENT, VOLTAGE)
     # A nullor holds whatever voltage it has; what it demands is that its control vanishes.

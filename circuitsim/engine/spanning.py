@@ -8,6 +8,7 @@ import numpy as np
 
 from circuitsim.circuit import CircuitArrays
 from circuitsim.circuit.elements import INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.table import read_only
 from circuitsim.engine import tree
 from circuitsim.engine.kernels import kernel
 
@@ -44,9 +45,8 @@ def grow(n: int, first: np.ndarray, second: np.ndarray, roots: np.ndarray, edges
     order, edge, parent, depth, edge_of, parent_of, root_of = np.empty((7, n), dtype=np.int64)
     inside = np.zeros(first.size, dtype=bool)
     size = max(n, edges.size)
-    found = kernel(tree.grow, size)(
-        first, second, int(roots[0]), preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside
-    )
+    ends, trail = map(read_only, (first, second)), (order, edge, parent, edge_of, parent_of, depth, root_of, inside)
+    found = kernel(tree.grow, size)(*ends, int(roots[0]), preferred, edges, *trail)
     return Tree(order[:found], edge[:found], parent[:found], edge_of, parent_of, depth, root_of, inside)
 
 

@@ -33,7 +33,7 @@ def component_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
             unite(leader, u, v)
         return np.array([find(leader, u) for u in range(n)], dtype=np.int64)
     parent = np.arange(n)
-    kernel(_join, a.size + n, bitwise_stable=True)(a, b, parent)
+    kernel(_join, a.size + n, bitwise_stable=True)(*map(np.ascontiguousarray, (a, b)), parent)
     return parent
 
 
