@@ -21,29 +21,29 @@ from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageErro
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("circuitsim.cli.run", "every analysis that a deck asks for"),
     "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
-    "check": ("circuitsim.cli.check", "every problem of a deck at once, and a report of its structure"),
+    "check": ("circuitsim.cli.check", "all problems of a deck, and its structure"),
     "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),
     "report": ("circuitsim.cli.report", "one HTML file about a deck or a training run, for a browser"),
-    "convert": ("circuitsim.cli.convert", "the elaborated, flattened deck back as SPICE"),
-    "sweep": ("circuitsim.cli.sweep", "operating points over .dc, .step or --vary"),
-    "sensitivity": ("circuitsim.cli.sensitivity", "derivatives by every value (.sens), gain and resistances (.tf)"),
-    "curve": ("circuitsim.cli.curve", "current over voltage of a device or between two nodes"),
+    "convert": ("circuitsim.cli.convert", "a flat SPICE deck: sub-circuits and parameters expanded"),
+    "sweep": ("circuitsim.cli.sweep", "DC sweeps: .dc, .step or --vary"),
+    "sensitivity": ("circuitsim.cli.sensitivity", "derivatives by every value (.sens), transfer functions (.tf)"),
+    "curve": ("circuitsim.cli.curve", "I–V curve of a device or between two nodes"),
     "montecarlo": ("circuitsim.cli.montecarlo", "statistics and yield over tolerances"),
     "worst-case": ("circuitsim.cli.worst_case", "proven extremes over tolerances"),
     "optimise": ("circuitsim.cli.optimise", "element values for targets, rounded to preferred values"),
-    "tran": ("circuitsim.cli.tran", "waveforms over time, or one period of the periodic steady state"),
-    "ac": ("circuitsim.cli.ac", "small-signal responses over frequency, and poles"),
+    "tran": ("circuitsim.cli.tran", "transient analysis, or the periodic steady state"),
+    "ac": ("circuitsim.cli.ac", "AC analysis, and poles"),
     "examples": ("circuitsim.cli.examples", "the bundled decks: list, show, copy"),
     "bench": ("circuitsim.cli.bench", "circuitsim beside other solvers, at equal verified error"),
     "train": ("circuitsim.cli.train", "train a deck or a model"),
     "predict": ("circuitsim.cli.predict", "outputs, classes and errors of samples from a trained model"),
-    "data": ("circuitsim.cli.data", "data sets: what is there, and fetching what is not"),
+    "data": ("circuitsim.cli.data", "list and fetch data sets"),
     "reproduce": ("circuitsim.cli.reproduce", "run a published experiment and print it beside the paper"),
     "warm-up": ("circuitsim.cli.warm_up", "compile kernels ahead of their first use"),
 }
 
 COLLECTED = 50_000
-"""New objects after which a command looks for cycles to collect; at Python's 700 a tenth of its time goes there."""
+"""Allocations between garbage collections; at Python's 700 these take a tenth of a command's time."""
 
 EPILOG = """\
 exit codes: 0 solved; 2 bad usage or deck; 3 no solution, or not converged; 130 interrupted; 1 internal
@@ -58,7 +58,7 @@ first steps:
 
 
 WIDTH = 100
-"""Most columns of a help."""
+"""Maximum width of help texts, columns."""
 GROUPS = {
     "deck": "--allow-include --lib -I --no-title",
     "output": "--format --binary --output --plot --columns --events --observe --top --workers --dask --checkpoint "
@@ -179,7 +179,7 @@ def _below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 
 def _add_common(parser: argparse.ArgumentParser, default: object = False) -> None:
-    """Add the options of every command, which may stand before the command, behind it and behind its sub-command."""
+    """Add the options of every command, which may come before the command, after it or after its sub-command."""
     parser.add_argument(
         "-q",
         "--quiet",
@@ -192,7 +192,7 @@ def _add_common(parser: argparse.ArgumentParser, default: object = False) -> Non
         "--verbose",
         action="store_true",
         default=default,
-        help="details of notes; time and memory at the end",
+        help="show notes in full; time and memory at the end",
     )
     first = default is False
     parser.add_argument(

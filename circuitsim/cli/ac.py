@@ -1,4 +1,4 @@
-"""``circuitsim ac``: small-signal responses over frequency, and poles."""
+"""``circuitsim ac``: AC analysis, and poles."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck, Vary
 
 EPILOG = """\
-Small signals about the operating point: ideal diodes stay as they conduct, curved devices are tangents.
-Columns are magnitude, decibels and degrees. Measurements take vm, vdb, vp, vr, vi, the same of i, and
+Small-signal analysis at the operating point: ideal diodes keep their state, smooth devices are linearised.
+Columns are magnitude, decibels and degrees. Measurements accept vm, vdb, vp, vr, vi, the same of i, and
 db, mag, ph, re, im of a quotient.
 
 examples:
@@ -41,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``ac``."""
     parser.add_argument("--from", dest="first", metavar="HERTZ", help="first frequency (the deck's .ac, or 1)")
     parser.add_argument("--to", dest="last", metavar="HERTZ", help="last frequency (the deck's .ac, or 1MEG)")
-    parser.add_argument("--points", type=int, metavar="N", help="frequencies a decade (20)")
-    parser.add_argument("--linear", action="store_true", help="equal distances; --points counts all")
+    parser.add_argument("--points", type=int, metavar="N", help="points per decade (20)")
+    parser.add_argument("--linear", action="store_true", help="linear spacing; --points is the total")
     parser.add_argument(
         "--source",
         metavar="NAME[=A[<DEGREES]]",
         action="append",
         default=[],
-        help="amplitude of a source, others 0 (repeatable; AC of the cards)",
+        help="amplitude of a source, others 0 (repeatable; default: the cards' AC)",
     )
     parser.add_argument(
         "--columns", metavar="LIST", action=Listed, help="v(node), v(a,b), i(element) (.print ac, or all)"
@@ -56,12 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--over", metavar="QUANTITY", help="divide by this quantity: transfer functions")
     add_measure(parser, "ac: 'f3 WHEN vdb(out)=-3 FALL=1'")
     add_vary(parser, "element, parameter or temp")
-    parser.add_argument("--poles", action="store_true", help="show the natural frequencies instead")
+    parser.add_argument("--poles", action="store_true", help="show the poles instead")
     add_analysis(parser, EPILOG, "csv table json raw", "draw a Bode plot")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run over the frequencies and print the responses, or the poles."""
+    """Run the AC analysis and print the responses, or the poles."""
     from circuitsim.analysis.probes import parse_probes
     from circuitsim.cli.sweep import note_steps, varied
     from circuitsim.formats.rawfile import swept
@@ -153,8 +153,8 @@ def _all(deck: Deck) -> str:
 def _warn(kinks: Sequence[str]) -> None:
     if kinks:
         print(
-            f"warning: {', '.join(kinks)} {'is' if len(kinks) == 1 else 'are'} without current and voltage at the "
-            "operating point: the result is that of one of two states",
+            f"warning: {', '.join(kinks)} {'is' if len(kinks) == 1 else 'are'} degenerate at the operating point "
+            "(no current, no voltage): the result holds for one of two states",
             file=sys.stderr,
         )
 
@@ -173,7 +173,7 @@ def _frequencies(args: argparse.Namespace) -> np.ndarray | None:
     first, last = spice_number("--from", args.first), spice_number("--to", args.last)
     points = DEFAULT.points if args.points is None else args.points
     if points < 1 or last < first or first < 0.0 or (first == 0.0 and not args.linear):
-        raise UsageError("frequencies run from --from to --to, above 0 unless --linear, with --points of at least 1")
+        raise UsageError("--from must be below --to, and above 0 unless --linear; --points must be at least 1")
     spacing = Spacing.LINEAR if args.linear else Spacing.DECADE
     return frequencies(SmallSignal(spacing, points, (first, last), DEFAULT.location))
 

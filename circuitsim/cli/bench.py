@@ -12,8 +12,8 @@ from circuitsim.errors import UsageError
 from circuitsim.formats.strict_json import dumps
 
 EPILOG = """\
-Each measurement runs in a process of its own and is stored in OUT: the same command continues. Answers
-of others are judged by our certificate and tightened until their verified error is at most 1e-9.
+Each measurement runs in its own process and is stored in OUT; repeat the command to continue. Results of
+other solvers are checked by our certificate and tightened until their verified error is at most 1e-9.
 
 examples:
   circuitsim bench --suite small --against cvxpy-nodal:PIQP --out bench-small
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR", help="where results go (bench)")
     add_format(parser, "table", "json")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random circuits (0)")
-    parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds a measurement may take (120)")
-    parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="seconds for repeats of a time (1)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random circuits (0)")
+    parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="time limit of a measurement, s (120)")
+    parser.add_argument("--budget", type=float, default=1.0, metavar="S", help="time for repeated measurements, s (1)")
     parser.add_argument("--max-unknowns", type=int, default=10**7, metavar="N", help="leave larger circuits out")
 
 

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     except NetlistError as error:
         problems = [("error", problem) for problem in error.problems]
         _deliver(args, "", problems, None)
-        raise CircuitError(f"{args.deck}: {_count(problems)}; no circuit can be made of it") from None
+        raise CircuitError(f"{args.deck}: {_count(problems)}; the circuit cannot be built") from None
     from circuitsim.inspection import inspect_circuit
 
     found = inspect_circuit(deck.operating_circuit)
@@ -148,13 +148,13 @@ def _text(report: Report, deck: Deck, roles: Roles | None) -> list[str]:
         ("elements", report.elements, kinds),
         ("parts", report.parts, f"{report.floating} of them without a path to ground"),
         ("islands", report.islands, "joined by resistors and voltage sources; only diodes lead out of one"),
-        ("super-nodes", report.super_nodes, "groups of nodes at fixed distances: voltage sources, shorts"),
-        ("unknowns", report.unknowns, "potentials to solve for"),
-        ("free–free diodes", report.free_diodes, "diodes between two unknown potentials"),
+        ("super-nodes", report.super_nodes, "groups of nodes joined by voltage sources and shorts"),
+        ("unknowns", report.unknowns, "node voltages to solve for"),
+        ("free–free diodes", report.free_diodes, "diodes between two unknown node voltages"),
         ("voltage loops", report.voltage_loops, "loops of voltage sources and shorts: currents not unique"),
     ]
     asked = [f".{(CARDS.get(type(own)) or own.card).lstrip('.')}" for own in deck.analyses]  # type: ignore[union-attr]
-    rows.append(("analyses", len(asked), ", ".join(asked) or "none asked for: solve finds the operating point"))
+    rows.append(("analyses", len(asked), ", ".join(asked) or "none requested: solve computes the operating point"))
     if roles is not None:
         named = roles.inputs, roles.output_names, [a.name for a in roles.trainable]
         rows += [(what, len(names), _some(names)) for what, names in zip(("inputs", "outputs", "trainable"), named)]

@@ -97,7 +97,7 @@ def _estimates(
         if method == "implicit" and estimate.kinks is not None and estimate.kinks.changes.any():
             many, diodes = int((estimate.kinks.changes > 0).sum()), int(estimate.kinks.changes.sum())
             print(
-                f"note: implicit is the derivative on one side: {diodes} diodes of {many} samples are at a kink "
+                f"note: implicit is a one-sided derivative: {diodes} diodes of {many} samples are degenerate "
                 "(no current, no voltage)",
                 file=sys.stderr,
             )

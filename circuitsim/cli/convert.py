@@ -1,4 +1,4 @@
-"""``circuitsim convert``: the elaborated, flattened deck back as SPICE."""
+"""``circuitsim convert``: a flat SPICE deck."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from circuitsim.cli.deck import add_deck, elsewhere, read, report, roles_of
 from circuitsim.cli.output import add_output, check_ending, check_target, deliver
 
 EPILOG = """\
-Works out sub-circuits, parameters and includes, and keeps sources over time, analyses, measurements and
-outputs. What a flat deck cannot say (a sweep of a parameter) is refused by name.
+Expands sub-circuits, parameters and includes; keeps time-dependent sources, analyses, measurements and
+outputs. What a flat deck cannot express (a sweep of a parameter) is refused by name.
 
 examples:
   circuitsim convert netlists/nested-subcircuits.cir
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_deck(parser)
     add_output(parser, "the flattened deck")
-    more = "write ideal diodes, limiters, varistors, tables as parts that ngspice has"
+    more = "write ideal diodes, limiters, varistors, tables as elements that ngspice has"
     parser.add_argument("--ngspice", action="store_true", help=more)
 
 

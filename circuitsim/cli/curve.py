@@ -1,4 +1,4 @@
-"""``circuitsim curve``: the current of a two-terminal circuit over its voltage."""
+"""``circuitsim curve``: the I–V curve of a two-terminal circuit."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``curve``."""
-    parser.add_argument(
-        "--between", metavar="NODE", nargs=2, help="from the first node, into which the current flows, to the second"
-    )
+    parser.add_argument("--between", metavar="NODE", nargs=2, help="two nodes; the current flows into the first")
     parser.add_argument("--device", metavar="NAME", help="one element alone, in place of --between")
     parser.add_argument("--volts", metavar="RANGE", default="-1:1:0.02", help="start:stop:step or a,b,c (%(default)s)")
     parser.add_argument(
@@ -42,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.between is None) == (args.device is None):
         raise UsageError("name two nodes, --between a b, or one element, --device D1")
     if args.device and args.without:
-        raise UsageError("--device takes one element alone: --without has no meaning there")
+        raise UsageError("--device takes one element alone: leave out --without")
     if args.breakpoints and args.format == "raw":
         raise UsageError("a rawfile holds the points of the curve: leave --breakpoints out, or choose another --format")
     volts = ranged("--volts", args.volts)

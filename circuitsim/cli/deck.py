@@ -38,7 +38,7 @@ READING: dict[str, dict[str, Any]] = {
 """Options of every command that reads a deck."""
 
 SAID = 160
-"""Most characters of several notes on one line."""
+"""Maximum length of a line of several notes, characters."""
 
 DEFAULTS: dict[str, Any] = {
     "allow_include": [],

@@ -25,12 +25,12 @@ tolerances: NAMES=AMOUNT[,normal|truncated|ends][,lot]; in decks tol=5%, DEV, LO
   R*=1%            each resistor uniformly within ±1 % of its value
   R1=0.5%,normal   normal, with three standard deviations of 0.5 %
   V1=0.1           ±0.1 V; D1.vfwd=10% is a parameter of a device
-  R*=5%,lot        all by one common share, added to their own deviations
+  R*=5%,lot        one common deviation, added to their own
 """
 
 EPILOG = f"""\
 {TOLERANCES}
-Results depend on --seed alone. contributions: the share of the variance that each tolerance explains.
+Results depend only on --seed. contributions: fraction of the variance that each tolerance explains.
 
 examples:
   circuitsim montecarlo netlists/divider.cir --tol 'R*=1%' --observe 'v(out)'
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tolerances(parser, "p(element)", "of a good circuit")
     parser.add_argument("--samples", metavar="N", type=whole, default=10_000, help="circuits to draw (%(default)s)")
     parser.add_argument("--latin", action="store_true", help="Latin hypercube within blocks of 1024 samples")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the random numbers (%(default)s)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random numbers (%(default)s)")
     parser.add_argument("--confidence", metavar="P", type=float, default=0.95, help="of the intervals (%(default)s)")
     add_workers(parser, "threads of this one", checkpoint=True)
     parser.add_argument("--rows", metavar="FILE", help="also write each sample's quantities as CSV")

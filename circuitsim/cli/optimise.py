@@ -11,8 +11,8 @@ from circuitsim.cli.solving import add_analysis, opened
 from circuitsim.errors import UsageError
 
 EPILOG = """\
-Least squares of relative errors, from the deck's values. Resistances vary over three decades, or within
-bounds. Rounding to a series adjusts the other values after each.
+Least squares of relative errors, starting from the deck's values. Resistances vary over three decades or
+within bounds. After each rounding to a series the other values are adjusted again.
 
 examples:
   circuitsim optimise netlists/divider.cir --adjust 'R*' --target 'v(out)=2' --series E24
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES[=LOW:HIGH]",
         action="append",
         required=True,
-        help="resistors and sources that vary (repeatable)",
+        help="resistors and sources to adjust (repeatable)",
     )
     parser.add_argument(
         "--target",

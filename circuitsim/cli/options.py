@@ -216,7 +216,7 @@ def whole(text: str) -> int:
     argparse.ArgumentTypeError
         It is none.
     """
-    return int(bounded(text.strip(), float.is_integer, "no whole number"))
+    return int(bounded(text.strip(), float.is_integer, "not a whole number"))
 
 
 def bounded(text: str, holds: Callable[[float], bool], otherwise: str) -> float:

@@ -39,7 +39,7 @@ def add_format(parser: argparse.ArgumentParser, *names: str) -> None:
     )
     parser.set_defaults(formats=names)
     if "raw" in names:
-        parser.add_argument("--binary", action="store_true", help="a rawfile is binary, not ASCII")
+        parser.add_argument("--binary", action="store_true", help="write a binary rawfile, not ASCII")
 
 
 def choose_format(args: argparse.Namespace) -> None:
@@ -64,7 +64,7 @@ def choose_format(args: argparse.Namespace) -> None:
     elif named in FORMATS and named != args.format:
         raise UsageError(f"--output {path!r} and --format {args.format} disagree: leave out --format")
     if getattr(args, "binary", False) and (args.format != "raw" or path in (None, "-")):
-        raise UsageError("--binary is of rawfiles: give --output FILE.raw")
+        raise UsageError("--binary is for rawfiles: give --output FILE.raw")
 
 
 def ending_of(path: str | None) -> str:
@@ -98,7 +98,7 @@ def add_plot(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 class Listed(argparse.Action):
-    """An option of a list with blanks between: given again, it goes on where the one before ended."""
+    """A list option, separated by blanks; repeating it extends the list."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
@@ -124,7 +124,7 @@ def check_target(path: str | None, decks: Iterable[str], option: str = "--output
         raise UsageError(f"{option} {path!r} is a folder; name a file in it")
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise UsageError(f"{option} {path!r}: there is no folder {folder!r}; make it first")
+        raise UsageError(f"{option} {path!r}: there is no folder {folder!r}; create it first")
     for deck in decks:
         if os.path.exists(path) and os.path.exists(deck) and os.path.samefile(path, deck):
             raise UsageError(f"{option} {path!r} would overwrite the deck; choose another name")

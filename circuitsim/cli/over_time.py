@@ -1,4 +1,4 @@
-"""What is shown of waveforms, and how."""
+"""How results of a transient analysis are shown."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
             "rawfiles hold waveforms: leave out --events, --measure and --fourier, or choose another --format"
         )
     if args.measure and args.fourier:
-        raise UsageError("--measure and --fourier are shown in place of waveforms each: give one of them")
+        raise UsageError("--measure and --fourier both replace the waveforms: give one of them")
     deck = opened(args, elsewhere)
     columns = args.columns or columns_of(deck, OVER_TIME)
     return deck, parse_probes(columns, deck.operating_circuit) if columns else [*all_probes(deck.operating_circuit)]

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--capacitance",
         metavar="F",
-        help="of a run: settling times and energies with F from each node to ground",
+        help="for a run: settling times and energies with F from each node to ground",
     )
 
 

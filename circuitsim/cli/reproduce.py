@@ -16,7 +16,7 @@ STUDIES: dict[str, tuple[str, str, str]] = {
     "cd-bias": ("bias", "BIAS", "Fischer & Igel 2011, Figure 1: bias of CD-k and its bounds"),
     "gdu": ("gradients", "GDU", "Nest & Ernoult 2024, Figure 3: nudged sweeps, backpropagation"),
     "cosine": ("gradients", "COSINE", "Nest & Ernoult 2024, Figure 4: EP and ID, layer by layer"),
-    "forward-drop": ("forward_drop", "FORWARD_DROP", "digits by a network of real diodes, over their drop"),
+    "forward-drop": ("forward_drop", "FORWARD_DROP", "digits by a network of junction diodes, by forward drop"),
     "split": ("networks", "SPLIT", "Nest & Ernoult 2024, Table 1: one network in blocks of different sizes"),
 }
 

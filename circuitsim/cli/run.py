@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 }
 """Of an analysis the name of its files, its heading and its command."""
 SHOWN, LAST = 40, 5
-"""Most lines of a table on the terminal; those at its end."""
+"""Maximum lines of a table on the terminal; those at its end."""
 SEVERITY = (0, 3, 2, 1, 130)
 """Exit codes, the worst last."""
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """Run all analyses of the deck, one after the other."""
     for option, folder in (("--output", args.output), ("--plot", args.plot)):
         if folder and os.path.exists(folder) and not os.path.isdir(folder):
-            raise UsageError(f"{option} {folder!r} is a file; name a folder, which is made where there is none")
+            raise UsageError(f"{option} {folder!r} is a file; name a folder (created if missing)")
     deck = read(args)
     asked = dict.fromkeys(COMMANDS[word] for word in analyses_of(deck))
     for folder in filter(None, (args.output, args.plot)):

@@ -79,7 +79,7 @@ def run_seeds(options: Any) -> int:
             print(f"written to {folder}: seeds.csv, a folder for each seed")
     if found[-1].interrupted:
         print(
-            "interrupted: the same command goes on" if folder else "interrupted: nothing saved (no --out)",
+            "interrupted: repeat the command to continue" if folder else "interrupted: nothing saved (no --out)",
             file=sys.stderr,
         )
         return 130

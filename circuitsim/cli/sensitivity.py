@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         tables.append(found.tables(args.top)["derivatives"])
         rows = [*tables[-1].rows(), *rows]
     if any(kink for *_, kink in rows):
-        print("note: a diode has neither current nor voltage: derivatives differ on both sides", file=sys.stderr)
+        print("note: a diode has neither current nor voltage: the one-sided derivatives differ", file=sys.stderr)
     content["transfer"] = [t.to_dict() for t in transfers]
     present(found or transfers[0], args, tables, json=lambda: dumps(content), csv=Table.of(HEADER, rows).csv)
     return 0

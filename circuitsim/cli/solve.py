@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from circuitsim.circuit import Circuit
 
 EPILOG = """\
-A current flows from an element's first node through it to its second. JSON holds everything, also
-where there is no operating point (exit code 3). The drop of a node of a power grid is what it lacks
-of the potential at the voltage sources (pads) of its net.
+Currents flow from an element's first node through it to the second. The JSON object also describes a circuit
+without an operating point (exit code 3). The drop of a power-grid node is the voltage of the sources (pads)
+of its net minus its own.
 
 examples:
   circuitsim solve netlists/rectifier-half-wave.cir
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--start",
         metavar="FILE",
-        help="JSON of an operating point to start from, where there are several",
+        help="JSON of an operating point to start from, if there are several",
     )
     parser.add_argument("--explain", action="store_true", help="print the method, the reason for it and each residual")
     parser.add_argument("--drops", action="store_true", help="voltage drops and pad currents of a power grid instead")
@@ -115,5 +115,5 @@ def read_start(path: str, circuit: Circuit) -> OperatingPoint:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
+        raise UsageError(f"{path} is not JSON: {error}") from None
     return stored_point(stored, circuit)

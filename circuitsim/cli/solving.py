@@ -66,7 +66,7 @@ def add_tolerance(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         type=tolerance,
         default=TOLERANCE,
-        help="largest relative residual of the certificate (%(default)g)",
+        help="maximum relative residual of the certificate (%(default)g)",
     )
 
 

@@ -57,7 +57,7 @@ def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], colum
     else:
         present_runs(found.measured if args.measure else found.waves, found.measured, args)
     if interrupt.asked:
-        print(f"interrupted after {len(found.measured)} runs: what is shown ends there", file=sys.stderr)
+        print(f"interrupted after {len(found.measured)} runs; results so far", file=sys.stderr)
     check_runs(found.measured, "runs ended with an error")
     return INTERRUPTED if interrupt.asked else 0
 

@@ -1,4 +1,4 @@
-"""``circuitsim sweep``: operating points over ranges of values."""
+"""``circuitsim sweep``: DC sweeps."""
 
 from __future__ import annotations
 
@@ -159,4 +159,4 @@ def _values(text: str) -> tuple[float, ...]:
 def note_steps(deck: Deck, analysis: str) -> None:
     """Say that an analysis of one circuit leaves ``.step`` out."""
     if steps_of(deck):
-        print(f"note: {analysis} is of the circuit as the cards have it: .step and .temp are left out", file=sys.stderr)
+        print(f"note: {analysis} uses the values on the cards; .step and .temp are ignored", file=sys.stderr)

@@ -36,7 +36,7 @@ RESUME = "resume"
 _MAY_CHANGE = ("epochs", "checkpoint_seconds", "threads")
 
 EPILOG = """\
-Options are words, name=value, or the lines of a TOML file (--config); words override the file.
+Give options as --name value, as name=value, or in a TOML file (--config), which the others override.
 
 examples:
   circuitsim train circuit netlists/learn-divider.cir --data netlists/learn-divider.csv --out run
@@ -63,7 +63,7 @@ class FamilyParser(Parser):
     def take(self, options: Mapping[str, Option]) -> None:
         """Add options; those that several families have in a group of their own."""
         self.options, self._rare, self._valued = options, list[tuple[argparse.Action, str]](), set[str]()
-        self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options, and notes")
+        self.add_argument("--help-all", action="store_true", default=argparse.SUPPRESS, help="all options and notes")
         groups = [self.add_argument_group(f"options of {what}") for what in ("this model", "the run")]
         for name, one in options.items():
             if name not in RunOptions.COMMON:
@@ -198,7 +198,7 @@ def configured(path: str, known: Mapping[str, Option]) -> dict[str, Any]:
         # Bad TOML, bytes that are no UTF-8, a number of thousands of digits, lists in lists in lists.
         raise UsageError(f"{path}: {error}") from None
     if "model" in found:
-        raise UsageError(f"{path}: the model stands on the command line: circuitsim train MODEL --config FILE")
+        raise UsageError(f"{path}: name the model on the command line: circuitsim train MODEL --config FILE")
     options = {name.replace("-", "_"): value for name, value in found.items()}
     check_values(options, known, path)
     return options
@@ -240,7 +240,7 @@ def _resume(args: argparse.Namespace) -> int:
     source, model = str(directory.config), recorded.get("model")
     check_values({"model": model}, {"model": Option(Kind.WORD)}, source)
     if model not in MODELS:
-        raise UsageError(f"{source}: model '{model}' is no model of this version; start the run anew")
+        raise UsageError(f"{source}: this version has no model '{model}'; start the run anew")
     known = {name: one for name, one in family_options(model).items() if one.recorded}
     stated = {name: value for name, value in recorded.items() if value is not None}
     empty = {name: None for name, one in known.items() if name in recorded and one.default is not None}
@@ -262,7 +262,7 @@ def _resume(args: argparse.Namespace) -> int:
         if note is not None:
             print(f"note: {note}", file=sys.stderr)
         for change in directory.update(config):
-            print(f"note: other software than before, the bits may differ: {change}", file=sys.stderr)
+            print(f"note: the software has changed, bits may differ: {change}", file=sys.stderr)
 
     return _train(made, directory, "no_pictures" not in args, _callbacks(getattr(args, "tensorboard", None)), begin)
 
@@ -279,8 +279,8 @@ def _stretched(plan: TrainingPlan, before: int | None, done: int) -> str | None:
     if old == new:
         return None
     return (
-        f"the cosine schedule now ends at epoch {plan.epochs}, before at {before}: the factor on the learning rate in "
-        f"epoch {done + 1} is {new:.3g} in place of {old:.3g} (column rate_factor)"
+        f"the cosine schedule now ends at epoch {plan.epochs}, not {before}: the factor on the learning rate in "
+        f"epoch {done + 1} is {new:.3g} instead of {old:.3g} (column rate_factor)"
     )
 
 
@@ -320,7 +320,7 @@ def _train(
     for line in experiment.summary(outcome.history) if outcome.history.rows else nothing:
         print(line)
     if outcome.skipped:
-        print(f"note: {outcome.skipped} steps were skipped, their gradients were not to be trusted", file=sys.stderr)
+        print(f"note: {outcome.skipped} steps were skipped because their gradients were not certified", file=sys.stderr)
     if directory is not None:
         files = experiment.save(directory.path)
         files += experiment.draw(directory.path, outcome.history) if pictures else []

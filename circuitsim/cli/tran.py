@@ -1,4 +1,4 @@
-"""``circuitsim tran``: waveforms over time, and the periodic steady state."""
+"""``circuitsim tran``: transient analysis, and the periodic steady state."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from circuitsim.time_domain import TransientResult
 
 EPILOG = """\
-Circuits with ideal or piecewise-linear diodes are solved exactly between events. Curved devices,
-controlled sources and more than 60 capacitors and inductors get the implicit method. A run begins at
-the operating point of time 0, with UIC at the ic= of the elements. Ctrl-C shows what is done.
+Circuits with ideal or piecewise-linear diodes are solved exactly between events; smooth devices, controlled
+sources, or more than 60 capacitors and inductors need the implicit method. A run starts at the operating
+point of time 0, with UIC at the ic= of the elements. Ctrl-C stops it and prints the results so far.
 
 examples:
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png
@@ -38,7 +38,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``tran``."""
     parser.add_argument("--stop", metavar="TIME", help="end of the run: 20m (the deck's .tran)")
-    parser.add_argument("--step", metavar="TIME", help="distance of output times (the deck's .tran)")
+    parser.add_argument("--step", metavar="TIME", help="output step (the deck's .tran)")
     parser.add_argument(
         "--initial",
         metavar="NAME=VALUE",
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="capacitor voltage or inductor current at time 0 (repeatable)",
     )
     parser.add_argument("--steady", action="store_true", help="one period of the periodic steady state")
-    parser.add_argument("--period", metavar="TIME", help="of --steady (least common period of the sources)")
-    parser.add_argument("--points", type=int, metavar="N", help="of --steady: output times (1001)")
+    parser.add_argument("--period", metavar="TIME", help="period of --steady (least common period of the sources)")
+    parser.add_argument("--points", type=int, metavar="N", help="output times of --steady (1001)")
     add_vary(parser, "element, parameter or temp")
     add_method(parser)
     add_shown(parser)
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run through time and print the waveforms."""
+    """Run the transient analysis and print the waveforms."""
     from circuitsim.time_domain import ImplicitResult, TransientResult, transient
     from circuitsim.time_domain.deck import fourier_requested, setting
     from circuitsim.time_domain.measure import check_measurements
@@ -69,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
     vary = varied(args.vary) or steps_of(deck)
     step, stop = positive_time("--step", args.step), positive_time("--stop", args.stop)
     if vary and args.fourier:
-        raise UsageError("--fourier is of one run: leave out --vary and .step")
+        raise UsageError("--fourier is for one run: leave out --vary and .step")
     if vary and fourier_requested(deck):
-        print("note: .four is of one run: it is left out of runs at several values", file=sys.stderr)
+        print("note: .four is for one run; it is ignored for several", file=sys.stderr)
     if vary:
         return run_all(
             args,
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             line.close()
             if isinstance(partial := error.partial_result, TransientResult):
                 show(args, deck, probes, partial, measurable(partial, wanted, names), {})
-                print(f"ended at {partial.stop:g} s by an error: what is shown ends there", file=sys.stderr)
+                print(f"stopped at {partial.stop:g} s by an error; results so far", file=sys.stderr)
             raise
         finally:
             line.close()
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     show(args, deck, probes, found, wanted, more, harmonics, outside)
     tell_method(args, found)
     if ended:
-        print(f"interrupted at {found.stop:g} s: what is shown ends there", file=sys.stderr)
+        print(f"interrupted at {found.stop:g} s; results so far", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -168,7 +168,7 @@ def measurable(result: TransientResult, wanted: Sequence[str], names: Mapping[st
         try:
             check_measurements(result.circuit, (float(result.times[0]), result.stop), [*found, text], names)
         except UsageError:
-            print(f"not measured, as the run ended before: {text}", file=sys.stderr)
+            print(f"not measured because the run ended before: {text}", file=sys.stderr)
         else:
             found.append(text)
     return found

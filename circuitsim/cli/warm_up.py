@@ -11,9 +11,8 @@ import time
 from pathlib import Path
 
 EPILOG = """\
-Kernels are compiled at first use and kept for this processor and version: this command spares large
-decks, long sweeps and training that wait. They are stored beside the program, in the user's cache
-folder, or in NUMBA_CACHE_DIR.
+Compiles the kernels that are otherwise compiled at first use (about two minutes) and caches them for this
+processor and version: beside the program, in the user's cache folder, or in NUMBA_CACHE_DIR.
 
 examples:
   circuitsim warm-up

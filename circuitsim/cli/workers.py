@@ -32,7 +32,7 @@ def add_workers(parser: Any, where: str, cluster: bool = True, checkpoint: bool 
         help = "run on the Dask cluster of this scheduler"
         parser.add_argument("--dask", metavar="ADDRESS", help=help, **settings)
     if checkpoint:
-        help = "keep finished blocks in DIR and continue after them"
+        help = "keep finished blocks in DIR; resume from there"
         parser.add_argument("--checkpoint", metavar="DIR", help=help, **settings)
 
 

@@ -13,9 +13,8 @@ from circuitsim.cli.workers import add_workers, workers_of
 from circuitsim.errors import UsageError
 
 EPILOG = f"""\
-The least and the largest value over all values within the tolerances, each attained at a certified
-operating point, with a bound that no value passes: equal for resistors and sources, and as close as
---gap or --budget allow for diodes.
+Minimum and maximum over all values within the tolerances, each attained at a certified operating point,
+with a proven bound: equal for resistors and sources, and as close as --gap or --budget allow for diodes.
 
 {TOLERANCES}
 examples:
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gap", metavar="G", type=gap, help="gap between value and bound that ends a search (1e-4 of the range)"
     )
     parser.add_argument(
-        "--budget", metavar="N", type=int, default=4000, help="most linear systems of a search (%(default)s)"
+        "--budget", metavar="N", type=int, default=4000, help="maximum linear systems of a search (%(default)s)"
     )
     add_workers(parser, "this one")
     add_analysis(parser, EPILOG, "table csv json", "draw the ranges and limits", exact=False)

@@ -313,7 +313,7 @@ def test_an_interrupt_keeps_what_is_done(words: list[str], capsys: pytest.Captur
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 130 and len(rows) > 2
     if words:
-        assert "what is shown ends there" in err and float(rows[-1]["time"]) == stop
+        assert "results so far" in err and float(rows[-1]["time"]) == stop
     else:
         assert f"interrupted at {float(rows[-1]['time']):g} s" in err
-        assert "early = " in err and "not measured, as the run ended before: late AVG" in err
+        assert "early = " in err and "not measured because the run ended before: late AVG" in err

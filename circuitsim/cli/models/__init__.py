@@ -52,17 +52,17 @@ class RunOptions:
 
     model: ClassVar[str]
     COMMON: ClassVar[dict[str, dict[str, Any]]] = {
-        "dataset": common("NAME", "what to train on, or a folder of idx files", usual=True),
+        "dataset": common("NAME", "data set, or a folder of idx files", usual=True),
         "config": common("FILE", "options from a TOML file", usual=True),
         "data_dir": common("DIR", "directory of data sets (docs/models.md)"),
         "epochs": common("N", "passes over the data", usual=True),
-        "batch": common("N", "samples in a step", usual=True),
+        "batch": common("N", "samples per step", usual=True),
         "lr": common("R", "learning rate", usual=True),
         "momentum": common("M", "momentum, 0 to 1"),
         "weight_decay": common("D", "L2 penalty on the weights"),
-        "seed": common("N", "of all random numbers", usual=True),
+        "seed": common("N", "seed of all random numbers", usual=True),
         "evaluate_every": common("N", "epochs between two rows of the history"),
-        "checkpoint_seconds": common("S", "least time between checkpoints"),
+        "checkpoint_seconds": common("S", "minimum time between checkpoints"),
         "out": common("DIR", "write history, checkpoints, model, pictures here", usual=True, recorded=False),
         "no_pictures": common("", "write no pictures into --out", recorded=False),
         "tensorboard": common("DIR", "write the history for TensorBoard too (extra)", recorded=False),
@@ -97,11 +97,11 @@ class ImageOptions(RunOptions):
     dataset: str | None = option(None)
     data_dir: str | None = option(None)
     method: str = option("ep", HOW, "NAME", usual=True)
-    variant: str = option("centred", f"nudges of ep: {', '.join(VARIANTS)}", "NAME", only=("method", "ep"))
+    variant: str = option("centred", f"nudging of ep: {', '.join(VARIANTS)}", "NAME", only=("method", "ep"))
     beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep"), usual=True)
     sweeps: int | None = option(None, "free sweeps (with --tolerance: at most)", "T", usual=True)
     nudged_sweeps: int | None = option(None, "nudged, or backpropagated, sweeps", "K", usual=True)
-    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
+    precision: str = option("float32", "type of parameters and states", "NAME", choices=PRECISIONS)
 
 
 def filled(options: Any, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -126,7 +126,7 @@ def rule_of(options: Any) -> Any:
     except (ImportError, AttributeError, ValueError) as problem:
         raise UsageError(f"--method {options.method}: {problem}") from None
     if not hasattr(rule, "estimate"):
-        raise UsageError(f"--method {options.method}: a rule has a method estimate(problem)")
+        raise UsageError(f"--method {options.method}: a rule needs a method estimate(problem)")
     return rule() if isinstance(rule, type) else rule
 
 
@@ -149,7 +149,7 @@ def no_model(word: str) -> str:
     if family in ("drn", "dhn") and size:
         return f"{word} is a preset: circuitsim train {family} --preset {word}"
     if Path(word).suffix or Path(word).is_file():
-        return f"a deck is trained by circuitsim train circuit {word}"
+        return f"{word} is a deck: circuitsim train circuit {word}"
     return f"there is no model '{word}'; there are {', '.join(MODELS)}"
 
 
@@ -186,9 +186,7 @@ def check_acting(options: RunOptions, given: Iterable[str]) -> None:
     for name, one in options_of(type(options)).items():
         if one.only and name in given and getattr(options, one.only[0]) not in one.only[1:]:
             flag, needed = (f"--{word.replace('_', '-')}" for word in (name, one.only[0]))
-            raise UsageError(
-                f"{flag} acts only with {needed} {' or '.join(one.only[1:])}, not with {getattr(options, one.only[0])}"
-            )
+            raise UsageError(f"{flag} needs {needed} {' or '.join(one.only[1:])}, not {getattr(options, one.only[0])}")
 
 
 def chosen_preset(name: str, known: Mapping[str, T]) -> T:

@@ -38,8 +38,8 @@ method. Implicit differentiation is exact; the relative error and the cosine of 
 that change between the phases, over all samples; of implicit differentiation diodes without current and voltage.
 
 Data with a column time are waveforms, with a column measurement values of .meas (docs/learning.md): then the
-gradient is exact, capacitors, inductors, numbers of diodes and switches (D1.vfwd, S1.vt) may change too, and the
-learning rate is relative (0.05 of each value a step).
+gradient is exact, capacitors, inductors and numbers of diodes and switches (D1.vfwd, S1.vt) are trainable too, and the
+learning rate is relative (0.05 of each value per step).
 """
 
 
@@ -56,7 +56,7 @@ class Options(RunOptions):
         None, "samples: .csv or .npz (docs/learning.md), or iris or digits (bundled)", "FILE", usual=True
     )
     test: str | None = option(None, "samples held out, measured after each epoch", "FILE", usual=True)
-    split: float | None = option(None, "hold out a random share of the samples", "F", usual=True)
+    split: float | None = option(None, "hold out a random fraction of the samples", "F", usual=True)
     inputs: str | None = option(None, "input sources: 'V1 V2'", "NAMES", usual=True)
     outputs: str | None = option(None, "outputs: 'v(out) v(p,q)'", "PAIRS", usual=True)
     trainable: list[str] | None = option(None, "what may change: 'R* min=1k max=1MEG' (repeatable)", "LINE", usual=True)
@@ -77,9 +77,7 @@ class Options(RunOptions):
     )
     low: float = option(0.0, "squared loss: target of the outputs of other classes", "V")
     high: float = option(1.0, "squared loss: target of the output of the class", "V")
-    temperature: float | None = option(
-        None, "cross-entropy: volts that count as one (spread of the first outputs)", "V"
-    )
+    temperature: float | None = option(None, "cross-entropy: voltage scale (spread of the initial outputs)", "V")
     tolerance: float = option(1e-9, "largest relative residual of the certificate", "T")
     variant: str = option(
         "centred", "of equilibrium propagation: centred, positive or negative", "NAME", only=("method", "ep")
@@ -93,7 +91,7 @@ class Options(RunOptions):
     beta: float | None = option(None, "strength of the nudge", "B", only=("method", "ep", "agnostic"), usual=True)
     kink_share: float | None = option(
         None,
-        "choose beta at each step: at most this share of diodes changes between the phases",
+        "choose beta at each step: at most this fraction of diodes changes between the phases",
         "S",
         only=("method", "ep"),
     )
@@ -104,13 +102,13 @@ class Options(RunOptions):
     optimizer: str = option("adam", "adam, momentum or sgd", "NAME")
     momentum: float = option(0.9, only=("optimizer", "momentum"))
     weight_decay: float = option(0.0)
-    schedule: str = option("constant", "of the rate: constant, exponential or cosine", "NAME")
+    schedule: str = option("constant", "learning rate: constant, exponential or cosine", "NAME")
     lr_decay: float = option(0.99, "exponential schedule: factor for each epoch", "D", only=("schedule", "exponential"))
-    lr_final: float = option(0.0, "cosine schedule: share of the rate at the end", "F", only=("schedule", "cosine"))
+    lr_final: float = option(0.0, "cosine schedule: final fraction of the rate", "F", only=("schedule", "cosine"))
     lr_current: float | None = option(None, "learning rate of trainable current sources (as --lr)", "R")
     lr_device: float | None = option(None, "learning rate of trainable parameters of devices (0.02 with Adam)", "R")
-    uncertified: str = option("skip", "to do with a step of uncertified states: skip (and count) or stop", "WHAT")
-    steady: bool = option(False, "data over time: fit the periodic steady state, times count within its period")
+    uncertified: str = option("skip", "steps with uncertified states: skip (and count) or stop", "WHAT")
+    steady: bool = option(False, "waveforms: fit the periodic steady state; times are within its period")
     allow_include: list[str] = option([], READING["--allow-include"]["help"], "DIR")
     lib: list[str] = option([], READING["--lib"]["help"], "FILE")
     search: list[str] = option([], READING["-I"]["help"], "DIR", flag="-I")
@@ -196,7 +194,7 @@ def _optimizer(options: Options, setting: Setting) -> tuple[Any, dict[str, Any]]
         ("lr_device", "law", "parameter of a device"),
     ):
         if getattr(options, name) is not None and kind not in setting.block.parameters:
-            raise UsageError(f"--{name.replace('_', '-')} acts only where a {what} is trainable")
+            raise UsageError(f"--{name.replace('_', '-')} applies only where a {what} is trainable")
     other = lr if options.lr_current is None else options.lr_current
     device = options.lr_device
     if device is None:
@@ -279,9 +277,9 @@ def _loss(options: Options, block: CircuitBlock, samples: Samples) -> Loss:
     check_named(loss=(name, LOSSES))
     levels = [f"--{word}" for word in ("low", "high") if getattr(options, word) != getattr(Options, word)]
     if levels and (name != "squared" or not samples.classes):
-        raise UsageError(f"{levels[0]} acts only with --loss squared and data of classes")
+        raise UsageError(f"{levels[0]} applies only with --loss squared and data of classes")
     if options.temperature is not None and name == "squared":
-        raise UsageError("--temperature acts only with --loss cross-entropy")
+        raise UsageError("--temperature applies only with --loss cross-entropy")
     if name == "squared":
         return SquaredError(options.low, options.high)
     if not samples.classes:

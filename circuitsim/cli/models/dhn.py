@@ -26,7 +26,7 @@ class Options(ImageOptions):
     model = "dhn"
     preset: str = option("dhn-1h", "a published network", "NAME", usual=True)
     hidden: int | None = option(None, "units of each hidden layer", "N", usual=True)
-    tolerance: float | None = option(None, "end a phase when a sweep moves nothing by more", "R")
+    tolerance: float | None = option(None, "end a phase when no unit moves by more", "R")
     cold: bool = option(False, "start each batch at zero")
     allow_nonconvex: bool = option(False, "count samples whose energy is not convex at −β; never certified")
 

@@ -56,19 +56,19 @@ class Options(RunOptions):
     data_dir: str | None = option(None)
     preset: str | None = option(None, "a published configuration, e.g. l6-bs3", "NAME", usual=True)
     elements: list[dict[str, Any]] | None = option(None)
-    loss: str = option("cross-entropy", "of the last stage: cross-entropy or mse", "NAME", usual=True)
+    loss: str = option("cross-entropy", "loss of the last stage: cross-entropy or mse", "NAME", usual=True)
     method: str = option("ep", HOW, "NAME", usual=True)
     beta: float | None = option(None, "strength of the nudge (0.02)", "B", only=("method", "ep"), usual=True)
-    form: str = option("explicit", "of chaining: explicit or implicit", "NAME")
+    form: str = option("explicit", "chaining: explicit or implicit", "NAME")
     last: str | None = option(None, "nudge of the last block: stationary or elastic", "NAME")
     scale_errors: bool | None = option(None, "scale the error at the last block by its own size")
     allow_nonconvex: bool = option(False, "compute also where an elastic nudge leaves no convex energy")
     optimizer: str = option("adam", "adam or sgd", "NAME", usual=True)
-    lr_final: float | None = option(None, "learning rate at the end (0)", "R")
+    lr_final: float | None = option(None, "final learning rate (0)", "R")
     momentum: float = option(0.0, only=("optimizer", "sgd"))
     weight_decay: float | None = option(None)
     augment: bool | None = option(None, "flip and crop colour images at random")
-    precision: str = option("float32", "of parameters and states", "NAME", choices=PRECISIONS)
+    precision: str = option("float32", "type of parameters and states", "NAME", choices=PRECISIONS)
     samples: int | None = option(None, "train on the first N samples only", "N", usual=True)
 
 
@@ -128,7 +128,7 @@ def _complete(options: Any) -> tuple[Any, dict[str, Any]]:
     base = PLAIN
     if options.preset is not None:
         if options.elements is not None:
-            raise UsageError("a preset brings its own elements: leave out one of them")
+            raise UsageError("a preset has its own elements: give one of them")
         base = {**PLAIN, **PUBLISHED, **preset(options.preset)}
     if options.optimizer not in ("adam", "sgd"):
         raise UsageError(f"the optimizer is adam or sgd, not {options.optimizer}")

@@ -35,12 +35,12 @@ class Options(RunOptions):
     nats_per_step: float = option(
         0.5, "adaptive k: one step for each X nats of the largest energy change", "X", usual=True
     )
-    persistent: int = option(0, "chains of persistent CD; without, CD-k", "CHAINS", usual=True)
+    persistent: int = option(0, "persistent chains (0: CD-k)", "CHAINS", usual=True)
     momentum: float = option(0.0, usual=True)
     weight_decay: float = option(0.0, usual=True)
-    spread: float = option(0.01, "deviation of initial weights", "S")
+    spread: float = option(0.01, "standard deviation of initial weights", "S")
     units: int = option(6, "visible units of diag and 1dball", "N")
-    precision: str = option("float32", "of the parameters", "NAME", choices=PRECISIONS)
+    precision: str = option("float32", "type of the parameters", "NAME", choices=PRECISIONS)
     grey: bool = option(False, "take grey values as probabilities; otherwise pixels are on from half intensity")
 
 

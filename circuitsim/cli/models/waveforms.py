@@ -50,7 +50,7 @@ def build(options: Any) -> Experiment:
 
     wrong = [f"--{name.replace('_', '-')}" for name in OTHER if getattr(options, name) != getattr(type(options), name)]
     if wrong:
-        raise UsageError(f"{', '.join(wrong)}: for data at rest; the data have a column time or measurement")
+        raise UsageError(f"{', '.join(wrong)}: not for waveforms (data with a column time or measurement)")
     deck, roles, notes = _deck(options)
     targets, test = _targets(options, deck, roles)
     fit = WaveformFit(_timed(options, deck, roles, targets), targets)
@@ -111,7 +111,7 @@ def _targets(options: Any, deck: Deck, roles: Roles) -> tuple[Targets, Targets |
     waves = [own for own in targets if isinstance(own, WaveTarget)]
     held = round(options.split * len(waves))
     if not 0 < held < len(waves):
-        raise UsageError(f"{len(waves)} waveforms cannot be split with a share of {options.split:g} held out")
+        raise UsageError(f"{len(waves)} waveforms cannot be split with a fraction of {options.split:g} held out")
     order = np.random.default_rng((options.seed, 5)).permutation(len(waves)).tolist()
     return [waves[k] for k in sorted(order[held:])], [waves[k] for k in sorted(order[:held])]
 

@@ -27,8 +27,8 @@ from circuitsim.errors import UsageError
 from circuitsim.training.history import Row
 
 COMPILED = (
-    "Seconds are those of a shared machine; those of a run's first epoch include the compilation of kernels where no "
-    "cache holds them (circuitsim warm-up makes it ahead)."
+    "Seconds are of a shared machine; those of a run's first epoch include the compilation of kernels unless they are "
+    "cached (circuitsim warm-up)."
 )
 """What pages say of seconds."""
 
