@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from circuitsim.time_domain.roots import POINTS, TO_NODES
+from circuitsim.time_domain.roots import POINTS
 
 ORDER = 44
 """Coefficients of a series; the first `POINTS` locate roots."""
@@ -15,7 +13,6 @@ WORK = 3 * (ORDER + 1) + 5
 """Rows of memory of `decay`."""
 ROUNDING = 1e-17
 """Share of the largest of the first coefficients below which the last ones are left out."""
-AT_NODES = np.ascontiguousarray(TO_NODES.T)
 
 
 def decay(decays, m, half, w, y, piece):
@@ -46,11 +43,11 @@ def decay(decays, m, half, w, y, piece):
             push[k, q] = 0.0
     for i in range(s):
         for q in range(n):
-            a[q] = half * decays.drive[m, q, i]
-            push[0, q] += a[q] * w[i]
-        for k in range(POINTS):
-            for q in range(n):
-                push[k, q] += a[q] * series[i, k]
+            force = half * decays.drive[m, q, i]
+            push[0, q] += force * w[i]
+            if force != 0.0:
+                for k in range(POINTS):
+                    push[k, q] += force * series[i, k]
     for q in range(n):
         a[q] = decays.rate[m, q] * half
         push[0, q] -= a[q] * y[q]
@@ -93,22 +90,11 @@ def summed(piece, j):
     piece.many[j] = many
     # Coefficients of a part that is over before the first node fall no faster than one by one: that many are as large.
     piece.tail[j] = POINTS * max(abs(c[POINTS - 1]), abs(c[POINTS - 2]))
-    piece.rest[j], piece.last[j] = 0.0, c[0]
+    rest, last = 0.0, c[0]
     for k in range(1, many):
-        piece.rest[j] += abs(c[k])
-        piece.last[j] += c[k]
-
-
-def to_nodes(count, piece):
-    """Fill in the values at the nodes."""
-    for j in range(count):
-        found = piece.nodes[j]
-        for p in range(POINTS):
-            found[p] = piece.series[j, 0]
-        for k in range(1, min(int(piece.many[j]), POINTS)):
-            weight = piece.series[j, k]
-            for p in range(POINTS):
-                found[p] += AT_NODES[k, p] * weight
+        rest += abs(c[k])
+        last += c[k]
+    piece.rest[j], piece.last[j] = rest, last
 
 
 def values_at(piece, count, share, out):

@@ -17,13 +17,12 @@ import numpy as np
 from circuitsim.time_domain.decay_series import ORDER, WORK, decay, summed, values_at
 from circuitsim.time_domain.exponentials import exponential
 from circuitsim.time_domain.part_states import RESOLVED, STATE, UNSEEN, at_first
-from circuitsim.time_domain.roots import POINTS, SHARES, TO_COEFFICIENTS
+from circuitsim.time_domain.roots import OF_NODES, POINTS, SHARES
 
 LEFT = 0.1
 """Weight of what an interpolant misses at the left end, where it extrapolates."""
 MOST = 1e30
 """Largest excess of last coefficients over what is allowed."""
-OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 
 
 class Decays(NamedTuple):
@@ -155,7 +154,7 @@ def source_series(inside, z, piece):
         for j in range(s):
             # Other sources do not move this one.
             if z[j] != 0.0 and (inside[i, j, 0] != 0.0 or inside[i, j, 1] != 0.0):
-                for k in range(POINTS):
+                for k in range(inside.shape[2]):
                     piece.series[i, k] += inside[i, j, k] * z[j]
         summed(piece, i)
 

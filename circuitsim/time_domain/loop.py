@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from circuitsim.engine.small.pointers import pointer, retain
-from circuitsim.time_domain.decay_series import to_nodes
 from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import RESOLVED, at_first, currents_of, first_value, later_errors
-from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, zero_at
+from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
@@ -279,7 +278,8 @@ def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
         at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, walk.z, parts.y, begin[0])
         at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, walk.z, parts.y, begin[1])
         n = s + many
-        to_nodes(n, piece)
+        for j in range(n):
+            to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), piece.nodes[j])
         integrate(decays.voltage[m], decays.current[m], space.begin, n, piece.nodes, fixed, until, length, walk.number)
     else:
         nodes = space.states.T.copy()

@@ -30,14 +30,38 @@ SHARES = 0.5 * (1.0 + NODES)
 """The nodes as shares of a window."""
 TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, POINTS - 1))
 """Values at the nodes → coefficients."""
-TO_NODES = chebyshev.chebvander(NODES, POINTS - 1)
-"""Coefficients → values at the nodes."""
+OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
+AT_NODES = np.ascontiguousarray(chebyshev.chebvander(NODES, POINTS - 1).T)
+"""Coefficients (rows) → values at the nodes."""
 TO_LEFT = TO_COEFFICIENTS.T @ (-1.0) ** np.arange(POINTS)
 """Values at the nodes → the interpolant at the left end of the window."""
 HALVES = np.ascontiguousarray(
     np.stack([(TO_COEFFICIENTS @ chebyshev.chebvander(0.5 * (NODES + side), POINTS - 1)).T for side in (-1.0, 1.0)])
 )
 """Coefficients (rows) on a window → on its left and its right half."""
+
+
+def to_nodes(c, n, values):
+    """Fill in the values at the nodes of an interpolant with ``n`` coefficients.
+
+    Here and below loops along arrays end at their sizes: those that end at a constant are unrolled, not made vectors.
+    """
+    for p in range(values.size):
+        values[p] = c[0]
+    for k in range(1, n):
+        weight = c[k]
+        for p in range(values.size):
+            values[p] += AT_NODES[k, p] * weight
+
+
+def to_coefficients(values, c):
+    """Fill in the coefficients of an interpolant from its values at the nodes."""
+    for k in range(c.size):
+        c[k] = 0.0
+    for p in range(values.size):
+        value = values[p]
+        for k in range(c.size):
+            c[k] += OF_NODES[p, k] * value
 
 
 def one_signed(c, n):
@@ -131,11 +155,12 @@ def first_zero(coefficients, limit, stack, many):
 def half_of(c, n, side, half):
     """Fill in the coefficients on the left half (``side`` 0) or the right one of an interpolant with ``n``
     coefficients."""
-    for k in range(POINTS):
+    for k in range(half.size):
         half[k] = 0.0
     for j in range(n):
+        weight = c[j]
         for k in range(j + 1):
-            half[k] += HALVES[side, j, k] * c[j]
+            half[k] += HALVES[side, j, k] * weight
 
 
 def first_root(series, orders, size):
@@ -190,13 +215,9 @@ def zero_at(series, orders, size, share):
 
 def without_zeros(series, order, c):
     """Fill in the coefficients of a waveform over t^order: its first root is a root of its own."""
-    for k in range(POINTS):
-        c[k] = 0.0
-    for p in range(POINTS):
-        x = 0.0
-        for k in range(POINTS):
-            x += TO_NODES[p, k] * series[k]
-        for _ in range(order):
-            x /= SHARES[p]
-        for k in range(POINTS):
-            c[k] += TO_COEFFICIENTS[k, p] * x
+    values = np.empty(c.size)
+    to_nodes(series, POINTS, values)
+    for _ in range(order):
+        for p in range(values.size):
+            values[p] /= SHARES[p]
+    to_coefficients(values, c)

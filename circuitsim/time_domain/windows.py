@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.time_domain.decays import LEFT, OF_NODES, decay_state
+from circuitsim.time_domain.decays import LEFT, decay_state
 from circuitsim.time_domain.exponentials import later, moved, put
 from circuitsim.time_domain.part_states import RESOLVED, STATE, first_value
-from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT
+from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT, to_coefficients
 
 TIME, VOLTAGE, CURRENT, DELIVERED, DISSIPATED, TURNED, ERROR, LOST, SMALLEST, LARGEST = range(10)
 """Of `Walk.number`: s; largest voltage and current so far; energies, J; of the event at hand its error, s, and the
@@ -32,7 +32,7 @@ def stretch(inside, modes, m, z, z_size, size, states, slack, slack_size):
 
     A transient that is over before the first node shows at the left end alone: the interpolant misses the state there.
     """
-    n, d = z.size, slack_size.size
+    n, d, values = z.size, slack_size.size, np.empty(slack.shape[1])
     for p in range(POINTS):
         for i in range(n):
             states[p, i] = 0.0
@@ -59,15 +59,13 @@ def stretch(inside, modes, m, z, z_size, size, states, slack, slack_size):
             slack_size[k] += abs(modes.slack[m, i, k]) * max(peak[i], min(size[i], z_size[i]))
             wide += abs(modes.slack[m, i, k]) * max(peak[i], z_size[i])
             gap -= modes.slack[m, i, k] * z[i]
-        for c in range(POINTS):
-            slack[k, c] = 0.0
         for p in range(POINTS):
             value = 0.0
             for i in range(n):
                 value += modes.slack[m, i, k] * states[p, i]
+            values[p] = value
             gap += TO_LEFT[p] * value
-            for c in range(POINTS):
-                slack[k, c] += OF_NODES[p, c] * value
+        to_coefficients(values, slack[k])
         last = max(abs(slack[k, POINTS - 1]), abs(slack[k, POINTS - 2]))
         if max(last, LEFT * abs(gap)) > RESOLVED * wide:
             return False
@@ -167,18 +165,18 @@ def part_slope(decays, modes, m, system, event, z, y):
     return value, slope
 
 
-def share_integrals(until):
-    """Weights of the nodes in integrals from −1 to ``until``."""
-    whole, weight = np.empty(POINTS), np.zeros(POINTS)
+def share_integrals(until, n):
+    """Weights of the ``n`` nodes in integrals from −1 to ``until``."""
+    whole, weight = np.empty(n), np.zeros(n)
     whole[0], whole[1] = until + 1.0, 0.5 * (until * until - 1.0)
     t0, t1 = until, 2.0 * until * until - 1.0
-    for k in range(2, POINTS):
+    for k in range(2, n):
         t2 = 2.0 * until * t1 - t0
         odd = 1.0 if k % 2 else -1.0
         whole[k] = 0.5 * ((t2 - odd) / (k + 1.0) - (t0 - odd) / (k - 1.0))
         t0, t1 = t1, t2
-    for k in range(POINTS):
-        for p in range(POINTS):
+    for k in range(n):
+        for p in range(n):
             weight[p] += whole[k] * TO_COEFFICIENTS[k, p]
     return weight
 
@@ -186,12 +184,10 @@ def share_integrals(until):
 def integral_of_product(v, i, until):
     """The integral from −1 to ``until`` of the product of two waveforms by their values at the nodes: at the nodes of
     Gauss, exact for the product of both interpolants."""
-    half, total, rows = 0.5 * (until + 1.0), 0.0, np.zeros((7, POINTS))
+    half, total, rows = 0.5 * (until + 1.0), 0.0, np.empty((7, v.size))
     of_first, of_second, first, second, x, before, now = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6]
-    for p in range(POINTS):
-        for k in range(POINTS):
-            of_first[k] += OF_NODES[p, k] * v[p]
-            of_second[k] += OF_NODES[p, k] * i[p]
+    to_coefficients(v, of_first)
+    to_coefficients(i, of_second)
     for q in range(POINTS):
         x[q] = half * (1.0 + GAUSS[0, q]) - 1.0
         before[q], now[q] = 1.0, x[q]
@@ -211,7 +207,8 @@ def integrate(voltage, current, begin, count, states, fixed, until, length, numb
 
     Branch voltages and currents are ``begin`` (2, m) and the first ``count`` of ``states`` times these rows.
     """
-    weight, v, i = share_integrals(until), np.empty(POINTS), np.empty(POINTS)
+    n = states.shape[1]
+    weight, v, i = share_integrals(until, n), np.empty(n), np.empty(n)
     for k in range(fixed.lossy.size + fixed.sources.size):
         dissipates = k < fixed.lossy.size
         b = fixed.lossy[k] if dissipates else fixed.sources[k - fixed.lossy.size]
