@@ -182,7 +182,9 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
             for b in range(0, samples * n, 4 * n):
                 g = layout.matrix[last] + row * stride
                 scatter(m.inner, g, stride, v, b + outputs + row, n, m.sums, b + layout.at[last - 1])
-    if threads is not None and layout.update_parts.size > 2:
+    if last == 2:
+        m.moved[0] = clip_layer(1, layout, m.sums, v, problem, samples, measured != NONE)
+    elif threads is not None and layout.update_parts.size > 2:
         all_parts_in_parallel(m, layout, v, problem, samples, measured)
     else:
         for part in range(PARTS):

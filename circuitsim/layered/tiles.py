@@ -19,8 +19,6 @@ from circuitsim._vectors import add, kernel, load, maximum, splat, store, sub
 from circuitsim.layered.fours import along, each, load_four, splat_four, store_four
 
 TILE = 32
-#: Rows of a tile that stay in the nearest cache between their update and their products.
-ROWS = 64
 
 
 @kernel()
@@ -63,10 +61,11 @@ def nonzero_inputs(images, samples, slot, pixels, where):
 
 
 @kernel()
-def multiply_rows(start, stop, base, b, samples, slot, pixels, tiles, product, o, width):
-    """Add rows of a tile, times four samples from ``b`` on, to the product."""
-    sums = load_four(product, o, width, TILE)
-    for j in range(start, stop):
+def multiply(b, base, samples, slot, pixels, tiles, product, o, width):
+    """The product of a tile with four samples, from ``b`` on."""
+    zero = splat(tiles.dtype.type(0), TILE)
+    sums = zero, zero, zero, zero
+    for j in range(slot.size):
         k = slot[j]
         if k >= 0:
             w = base + j * 2 * TILE
@@ -100,24 +99,25 @@ def tile_pass(column, tiles, width, samples, slot, pixels, next_slot, next_pixel
     """
     depth, base, q, s = slot.size, 2 * slot.size * column, load(drop, column, TILE), splat(tiles.dtype.type(0), TILE)
     zero = s
-    for b in range(samples):
-        store(product, b * width + column, zero)
-    for start in range(0, depth, ROWS):
-        stop = min(depth, start + ROWS)
-        for j in range(start, stop):
-            w, k, u = base + j * 2 * TILE, slot[j], zero
-            if k >= 0:
-                for b in range(0, samples, 4):
-                    x = splat_four(pixels, k * samples + b, TILE)
-                    u = along(x, load_four(shift, b * width + column, width, TILE), u)
-            p = maximum(add(sub(load(tiles, w, TILE), q), u), zero)
-            m = maximum(sub(sub(load(tiles, w + TILE, TILE), q), u), zero)
-            s = add(s, add(p, m))
-            store(tiles, w, p)
-            store(tiles, w + TILE, m)
-        for b in range(0, samples, 4):
-            o = b * width + column
-            multiply_rows(start, stop, base, b, samples, next_slot, next_pixels, tiles, product, o, width)
+    # The first four samples, often all, stay in registers: their shifts and their products.
+    d, a = load_four(shift, column, width, TILE), (zero, zero, zero, zero)
+    for j in range(depth):
+        w, k, u = base + j * 2 * TILE, slot[j], zero
+        if k >= 0:
+            u = along(splat_four(pixels, k * samples, TILE), d, u)
+            for b in range(4, samples, 4):
+                u = along(splat_four(pixels, k * samples + b, TILE), load_four(shift, b * width + column, width, TILE), u)
+        p = maximum(add(sub(load(tiles, w, TILE), q), u), zero)
+        m = maximum(sub(sub(load(tiles, w + TILE, TILE), q), u), zero)
+        s = add(s, add(p, m))
+        store(tiles, w, p)
+        store(tiles, w + TILE, m)
+        k, p = next_slot[j], sub(p, m)
+        if k >= 0:
+            a = each(splat_four(next_pixels, k * samples, TILE), (p, p, p, p), a)
+    store_four(product, column, width, a)
+    for b in range(4, samples, 4):
+        multiply(b, base, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
     store(sums, column, s)
 
 
