@@ -13,7 +13,7 @@ import numpy as np
 
 from circuitsim._scikit import ConvergenceWarning, check_is_fitted, check_random_state, validate_data
 from circuitsim.layered.architecture import Architecture, ResistiveLearning, rates_by_name
-from circuitsim.layered.learner import LayeredLearner, resistive_chain
+from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.estimate import Rule
 from circuitsim.training import SGD, EarlyStopping, Exponential
@@ -104,7 +104,7 @@ class DRNClassifier(TrainedClassifier):
         if not fit.continues:
             self._measure(fit.x)
         level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if whole and self.tol else None
-        make: Any = LayeredLearner if isinstance(self.method, str) else resistive_chain
+        make: Any = LayeredLearner if self.method in COMPILED else resistive_chain
         learner = make(
             Architecture(self.network_.architecture.units if fit.continues else units, self._gain(fit.x.shape[1])),
             ResistiveLearning(self.beta, self.sweeps, self.sweeps),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from circuitsim.blocks.layered import Sweeps
-from circuitsim.blocks.propagation import METHODS, check_named, strengths
+from circuitsim.blocks.propagation import check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
@@ -19,6 +19,7 @@ from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
 from circuitsim.learning.estimate import Rule
 from circuitsim.learning.nudges import ResistorNudge
+from circuitsim.learning.rules import rule_named
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
@@ -28,10 +29,12 @@ TEST_STATES = 600_000
 #: Steps whose images are made numbers of the network's type at a time.
 STEPS = 256
 
-Numbers = namedtuple("Numbers", "samples sweeps nudged_sweeps tolerance beta lower upper method rounding gain")
+Numbers = namedtuple("Numbers", "samples sweeps nudged_sweeps tolerance beta lower upper backpropagates gain")
 """Of a step: samples, rounded up to a multiple of 4; the numbers of a `ResistiveLearning`; whether the states at −β and
-at +β are used (an unused one is replaced by the free state); the place of the method in `METHODS`; the largest change
-of a converged response, relative to the largest one; A, the factor of the pixels."""
+at +β are used (an unused one is replaced by the free state), or backpropagation; A, the factor of the pixels."""
+
+COMPILED = ("ep", "bp")
+"""Methods of the compiled steps."""
 
 METRICS = ("loss", "error", "residual", "kink_share")
 
@@ -41,7 +44,7 @@ def resistive_chain(
     learning: ResistiveLearning,
     batch: int,
     rng: np.random.Generator,
-    rule: Rule | None = None,
+    rule: str | Rule | None = None,
     dtype: np.dtype | type = np.float32,
     parameters: Mapping[str, np.ndarray] | None = None,
 ) -> Chain:
@@ -51,13 +54,13 @@ def resistive_chain(
     ----------
     architecture, learning, batch, rng, dtype, parameters
         As for `LayeredLearner`.
-    rule : Rule, optional
+    rule : str or Rule, optional
         Equilibrium propagation as ``learning`` has it if not given.
     """
     block = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype)
     block.sweeps = Sweeps(learning.sweeps, learning.nudged_sweeps, learning.tolerance or None, reverse_nudged=False)
     nudged = EquilibriumPropagation(learning.beta, learning.variant, ResistorNudge(), bracket=False)
-    return Chain([block], "mse", rule or nudged, None, dtype, warm=batch)
+    return Chain([block], "mse", rule_named(rule or nudged), None, dtype, warm=batch)
 
 
 class LayeredLearner:
@@ -74,8 +77,8 @@ class LayeredLearner:
         backpropagated through.
     batch : int
         Samples in a step.
-    method : {"ep", "bp", "implicit"}
-        Equilibrium propagation, truncated backpropagation, implicit differentiation.
+    method : {"ep", "bp"}
+        Equilibrium propagation, truncated backpropagation.
     rng : numpy.random.Generator
         Source of the initial conductances.
     dtype : dtype
@@ -102,7 +105,7 @@ class LayeredLearner:
         threads: int = 1,
         parameters: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        check_named(method=(method, METHODS))
+        check_named(method=(method, COMPILED))
         if set(architecture.gains) != {1.0}:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"
@@ -125,13 +128,12 @@ class LayeredLearner:
             float(learning.beta),
             method == "ep" and min(nudges) < 0,
             max(nudges) > 0,
-            METHODS.index(method),
-            float(16 * np.finfo(self.dtype).eps),
+            method == "bp",
             float(architecture.input_gain),
         )
         self._pending, self._changed, self._unchecked = False, True, float("inf")
         self.memory.slot[0] = -1
-        # The inverse conductances of a sample: those at −β, then those at β; of methods by derivatives its own.
+        # The inverse conductances of a sample: those at −β, then those at β; of backpropagation its own.
         self.memory.phase[:] = np.repeat((1, 2), samples) if method == "ep" else np.arange(2 * samples)
         start, stored = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters, self.parameters
         for layer in range(1, architecture.depth + 1):
@@ -180,8 +182,8 @@ class LayeredLearner:
         Raises
         ------
         ConvergenceError
-            A unit is left without conductance, an adjoint does not converge, or (looked at once an epoch) a nudge of −β
-            leaves the energy not convex in some state of the diodes.
+            A unit is left without conductance, or (looked at once an epoch) a nudge of −β leaves the energy not convex
+            in some state of the diodes.
         """
         if batch != self.batch:
             raise UsageError(f"the network was built for mini-batches of {self.batch}, not {batch}")
@@ -210,20 +212,17 @@ class LayeredLearner:
                 self._changed,
             )
             self._pending, self._changed = True, False
-            if status != steps.OK:
-                raise ConvergenceError(self._failure(status, done, layer, unit + 1))
+            if status == steps.NEGATIVE_CONDUCTANCE:
+                raise ConvergenceError(
+                    f"output {unit + 1} has less conductance than the nudge of -{self.learning.beta} S takes away; "
+                    "lower beta, or nudge with the positive variant"
+                )
+            if status == steps.ZERO_CONDUCTANCE:
+                raise ConvergenceError(
+                    f"unit {unit + 1} of layer {layer} has no conductance left after {done} more steps; "
+                    "try a lower learning rate"
+                )
         return dict(zip(METRICS if self.method == "ep" else METRICS[:3], metrics.T))
-
-    def _failure(self, status: int, done: int, layer: int, unit: int) -> str:
-        if status == steps.NEGATIVE_CONDUCTANCE:
-            return (
-                f"output {unit} has less conductance than the nudge of -{self.learning.beta} S takes away; "
-                "lower beta, or nudge with the positive variant"
-            )
-        what = f"the implicit gradient did not converge in {steps.ADJOINT_SWEEPS} sweeps"
-        if status == steps.ZERO_CONDUCTANCE:
-            what = f"unit {unit} of layer {layer} has no conductance left"
-        return f"{what} after {done} more steps; try a lower learning rate"
 
     def _check_nudge(self) -> None:
         """Hold β against the least conductance that the outputs have with all hidden units free."""

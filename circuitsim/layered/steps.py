@@ -209,15 +209,8 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
     return most
 
 
-OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE, NO_RESPONSE = 0, 1, 2, 3
-"""Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β; `implicit`
-without a result."""
-
-EQUILIBRIUM, BACKPROPAGATION, IMPLICIT = 0, 1, 2
-"""Methods, as in `circuitsim.blocks.propagation.METHODS`."""
-
-ADJOINT_SWEEPS = 10_000
-"""Most sweeps of the linearised network."""
+OK, ZERO_CONDUCTANCE, NEGATIVE_CONDUCTANCE = 0, 1, 2
+"""Status of `train`: all steps done; a unit of zero conductance; an output of negative conductance at −β."""
 
 WORTH_THREADS = 300_000
 """Least number of conductances of the first layer that is shared among threads: for fewer, the start of the threads and
@@ -458,33 +451,6 @@ def linearise(memory, layout, states, samples):
 
 
 @kernel()
-def implicit(memory, layout, rule, labels, weight, threads):
-    """``diff`` and ``mean`` of the implicit function theorem: the free units' response to minus the loss's slope.
-
-    The linearised network is relaxed by the same sweeps until none changes a response by more than rounding.
-
-    Returns
-    -------
-    float
-        Relative residual of the free state; NaN if there is no response after `ADJOINT_SWEEPS`.
-    """
-    m, size, samples = memory, rule.samples * layout.total, rule.samples
-    v, base, response = m.nudged[:size], m.base[size:], m.nudged[size:]
-    copy(m.free, v, 0)
-    residual = sweep(m, layout, m.base[:size], v, (m.inverse, m.low, m.high, m.at_rest), samples, threads, ALL)
-    minus_slope(layout, m.free, labels, weight, base)
-    linearise(m, layout, m.free, samples)
-    response[:] = 0
-    problem, rounding = (m.gains, m.no_low, m.no_high, m.phase), rule.rounding
-    relax(m, layout, response, base, problem, samples, ADJOINT_SWEEPS, rounding, threads, NONE)
-    if not sweep(m, layout, base, response, problem, samples, threads, ALL) <= rounding:
-        return m.bias.dtype.type(np.nan)
-    copy(response, m.diff, 0)
-    copy(m.free, m.mean, 0)
-    return residual
-
-
-@kernel()
 def backpropagation(memory, layout, rule, labels, weight, threads):
     """``diff`` and ``mean`` of backpropagation through further sweeps from the free state, which counts as constant.
 
@@ -569,15 +535,11 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
         v, problem, tolerance = memory.free, (memory.inverse, memory.low, memory.high, memory.at_rest), rule.tolerance
         relax(memory, layout, v, memory.base[:size], problem, rule.samples, rule.sweeps, tolerance, threads, NONE)
         metrics[i, 0], metrics[i, 1] = score(memory, layout, some, factors)
-        if rule.method == EQUILIBRIUM:
-            metrics[i, 2] = nudge(memory, layout, rule, some, threads)
-            metrics[i, 3] = contrast(memory, layout, rule, factors) / (some.size * bounded)
-        elif rule.method == BACKPROPAGATION:
+        if rule.backpropagates:
             metrics[i, 2] = backpropagation(memory, layout, rule, some, factors, threads)
         else:
-            metrics[i, 2] = implicit(memory, layout, rule, some, factors, threads)
-            if np.isnan(metrics[i, 2]):
-                return i, NO_RESPONSE, 0, 0
+            metrics[i, 2] = nudge(memory, layout, rule, some, threads)
+            metrics[i, 3] = contrast(memory, layout, rule, factors) / (some.size * bounded)
         memory.free[some.size * layout.total :] = 0
         update(memory, layout, rule, rates, bias_rates, threads)
     return len(metrics), OK, 0, 0

@@ -106,7 +106,8 @@ def tile_pass(column, tiles, width, samples, slot, pixels, next_slot, next_pixel
         if k >= 0:
             u = along(splat_four(pixels, k * samples, TILE), d, u)
             for b in range(4, samples, 4):
-                u = along(splat_four(pixels, k * samples + b, TILE), load_four(shift, b * width + column, width, TILE), u)
+                x = splat_four(pixels, k * samples + b, TILE)
+                u = along(x, load_four(shift, b * width + column, width, TILE), u)
         p = maximum(add(sub(load(tiles, w, TILE), q), u), zero)
         m = maximum(sub(sub(load(tiles, w + TILE, TILE), q), u), zero)
         s = add(s, add(p, m))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Imported for ``train --help`` as well: heavy modules are imported at use.
-from circuitsim.cli.models import METHODS, ImageOptions, chosen_preset, filled, plan_of, rule_of
+from circuitsim.cli.models import ImageOptions, chosen_preset, filled, plan_of, rule_of
 from circuitsim.cli.options import option
 from circuitsim.errors import UsageError
 from circuitsim.training.experiment import Experiment, HeldOut
@@ -38,10 +38,9 @@ def build(options: Any) -> Experiment:
 
     import numpy as np
 
-    from circuitsim.blocks.propagation import check_named
     from circuitsim.datasets import choose, load
     from circuitsim.layered.architecture import ResistiveLearning, published_models
-    from circuitsim.layered.learner import LayeredLearner, resistive_chain
+    from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
     from circuitsim.learning.losses import SquaredError, measured
     from circuitsim.learning.stages import Normalise
     from circuitsim.training import SGD, Exponential
@@ -68,13 +67,12 @@ def build(options: Any) -> Experiment:
     rng, rule = np.random.default_rng((plan.seed, 3)), rule_of(options)
     given = architecture, learning, plan.batch, rng, rule, np.dtype(options.precision)
     trainable: Any
-    if isinstance(rule, str):
-        check_named(method=(rule, METHODS))
+    if rule in COMPILED:
         learner = LayeredLearner(*given, options.threads)
         learner.warm_up(data.train, data.train_labels)
         trainable, outputs, network = learner, learner.outputs, learner.network
     else:
-        # A rule of one's own trains the same network as a chain, without compiled steps.
+        # Other rules train the same network as a chain, without compiled steps.
         trainable, entry = resistive_chain(*given), Normalise()
         entry.initialise(None, trainable.dtype)
         trainable.elements = (entry, *trainable.elements)
