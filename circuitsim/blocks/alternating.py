@@ -10,8 +10,9 @@ slopes, bounds and couplings. The state is a list of arrays, one a layer, batch 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,23 @@ from circuitsim.blocks.protocol import Nudge
 from circuitsim.errors import ConvergenceError
 
 RESPONSE_SWEEPS, SWEEPS_AT_ONCE = 20_000, 8
-"""Most sweeps of a response, and how many are made between two looks at its change."""
+"""Most sweeps of a response, and how many are made between two looks at its size."""
+
+DIRECTIONS = 12
+"""Conjugate directions along which the curvature of a nudged energy is looked at."""
+
+DISPLACEMENT = 1e-2
+"""Largest move of an output by which the curvature of a nudge that follows it is measured."""
+
+ROUNDING = 1e-3
+"""Share of a layer's own curvature below which that of a nudge counts as rounding."""
 
 KINK = 1e-9
 """A unit at a bound whose minimum without it is within this share of max(1, |s|) of it is at a kink."""
+
+
+UNTILTED = Nudge(np.zeros(()))
+"""No nudge at all."""
 
 
 class Layer(NamedTuple):
@@ -45,8 +59,8 @@ class Layer(NamedTuple):
 
     shape: tuple[int, ...]
     slope: Any = 1.0
-    lower: Any = 0.0
-    upper: Any = 1.0
+    lower: Any = -math.inf
+    upper: Any = math.inf
     bias: float = 0.0
 
     @property
@@ -63,54 +77,56 @@ class Relaxed(NamedTuple):
     sweeps: int
 
 
-class Tilted(NamedTuple):
-    """Inverse slopes of the layers, pulls on them, and what follows the output, if anything."""
-
-    inverses: list[Any]
-    pulls: list[Array]
-    follow: Callable[[Array], Array] | None
-
-
 @dataclass(frozen=True, eq=False)
 class LayeredEnergy:
-    """An energy for one value of the parameters.
+    """An energy for one value of the parameters and one batch of inputs.
 
     Attributes
     ----------
     layers : sequence of Layer
     couplings : sequence of Coupling
         Between each layer and the next: one fewer than layers.
+    constants : sequence of array
+        Linear term of each layer: (units,) or (batch, units).
     local : bool
         What an error of a unit is relative to: the sum of the magnitudes of the terms of its balance, over its slope
         (circuits: Σ g (|v_j| + |v_k|) and its current, over Σ g; couplings without negative weights), or max(1, |s|).
     frozen : bool
         Whether the switches of pooled couplings stay.
+    nudge : Nudge
+        Tilt of the last layer; a clamped layer is clipped after it.
     """
 
     layers: Sequence[Layer]
     couplings: Sequence[Coupling]
+    constants: Sequence[Array]
     local: bool = False
     frozen: bool = False
+    nudge: Nudge = UNTILTED
 
-    def relax(
-        self,
-        constants: Sequence[Array],
-        start: Relaxed,
-        sweeps: int,
-        nudge: Nudge | None = None,
-        reverse: bool = False,
-        tolerance: float | None = None,
-    ) -> Relaxed:
+    @cached_property
+    def inverses(self) -> list[Any]:
+        """1 / slope of each layer."""
+        slopes = [layer.slope for layer in self.layers]
+        slopes[-1] = slopes[-1] + self.nudge.stiffness
+        return [1.0 / slope for slope in slopes]
+
+    @cached_property
+    def pulls(self) -> list[Array]:
+        """Linear terms, that of the nudge included unless it follows the output."""
+        last, linear = self.constants[-1], self.nudge.linear
+        if self.nudge.follow is None and linear.ndim:
+            last = last - namespace(last).reshape(linear, (-1, *self.layers[-1].shape))
+        return [for_products(pull) for pull in (*self.constants[:-1], last)]
+
+    def relax(self, start: Relaxed, sweeps: int, reverse: bool = False, tolerance: float | None = None) -> Relaxed:
         """``sweeps`` sweeps from a start, which is not changed.
 
         Parameters
         ----------
-        constants : sequence of array
-            Linear term of each layer: (units,) or (batch, units).
+        start : Relaxed
         sweeps : int
             Number of sweeps; with a tolerance, the most that are made.
-        nudge : Nudge, optional
-            Tilt of the last layer.
         reverse : bool
             Even layers first (layers are counted from 1).
         tolerance : float, optional
@@ -120,17 +136,15 @@ class LayeredEnergy:
         states = [for_products(state) for state in start.layers]
         switches = list(start.switches)
         buffers = [xp.empty_like(state) for state in states]
-        tilted = self._tilted(constants, nudge)
-        tilted = tilted._replace(pulls=[for_products(pull) for pull in tilted.pulls])
         order = [*range(int(reverse), len(states), 2), *range(1 - reverse, len(states), 2)]
         done, moving = 0, True
         while moving and done < sweeps:
             done += 1
             before = states if tolerance is None else [xp.asarray(state, copy=True) for state in states]
             for index in order:
-                self._minimise(index, states, switches, tilted, states[index], buffers[index])
+                self._minimise(index, states, switches, states[index], buffers[index])
             moving = tolerance is None or not all(
-                bool(xp.all(xp.abs(state - before[k]) <= tolerance * self.scale(k, states, tilted)))
+                bool(xp.all(xp.abs(state - before[k]) <= tolerance * self.scale(k, states)))
                 for k, state in enumerate(states)
             )
         return Relaxed(tuple(states), tuple(switches), done)
@@ -145,18 +159,13 @@ class LayeredEnergy:
             states.append(state)
         return Relaxed(tuple(states), (None,) * len(self.couplings), 0)
 
-    def residual(self, constants: Sequence[Array], relaxed: Relaxed, nudge: Nudge | None = None) -> Array:
+    def residual(self, relaxed: Relaxed) -> Array:
         """(batch,) largest |s − argmin over that unit alone|, relative to the unit's `scale`."""
-        xp = namespace(relaxed.layers[0])
-        tilted = self._tilted(constants, nudge)
-        states, switches = relaxed.layers, list(relaxed.switches)
-        off = []
-        for index, state in enumerate(states):
-            target = self._minimise(index, states, switches, tilted, xp.empty_like(state), xp.empty_like(state))
-            off.append((target - state) / self.scale(index, states, tilted))
-        return _largest(xp, off)
+        states = relaxed.layers
+        pairs = enumerate(zip(self._minima(relaxed, True), states))
+        return largest([(target - state) / self.scale(k, states) for k, (target, state) in pairs])
 
-    def scale(self, index: int, states: Sequence[Array], tilted: Tilted) -> Array:
+    def scale(self, index: int, states: Sequence[Array]) -> Array:
         """What errors of the units of a layer are relative to; see ``local``."""
         xp, size = namespace(states[index]), namespace(states[index]).abs(states[index])
         if not self.local:
@@ -164,7 +173,7 @@ class LayeredEnergy:
         near = {k: xp.abs(states[k]) for k in (index - 1, index + 1) if 0 <= k < len(states)}
         total, buffer = xp.empty_like(size), xp.empty_like(size)
         self.pull(index, near, [None] * len(self.couplings), total, buffer, renew=True)
-        total = (total + xp.abs(tilted.pulls[index])) * tilted.inverses[index] + size
+        total = (total + xp.abs(self.pulls[index])) * self.inverses[index] + size
         return xp.where(total > 0, total, xp.ones_like(total))
 
     def active(self, states: Sequence[Array]) -> np.ndarray:
@@ -176,26 +185,22 @@ class LayeredEnergy:
                 found.append(np.subtract(*sides, dtype=np.int8))
         return np.concatenate(found, axis=1)
 
-    def kinks(self, constants: Sequence[Array], relaxed: Relaxed) -> tuple[np.ndarray, int]:
+    def kinks(self, relaxed: Relaxed) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound whose minimum without bounds is there too, to `KINK`, and the units with bounds."""
-        xp, states = namespace(relaxed.layers[0]), relaxed.layers
-        tilted, switches = self._tilted(constants, None), list(relaxed.switches)
-        count, units = np.zeros(states[0].shape[0], dtype=np.int64), 0
-        for index, (layer, state, gain) in enumerate(zip(self.layers, states, self.gains(states), strict=True)):
-            if layer.bounded:
-                target = xp.empty_like(state)
-                self._minimise(index, states, switches, tilted, target, xp.empty_like(state), clipped=False)
-                near = xp.abs(target - state) <= KINK * xp.maximum(xp.abs(state), xp.ones_like(state))
-                count += to_numpy(rows(xp, near & (gain == 0))).sum(axis=1)
-                units += math.prod(layer.shape)
-        return count, units
+        xp, active = namespace(relaxed.layers[0]), self.active(relaxed.layers)
+        near = [
+            to_numpy(rows(xp, xp.abs(target - state) <= KINK * xp.maximum(xp.abs(state), xp.ones_like(state))))
+            for layer, target, state in zip(self.layers, self._minima(relaxed, False), relaxed.layers)
+            if layer.bounded
+        ]
+        return (np.concatenate([active[:, :0] != 0, *near], axis=1) & (active != 0)).sum(axis=1), active.shape[1]
 
-    def energy(self, constants: Sequence[Array], states: Sequence[Array]) -> Array:
-        """(batch,) energy of states."""
+    def energy(self, states: Sequence[Array]) -> Array:
+        """(batch,) energy of states, without the nudge."""
         xp = namespace(states[0])
         total = None
         for index, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
-            inner = 0.5 * layer.slope * state - constants[index]
+            inner = 0.5 * layer.slope * state - self.constants[index]
             if index:
                 out = xp.empty_like(state)
                 self.couplings[index - 1].forward(states[index - 1], out, None, True)
@@ -203,13 +208,6 @@ class LayeredEnergy:
             part = xp.sum(rows(xp, inner * state), axis=1)
             total = part if total is None else total + part
         return total
-
-    def gains(self, states: Sequence[Array]) -> list[Array]:
-        """1 / slope where a unit is free to move, 0 where it is at a bound, for each layer."""
-        pairs = list(zip(self.layers, states, strict=True))
-        free = [(state > layer.lower) & (state < layer.upper) for layer, state in pairs]
-        xp = namespace(states[0])
-        return [xp.astype(inside, state.dtype) / layer.slope for inside, (layer, state) in zip(free, pairs)]
 
     def response(self, relaxed: Relaxed, cotangent: Array, sweeps: int | None = None) -> list[Array]:
         """Sensitivity of cotangent · s_L to a pull on each layer: H q = cotangent on the units that are not at a bound.
@@ -231,37 +229,93 @@ class LayeredEnergy:
             q does not converge: the state is no strict minimum, or nearly none.
         """
         xp, states = namespace(cotangent), relaxed.layers
-        layers = []
-        for layer, gain in zip(self.layers, self.gains(states), strict=True):
-            slope = xp.where(gain > 0, layer.slope + xp.zeros_like(gain), xp.full_like(gain, math.inf))
-            layers.append(Layer(layer.shape, slope, -math.inf, math.inf))
-        linear = LayeredEnergy(layers, self.couplings, frozen=True)
+        layers = [
+            Layer(layer.shape, xp.where(free, layer.slope + xp.zeros_like(state), xp.full_like(state, math.inf)))
+            for layer, free, state in zip(self.layers, self._free(states), states)
+        ]
         pulls = [xp.zeros_like(state) for state in states]
         pulls[-1] += xp.reshape(cotangent, states[-1].shape)
         found = relaxed._replace(layers=tuple(xp.zeros_like(state) for state in states))
         if sweeps is not None:
-            return list(linear.relax(pulls, found, sweeps, reverse=True).layers)
-        share, first = 64 * float(xp.finfo(pulls[0].dtype).eps), None
+            return list(LayeredEnergy(layers, self.couplings, pulls, frozen=True).relax(found, sweeps, True).layers)
+        # Changes count beside max(1, |q|): with a first response of one that is nearly the largest |q|.
+        size = largest([pulls[-1] / layers[-1].slope])
+        size = xp.reshape(xp.where(size > 0, size, xp.ones_like(size)), (-1, 1))
+        pulls[-1] = pulls[-1] / xp.reshape(size, (-1,) + (1,) * (pulls[-1].ndim - 1))
+        linear = LayeredEnergy(layers, self.couplings, pulls, frozen=True)
+        rounding = 16 * float(xp.finfo(pulls[0].dtype).eps)
         for _ in range(0, RESPONSE_SWEEPS, SWEEPS_AT_ONCE):
-            before, found = found, linear.relax(pulls, found, SWEEPS_AT_ONCE, reverse=True)
-            change = _largest(xp, [new - old for new, old in zip(found.layers, before.layers)])
-            size = _largest(xp, found.layers)
-            if bool(xp.all(change <= share * size)):
-                return list(found.layers)
-            first = size if first is None else first
-            if not bool(xp.all(share * size <= first)):
+            found = linear.relax(found, SWEEPS_AT_ONCE, True, rounding)
+            if found.sweeps < SWEEPS_AT_ONCE:
+                return [layer * xp.reshape(size, (-1,) + (1,) * (layer.ndim - 1)) for layer in found.layers]
+            if not bool(xp.all(largest(found.layers) * rounding <= 1.0)):
                 break
         raise ConvergenceError(
             "the adjoint does not converge: the state is not a strict minimum of the energy, or too flat a one; relax "
             "with more sweeps"
         )
 
+    def convex(self, relaxed: Relaxed) -> np.ndarray:
+        """(batch,) whether the nudge leaves a state's energy convex on the units that are not at a bound.
+
+        The method of conjugate gradients, on a random system: a direction along which the nudged energy and the nudge
+        alone both curve downwards is what is looked for.
+        """
+        xp, states = namespace(relaxed.layers[0]), relaxed.layers
+        places = np.cumsum([math.prod(state.shape[1:]) for state in states])[:-1]
+        free = np.concatenate([to_numpy(rows(xp, inside)) for inside in self._free(states)], axis=1)
+        slope = self.layers[-1].slope
+        least = -ROUNDING * float(slope if isinstance(slope, int | float) else to_numpy(slope).min())
+        left = way = free * np.random.default_rng(0).normal(size=(1, free.shape[1]))
+        convex = np.ones(len(free), dtype=bool)
+        for _ in range(min(DIRECTIONS, free.shape[1])):
+            parts = np.split(way, places, axis=1)
+            moves = [
+                xp.asarray(part.reshape(state.shape), dtype=state.dtype, device=device(state))
+                for part, state in zip(parts, states)
+            ]
+            bent = to_numpy(self._bent(states[-1], moves[-1]))
+            images = []
+            for index, (layer, move) in enumerate(zip(self.layers, moves)):
+                pull = xp.empty_like(move)
+                self.pull(index, moves, list(relaxed.switches), pull, xp.empty_like(move), renew=False)
+                images.append(to_numpy(rows(xp, layer.slope * move - pull)))
+            images[-1] = images[-1] + bent
+            image = free * np.concatenate(images, axis=1).astype(np.float64)
+            curvature, size = (way * image).sum(axis=1), (left * left).sum(axis=1)
+            nudged = (parts[-1] * bent).sum(axis=1) < least * (parts[-1] ** 2).sum(axis=1)
+            convex &= ~nudged | (curvature > 0.0)
+            left = left - _share(size, curvature) * image
+            way = left + _share((left * left).sum(axis=1), size) * way
+        return convex
+
+    def _bent(self, output: Array, move: Array) -> Array:
+        """(batch, outputs) what the nudge adds to the Hessian times a move of the output; central differences."""
+        xp, follow = namespace(output), self.nudge.follow
+        output, move = rows(xp, output), rows(xp, move)
+        if follow is None:
+            return self.nudge.stiffness * move
+        size = xp.max(xp.abs(move), axis=1)[:, None]
+        step = DISPLACEMENT / xp.where(size > 0, size, xp.ones_like(size))
+        return (follow(output + step * move) - follow(output - step * move)) / (2.0 * step)
+
+    def _free(self, states: Sequence[Array]) -> list[Array]:
+        """Whether units are not at a bound, for each layer."""
+        return [(state > layer.lower) & (state < layer.upper) for layer, state in zip(self.layers, states)]
+
+    def _minima(self, relaxed: Relaxed, clipped: bool) -> list[Array]:
+        """For each layer the minimum over it alone, within its bounds or without."""
+        states, switches, xp = relaxed.layers, list(relaxed.switches), namespace(relaxed.layers[0])
+        return [
+            self._minimise(index, states, switches, xp.empty_like(state), xp.empty_like(state), clipped)
+            for index, state in enumerate(states)
+        ]
+
     def _minimise(
         self,
         index: int,
         states: Sequence[Array],
         switches: list[Array | None],
-        tilted: Tilted,
         out: Array,
         buffer: Array,
         clipped: bool = True,
@@ -269,13 +323,13 @@ class LayeredEnergy:
         """The minimum over a layer given its neighbours, into `out` (within its bounds and with the switches that its
         neighbours then have, if ``clipped``); `buffer` is scratch."""
         xp, late = namespace(out), None
-        if tilted.follow is not None and index == len(self.couplings):
-            late = xp.reshape(tilted.follow(rows(xp, states[-1])), out.shape)
+        if self.nudge.follow is not None and index == len(self.couplings):
+            late = xp.reshape(self.nudge.follow(rows(xp, states[-1])), out.shape)
         self.pull(index, states, switches, out, buffer, renew=clipped and not self.frozen)
-        out += tilted.pulls[index]
+        out += self.pulls[index]
         if late is not None:
             out -= late
-        out *= tilted.inverses[index]
+        out *= self.inverses[index]
         if clipped:
             clip_into(xp, out, self.layers[index].lower, self.layers[index].upper)
         return out
@@ -301,17 +355,13 @@ class LayeredEnergy:
             if index:
                 out += buffer
 
-    def _tilted(self, constants: Sequence[Array], nudge: Nudge | None) -> Tilted:
-        """The layers' own terms with a nudge of the last one."""
-        slopes, pulls = [layer.slope for layer in self.layers], list(constants)
-        if nudge is not None:
-            slopes[-1] = slopes[-1] + nudge.stiffness
-            if nudge.follow is None:
-                pulls[-1] = pulls[-1] - namespace(pulls[-1]).reshape(nudge.linear, (-1, *self.layers[-1].shape))
-        return Tilted([1.0 / slope for slope in slopes], pulls, None if nudge is None else nudge.follow)
 
-
-def _largest(xp: Any, layers: Sequence[Array]) -> Array:
+def largest(layers: Sequence[Array]) -> Array:
     """(batch,) largest magnitude over all layers."""
-    found = [xp.max(xp.abs(rows(xp, layer)), axis=1) for layer in layers]
-    return xp.max(xp.stack(found), axis=0)
+    xp = namespace(layers[0])
+    return xp.max(xp.stack([xp.max(xp.abs(rows(xp, layer)), axis=1) for layer in layers]), axis=0)
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """(batch, 1) quotients, zero where the whole is."""
+    return (part / np.where(whole == 0.0, np.inf, whole))[:, None]

@@ -1,19 +1,14 @@
-"""Convolutions and 2 × 2 pooling on images with channels last: copies into a matrix and one product of matrices.
+"""Convolutions and 2 × 2 pooling on images with channels last: one product of matrices for each entry of the window.
 
-Images are (batch, rows, columns, channels), arrays of any library. A kernel is a matrix of (size² · channels in,
-channels out): row ``(i · size + j) · channels + c`` multiplies the pixel i − padding below and j − padding right of the
-output's place.
+Images are (batch, rows, columns, channels), arrays of any library. A kernel is (size², channels in, channels out):
+entry ``i · size + j`` multiplies the pixel i − padding below and j − padding right of the output's place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from circuitsim._arrays import Array, device, namespace
-
-#: Numbers of copied pixels that one product works on: they stay in the caches, and memory is bounded.
-CHUNK = 2 << 20
 
 
 class Window(NamedTuple):
@@ -28,47 +23,30 @@ class Window(NamedTuple):
         return (length + 2 * self.padding - self.size) // self.stride + 1
 
 
-def convolve(images: Array, kernel: Array, window: Window, out: Array | None = None) -> Array:
+def convolve(images: Array, kernel: Array, window: Window) -> Array:
     """(batch, rows, columns, channels out) of the convolution (a correlation, as in every neural network library)."""
-    xp, shape = namespace(images), (*map(window.places, images.shape[1:3]), kernel.shape[1])
-    if out is None:
-        out = xp.empty((images.shape[0], *shape), dtype=images.dtype, device=device(images))
-    for part in _parts(images, window):
-        out[part, ...] = xp.reshape(patches(images[part, ...], window) @ kernel, (-1, *shape))
-    return out
+    shape = (-1, *map(window.places, images.shape[1:3]), kernel.shape[2])
+    padded, inside = _bordered(images, images.shape, window)
+    inside[...] = images
+    parts = zip(_shifts(window, images.shape), kernel)
+    return namespace(images).reshape(sum(_matrix(padded[at]) @ part for at, part in parts), shape)
 
 
-def convolve_back(above: Array, kernel: Array, window: Window, out: Array) -> None:
-    """The transposed map: what `above` pulls at the images with, into `out`."""
-    for part in _parts(out, window):
-        copies = _matrix(above[part, ...]) @ kernel.T
-        out[part, ...] = add_patches(copies, tuple(out[part, ...].shape), window)
+def convolve_back(above: Array, kernel: Array, window: Window, shape: tuple[int, ...]) -> Array:
+    """The transposed map: what `above` pulls at images of a shape with."""
+    padded, inside = _bordered(above, shape, window)
+    rows = _matrix(above)
+    for at, part in zip(_shifts(window, shape), kernel):
+        padded[at] += namespace(above).reshape(rows @ part.T, (*above.shape[:3], shape[3]))
+    return inside
 
 
 def kernel_gradient(images: Array, above: Array, window: Window) -> Array:
-    """(size² · channels in, channels out) Σ over samples and places of patch ⊗ above."""
-    parts = _parts(images, window)
-    return sum(patches(images[part, ...], window).T @ _matrix(above[part, ...]) for part in parts)
-
-
-def patches(images: Array, window: Window) -> Array:
-    """(batch · places, size² · channels) copies of the window's entries."""
-    xp, (padded, inside) = namespace(images), _bordered(images, images.shape, window)
+    """(size², channels in, channels out) Σ over samples and places of pixel ⊗ above."""
+    padded, inside = _bordered(images, images.shape, window)
     inside[...] = images
-    shifted = [padded[at] for at in _shifts(window, *images.shape[1:3])]
-    return xp.reshape(xp.concat(shifted, axis=-1), (-1, window.size**2 * images.shape[3]))
-
-
-def add_patches(copies: Array, shape: tuple[int, ...], window: Window) -> Array:
-    """Patches added up where they were copied from: the transpose of `patches`, images of a shape (batch, …)."""
-    _, rows, columns, channels = shape
-    copies = namespace(copies).reshape(
-        copies, (-1, window.places(rows), window.places(columns), window.size**2, channels)
-    )
-    padded, inside = _bordered(copies, shape, window)
-    for place, at in enumerate(_shifts(window, rows, columns)):
-        padded[at] += copies[:, :, :, place, :]
-    return inside
+    rows = _matrix(above)
+    return namespace(images).stack([_matrix(padded[at]).T @ rows for at in _shifts(window, images.shape)])
 
 
 def max_pool(images: Array) -> tuple[Array, Array]:
@@ -104,13 +82,6 @@ def _matrix(array: Array) -> Array:
     return namespace(array).reshape(array, (-1, array.shape[-1]))
 
 
-def _parts(images: Array, window: Window) -> Iterator[slice]:
-    """Slices of the batch that are worked on at a time."""
-    batch, rows, columns, channels = images.shape
-    step = max(1, CHUNK // (window.places(rows) * window.places(columns) * window.size**2 * channels))
-    yield from (slice(start, start + step) for start in range(0, batch, step))
-
-
 def _bordered(like: Array, shape: tuple[int, ...], window: Window) -> tuple[Array, Array]:
     """Zeros for images of a shape with their borders, and the part of them inside."""
     (batch, rows, columns, channels), border = shape, window.padding
@@ -119,9 +90,9 @@ def _bordered(like: Array, shape: tuple[int, ...], window: Window) -> tuple[Arra
     return padded, padded[:, border : border + rows, border : border + columns]
 
 
-def _shifts(window: Window, rows: int, columns: int) -> list[tuple[slice, ...]]:
-    """The pixels that each entry of the window meets."""
+def _shifts(window: Window, shape: tuple[int, ...]) -> list[tuple[slice, ...]]:
+    """The pixels of images of a shape that each entry of the window meets."""
     size, stride, _ = window
-    down, right = stride * window.places(rows), stride * window.places(columns)
+    down, right = (stride * window.places(side) for side in shape[1:3])
     shifts = [(i, j) for i in range(size) for j in range(size)]
     return [(slice(None), slice(i, i + down, stride), slice(j, j + right, stride)) for i, j in shifts]

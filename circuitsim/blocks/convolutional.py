@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -15,7 +15,8 @@ from circuitsim._arrays import Array, device, namespace
 from circuitsim.blocks import convolution, winograd
 from circuitsim.blocks.convolution import Window
 from circuitsim.blocks.couplings import Coupling, DenseCoupling
-from circuitsim.blocks.hopfield import HopfieldBlock, Sweeps
+from circuitsim.blocks.hopfield import hopfield_layers
+from circuitsim.blocks.layered import LayeredBlock, Sweeps
 from circuitsim.errors import TopologyError
 
 WINDOW = Window(3, 1, 1)
@@ -65,16 +66,11 @@ class ConvolutionCoupling:
 
     def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
         """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
-        full = out
-        if self.pool:
-            shape = (below.shape[0], *self._full)
-            full = namespace(below).empty(shape, dtype=below.dtype, device=device(below))
-        if winograd.suits(below, full):
-            winograd.convolve(below, self._filters, full)
-        else:
-            convolution.convolve(below, self._kernel, WINDOW, full)
         if not self.pool:
+            self._map(below, False, out)
             return None
+        full = namespace(below).empty((len(below), *self._full), dtype=below.dtype, device=device(below))
+        self._map(below, False, full)
         if renew or switches is None:
             out[...], switches = convolution.max_pool(full)
         else:
@@ -85,12 +81,17 @@ class ConvolutionCoupling:
         """Write θᵀ ⋆ Unpool(above) into `out`; zero before the first pooling."""
         if self.pool and switches is None:
             out[...] = 0
-            return
-        above = self.lift(above, switches)
-        if winograd.suits(above, out):
-            winograd.convolve(above, self._turned, out)
         else:
-            convolution.convolve_back(above, self._kernel, WINDOW, out)
+            self._map(self.lift(above, switches), True, out)
+
+    def _map(self, images: Array, transposed: bool, out: Array) -> None:
+        """The convolution, or the transposed one."""
+        if winograd.suits(images, out):
+            winograd.convolve(images, self._turned if transposed else self._filters, out, self._memory)
+        elif transposed:
+            out[...] = convolution.convolve_back(images, self._kernel, WINDOW, out.shape)
+        else:
+            out[...] = convolution.convolve(images, self._kernel, WINDOW)
 
     def lift(self, above: Array, switches: Array | None) -> Array:
         """The upper layer before pooling: zeros but where a maximum was taken."""
@@ -101,7 +102,7 @@ class ConvolutionCoupling:
         return convolution.unpool(above, switches, self._full)
 
     def outer(self, below: Array, lifted: Array) -> Array:
-        """(3, 3, below, above) Σ over samples and places of patch ⊗ lifted."""
+        """(3, 3, below, above) Σ over samples and places of pixel ⊗ lifted."""
         gradient = convolution.kernel_gradient(below, lifted, WINDOW)
         return namespace(gradient).reshape(gradient, self.shape)
 
@@ -112,7 +113,11 @@ class ConvolutionCoupling:
 
     @property
     def _kernel(self) -> Array:
-        return namespace(self.weights).reshape(self.weights, (-1, self.channels))
+        return namespace(self.weights).reshape(self.weights, (9, self.image[2], self.channels))
+
+    @cached_property
+    def _memory(self) -> dict[Any, np.ndarray]:
+        return {}
 
     @cached_property
     def _filters(self) -> np.ndarray:
@@ -131,7 +136,8 @@ def gaussian_orthogonal(
     return (square + np.swapaxes(square, 0, 1)) * math.sqrt(variance / (2 * size))
 
 
-class ConvolutionalHopfieldBlock(HopfieldBlock):
+@dataclass(eq=False, repr=False)
+class ConvolutionalHopfieldBlock(LayeredBlock):
     """A deep Hopfield network whose first layers are images, coupled by 3 × 3 convolutions.
 
     Parameters
@@ -154,46 +160,33 @@ class ConvolutionalHopfieldBlock(HopfieldBlock):
 
     kind = "convolutional-hopfield"
 
-    def __init__(
-        self,
-        image: Sequence[int],
-        channels: Sequence[int] = (),
-        pool: Sequence[bool] = (),
-        dense: Sequence[int] = (),
-        activation: str = "ernoult",
-        clamped: bool = True,
-        sweeps: Sweeps | None = None,
-        variance: float = 1e-3,
-        spread: float = 0.5,
-        rng: Any = 0,
-        dtype: Any = np.float32,
-    ) -> None:
-        pool = list(pool) or [False] * len(channels)
-        if len(image) != 3 or len(pool) != len(channels):
+    image: Sequence[int]
+    channels: Sequence[int] = ()
+    pool: Sequence[bool] = ()
+    dense: Sequence[int] = ()
+    activation: str = "ernoult"
+    clamped: bool = True
+    sweeps: Sweeps = field(default_factory=Sweeps)
+    variance: float = 1e-3
+    spread: float = 0.5
+    rng: InitVar[Any] = 0
+    dtype: InitVar[Any] = np.float32
+
+    def __post_init__(self, rng: Any, dtype: Any) -> None:
+        self.pool = list(self.pool) or [False] * len(self.channels)
+        if len(self.image) != 3 or len(self.pool) != len(self.channels):
             raise TopologyError(
                 "a convolutional block needs (rows, columns, channels) of its first layer, and as many pools as "
-                f"further channels; it got {tuple(image)}, {list(channels)} and {pool}"
+                f"further channels; it got {tuple(self.image)}, {list(self.channels)} and {self.pool}"
             )
-        sweeps = sweeps or Sweeps()
-        self.options = {
-            "image": list(image),
-            "channels": list(channels),
-            "pool": pool,
-            "dense": list(dense),
-            "activation": activation,
-            "clamped": clamped,
-            "sweeps": asdict(sweeps),
-            "variance": variance,
-            "spread": spread,
-        }
-        shapes: list[tuple[int, ...]] = [(image[0], image[1], image[2])]
+        shapes: list[tuple[int, ...]] = [tuple(self.image)]
         couplings: list[Coupling] = []
-        for count, pooled in zip(channels, pool, strict=True):
+        for count, pooled in zip(self.channels, self.pool):
             rows, columns, below = shapes[-1]
-            coupling = ConvolutionCoupling((rows, columns, below), count, bool(pooled), variance)
+            coupling = ConvolutionCoupling((rows, columns, below), count, bool(pooled), self.variance)
             couplings.append(coupling)
             shapes.append(coupling.output)
-        sizes = [math.prod(shapes[-1]), *dense]
-        couplings += [DenseCoupling(lower, upper, spread) for lower, upper in pairwise(sizes)]
-        shapes += [(units,) for units in dense]
-        super().__init__(shapes, couplings, sweeps, activation, clamped, None, 0.0, rng, dtype)
+        sizes = [math.prod(shapes[-1]), *self.dense]
+        couplings += [DenseCoupling(lower, upper, self.spread) for lower, upper in pairwise(sizes)]
+        shapes += [(units,) for units in self.dense]
+        self._assemble(hopfield_layers(shapes, self.activation, self.clamped), couplings, None, rng, dtype)

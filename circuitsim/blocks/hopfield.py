@@ -9,58 +9,36 @@ a stray ½). Without input weights W_0 is the identity: x enters the first layer
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from circuitsim.blocks.alternating import Layer
-from circuitsim.blocks.couplings import Coupling, DenseCoupling
+from circuitsim.blocks.couplings import DenseCoupling
 from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
 from circuitsim.errors import UsageError
 
-__all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "HopfieldBlock", "LayeredState", "Sweeps"]
+__all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "LayeredState", "Sweeps", "hopfield_layers"]
 
 #: Curvature of G for each activation: σ(u) = clip(u / slope, 0, 1).
 ACTIVATIONS = {"ernoult": 1.0, "laborieux": 2.0}
 
 
-class HopfieldBlock(LayeredBlock):
-    """A Hopfield energy on layers of any shape; `DeepHopfieldBlock` and `ConvolutionalHopfieldBlock` build it.
-
-    Attributes
-    ----------
-    parameters : dict of array
-        ``weights0`` of the inputs (if any), ``weights1`` … between layers l and l + 1, ``bias1`` … of the layers.
-    sweeps : Sweeps
-    """
-
-    def __init__(
-        self,
-        shapes: Sequence[tuple[int, ...]],
-        couplings: Sequence[Coupling],
-        sweeps: Sweeps,
-        activation: str = "ernoult",
-        clamped: bool = True,
-        inputs: DenseCoupling | None = None,
-        bias: float = 0.0,
-        rng: Any = 0,
-        dtype: Any = np.float64,
-    ) -> None:
-        if activation not in ACTIVATIONS:
-            raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
-        layers = [Layer(tuple(shape), ACTIVATIONS[activation], 0.0, 1.0, bias) for shape in shapes]
-        if layers and not clamped:
-            layers[-1] = Layer(tuple(shapes[-1]), 1.0, -math.inf, math.inf)
-        self.activation = activation
-        self.clamped = clamped
-        super().__init__(layers, couplings, inputs, sweeps, rng, dtype)
+def hopfield_layers(
+    shapes: Sequence[tuple[int, ...]], activation: str, clamped: bool, bias: float = 0.0
+) -> list[Layer]:
+    """Layers of these shapes; the last one is linear unless it is clamped too."""
+    if activation not in ACTIVATIONS:
+        raise UsageError(f"there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
+    layers = [Layer(shape, ACTIVATIONS[activation], 0.0, 1.0, bias) for shape in shapes]
+    return layers if clamped else [*layers[:-1], *map(Layer, shapes[-1:])]
 
 
-class DeepHopfieldBlock(HopfieldBlock):
+@dataclass(eq=False, repr=False)
+class DeepHopfieldBlock(LayeredBlock):
     """A fully connected deep Hopfield network.
 
     Parameters
@@ -72,7 +50,7 @@ class DeepHopfieldBlock(HopfieldBlock):
         Whether the last layer is clipped too; otherwise it is linear, with slope 1.
     inputs : int, optional
         Length of x where the block has input weights of its own; otherwise x is a pull on each unit of the first layer.
-    sweeps : Sweeps, optional
+    sweeps : Sweeps
         How it relaxes.
     spread : float
         Weights start uniform in ±spread/√(units before them).
@@ -89,32 +67,19 @@ class DeepHopfieldBlock(HopfieldBlock):
 
     kind = "deep-hopfield"
 
-    def __init__(
-        self,
-        layers: Sequence[int],
-        activation: str = "ernoult",
-        clamped: bool = True,
-        inputs: int | None = None,
-        sweeps: Sweeps | None = None,
-        spread: float = 0.5,
-        gain: float | None = None,
-        bias: float = 0.0,
-        rng: Any = 0,
-        dtype: Any = np.float64,
-    ) -> None:
-        couplings = [DenseCoupling(lower, upper, spread, gain) for lower, upper in pairwise(layers)]
-        entry = None if inputs is None else DenseCoupling(inputs, layers[0], spread)
-        sweeps = sweeps or Sweeps()
-        self.options = {
-            "layers": list(layers),
-            "activation": activation,
-            "clamped": clamped,
-            "inputs": inputs,
-            "sweeps": asdict(sweeps),
-            "spread": spread,
-            "gain": gain,
-            "bias": bias,
-        }
-        super().__init__(
-            [(units,) for units in layers], couplings, sweeps, activation, clamped, entry, bias, rng, dtype
-        )
+    layers: Sequence[int]
+    activation: str = "ernoult"
+    clamped: bool = True
+    inputs: int | None = None
+    sweeps: Sweeps = field(default_factory=Sweeps)
+    spread: float = 0.5
+    gain: float | None = None
+    bias: float = 0.0
+    rng: InitVar[Any] = 0
+    dtype: InitVar[Any] = np.float64
+
+    def __post_init__(self, rng: Any, dtype: Any) -> None:
+        layers = hopfield_layers([(units,) for units in self.layers], self.activation, self.clamped, self.bias)
+        couplings = [DenseCoupling(lower, upper, self.spread, self.gain) for lower, upper in pairwise(self.layers)]
+        entry = None if self.inputs is None else DenseCoupling(self.inputs, self.layers[0], self.spread)
+        self._assemble(layers, couplings, entry, rng, dtype)

@@ -1,8 +1,7 @@
 """Common parts of Hopfield and resistive networks as blocks: alternating layers, couplings, differences of states.
 
 A nudge of negative strength takes curvature away. Where too much is gone the energy falls without end along some
-direction: the sweeps diverge, slowly at first, and differences of such states are no gradients. Whether a nudged state
-is a strict minimum is found from the least curvature of the nudged energy, by Lanczos' method.
+direction: the sweeps diverge, slowly at first, and differences of such states are no gradients.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -27,147 +26,6 @@ from circuitsim.training.checkpoint import CheckpointError, copy_into, load_chec
 Moved = Sequence[tuple[Array, Array]]
 """Layers: means, and moves about them."""
 
-STEPS = 12
-"""Products with the Hessian: an eigenvalue apart from the others is found to a few percent."""
-
-NUDGE_STEPS, SAFETY = 4, 2.0
-"""Products with a following nudge's own Hessian, and what its least eigenvalue found so is multiplied with."""
-
-DISPLACEMENT = 1e-2
-"""Largest move of an output by which the curvature of a nudge that follows it is measured."""
-
-ROUNDING = 1e-3
-"""Share of a layer's own curvature below which that of a nudge counts as rounding."""
-
-
-def convex_between(energy: LayeredEnergy, begin: Relaxed, end: Relaxed, nudge: Nudge) -> np.ndarray:
-    """Whether the nudged energy is convex at two states and half way between.
-
-    A nudge that follows the output has another curvature at each: where a loss saturates the energy is convex again,
-    at a state that has nothing to do with the one where the sweeps began. Of other nudges those of negative stiffness
-    are looked at: no other one takes curvature away.
-
-    Returns
-    -------
-    (batch,) ndarray of bool
-        False also where a state is not finite.
-    """
-    half = tuple(0.5 * (a + b) for a, b in zip(begin.layers, end.layers, strict=True))
-    states = [end._replace(layers=layers) for layers in (begin.layers, half, end.layers)]
-    if nudge.follow is None:
-        # Its curvature is the same everywhere. Half way all units are free that are so at one of the states, or move
-        # from bound to bound.
-        states, taken = states[1:2], -nudge.stiffness
-    else:
-        taken = -SAFETY * min(float(_least_of_nudge(state, nudge).min()) for state in states)
-    slope = energy.layers[-1].slope
-    own = float(slope if isinstance(slope, int | float) else to_numpy(slope).min())
-    convex = np.ones(end.layers[0].shape[0], dtype=bool)
-    if taken <= ROUNDING * own:
-        return convex
-    if all(switches is None for switches in end.switches):
-        # With all units free the curvature is less than on any part of them, and that of every sample.
-        free = replace(energy, layers=[layer._replace(lower=-np.inf, upper=np.inf) for layer in energy.layers])
-        one = end._replace(layers=tuple(layer[:1] for layer in end.layers))
-        if least_curvature(free, one, nudge._replace(stiffness=-taken, follow=None))[0] > 0.0:
-            return convex
-    for state in states:
-        convex &= least_curvature(energy, state, nudge) > 0.0
-    return convex
-
-
-def _least_of_nudge(relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
-    """Least curvature of a following nudge at the outputs (batch,)."""
-    xp, output = namespace(relaxed.layers[-1]), rows(namespace(relaxed.layers[-1]), relaxed.layers[-1])
-
-    def apply(flat: np.ndarray) -> np.ndarray:
-        return to_numpy(_followed(xp, nudge, output, _like(xp, flat, output))).astype(np.float64)
-
-    return _least_ritz_value(apply, np.ones(tuple(output.shape)), NUDGE_STEPS)
-
-
-def least_curvature(energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge) -> np.ndarray:
-    """Least eigenvalue of the nudged energy's Hessian on the units that are not at a bound, an upper bound of it.
-
-    Parameters
-    ----------
-    energy : LayeredEnergy
-    relaxed : Relaxed
-        The nudged state, finite.
-    nudge : Nudge
-
-    Returns
-    -------
-    (batch,) ndarray
-        Positive where all units are at bounds.
-    """
-    xp, states = namespace(relaxed.layers[0]), relaxed.layers
-    places = np.cumsum([math.prod(state.shape[1:]) for state in states])[:-1]
-    inside = np.concatenate([to_numpy(rows(xp, gain > 0)) for gain in energy.gains(states)], axis=1)
-
-    def apply(flat: np.ndarray) -> np.ndarray:
-        """The Hessian times a direction (batch, units), both on the units inside their bounds."""
-        parts = np.split(flat, places, axis=1)
-        layers = [_like(xp, part.reshape(state.shape), state) for part, state in zip(parts, states)]
-        found = [to_numpy(rows(xp, part)) for part in _product(xp, energy, relaxed, nudge, layers)]
-        return inside * np.concatenate(found, axis=1).astype(np.float64)
-
-    return _least_ritz_value(apply, inside, STEPS)
-
-
-def _product(xp: Any, energy: LayeredEnergy, relaxed: Relaxed, nudge: Nudge, direction: list[Array]) -> list[Array]:
-    """Hessian of the nudged energy at a state times a direction, without regard to bounds."""
-    found = []
-    for index, (layer, move) in enumerate(zip(energy.layers, direction, strict=True)):
-        pull = xp.empty_like(move)
-        energy.pull(index, direction, list(relaxed.switches), pull, xp.empty_like(move), renew=False)
-        found.append(layer.slope * move - pull)
-    found[-1] = found[-1] + nudge.stiffness * direction[-1]
-    if nudge.follow is not None:
-        output, move = rows(xp, relaxed.layers[-1]), rows(xp, direction[-1])
-        found[-1] = found[-1] + xp.reshape(_followed(xp, nudge, output, move), found[-1].shape)
-    return found
-
-
-def _followed(xp: Any, nudge: Nudge, output: Array, move: Array) -> Array:
-    """Derivative of a following nudge along a move of the output, by central differences."""
-    assert nudge.follow is not None
-    largest = xp.max(xp.abs(move), axis=1)[:, None]
-    step = DISPLACEMENT / xp.where(largest > 0, largest, xp.ones_like(largest))
-    return (nudge.follow(output + step * move) - nudge.follow(output - step * move)) / (2.0 * step)
-
-
-def _least_ritz_value(apply: Any, inside: np.ndarray, steps: int) -> np.ndarray:
-    """Least eigenvalue of a symmetric operator on a Krylov space, one for each row (batch, units); −inf for NaN.
-
-    The space begins with a random vector that is zero outside of ``inside``.
-    """
-    basis, images = list[np.ndarray](), list[np.ndarray]()
-    left, least = inside * np.random.default_rng(0).normal(size=(1, inside.shape[1])), np.zeros(len(inside))
-    with np.errstate(invalid="ignore", over="ignore"):
-        for _ in range(min(steps, inside.shape[1])):
-            size = np.linalg.norm(left, axis=1)
-            # A space that holds all further products is exact: it ends here.
-            basis.append(np.where((size > least)[:, None], left / np.where(size > 0.0, size, 1.0)[:, None], 0.0))
-            left = apply(basis[-1])
-            images.append(left)
-            least = 1e-6 * np.linalg.norm(left, axis=1)
-            for vector in 2 * basis:
-                left = left - (left * vector).sum(axis=1, keepdims=True) * vector
-        space = np.stack(basis, axis=1)
-        matrix = space @ np.stack(images, axis=2)
-    finite = np.isfinite(matrix).all(axis=(1, 2))
-    matrix = np.where(finite[:, None, None], 0.5 * (matrix + matrix.swapaxes(1, 2)), 0.0)
-    # Directions beyond the end stand apart, above all eigenvalues.
-    beyond = ~space.any(axis=2) * (1.0 + np.abs(matrix).sum(axis=(1, 2)))[:, None]
-    found = np.linalg.eigvalsh(matrix + beyond[:, :, None] * np.eye(len(basis)))[:, 0]
-    return np.where(finite, found, -np.inf)
-
-
-def _like(xp: Any, values: np.ndarray, state: Array) -> Array:
-    """An array as those of a state: library, precision, device."""
-    return xp.asarray(values, dtype=state.dtype, device=device(state))
-
 
 @dataclass(frozen=True, eq=False)
 class LayeredState:
@@ -177,22 +35,18 @@ class LayeredState:
     ----------
     relaxed : Relaxed
         The layers, each (batch, units) or (batch, rows, columns, channels), and the switches of pooling.
-    layered_energy : LayeredEnergy
+    minimised : LayeredEnergy
         The energy that was minimised; it shares the block's parameters.
-    constants, nudge
-        Linear terms of the layers' energy, and the nudge.
     tolerance : float or None
         The requested one.
-    begin : Relaxed or None
+    begin : Relaxed
         The state from which the sweeps began.
     """
 
     relaxed: Relaxed
-    layered_energy: LayeredEnergy
-    constants: Sequence[Array]
-    nudge: Nudge | None
+    minimised: LayeredEnergy
     tolerance: float | None
-    begin: Relaxed | None = None
+    begin: Relaxed
 
     @property
     def layers(self) -> tuple[Array, ...]:
@@ -215,12 +69,12 @@ class LayeredState:
 
         Measured at first access, at the cost of one sweep; to be read before the parameters change.
         """
-        return self.layered_energy.residual(self.constants, self.relaxed, self.nudge)
+        return self.minimised.residual(self.relaxed)
 
     @property
     def active(self) -> np.ndarray:
         """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
-        return self.layered_energy.active(self.layers)
+        return self.minimised.active(self.layers)
 
     @property
     def certified(self) -> Array:
@@ -241,22 +95,27 @@ class LayeredState:
 
     @cached_property
     def strict(self) -> np.ndarray:
-        """(batch,) finite; with a nudge that takes curvature away, also: the nudged energy is convex where the sweeps
-        began, where they ended and half way (on units that are not at a bound), and, where the nudge follows the
-        output, they came nearer to its minimum.
+        """(batch,) finite; with a nudge that takes curvature away, also: the nudged energy is convex on the units that
+        are not at a bound half way between the states where the sweeps began and ended, and, where the nudge follows
+        the output, at these two as well, of which the last is nearer to its minimum.
 
         Measured at first access, with such a nudge at the cost of some 12 to 36 sweeps; to be read before the
         parameters change.
         """
-        xp, finite = namespace(self.layers[0]), self.finite.copy()
-        nudge, begin = self.nudge, self.begin or self.relaxed
-        if nudge is None or (nudge.follow is None and nudge.stiffness >= 0.0) or not finite.any():
+        energy, finite, states = self.minimised, self.finite.copy(), [self.begin, self.relaxed]
+        nudge = energy.nudge
+        if not finite.any() or (nudge.follow is None and nudge.stiffness >= 0.0):
             return finite
+        # Half way all units are free that are so at one of the states, or move from bound to bound.
+        half = tuple(0.5 * (a + b) for a, b in zip(self.begin.layers, self.layers))
+        states = [self.relaxed._replace(layers=half)]
         if nudge.follow is not None:
-            before = to_numpy(self.layered_energy.residual(self.constants, begin, nudge))
-            rounding = float(xp.finfo(self.layers[0].dtype).eps) ** 0.5
+            # Where a loss saturates the energy is convex again, at a state that has nothing to do with the first one.
+            states += [self.relaxed._replace(layers=self.begin.layers), self.relaxed]
+            xp, before = namespace(half[0]), to_numpy(energy.residual(self.begin))
+            rounding = float(xp.finfo(half[0].dtype).eps) ** 0.5
             finite &= to_numpy(self.residual) <= np.maximum(before, rounding)
-        return finite & convex_between(self.layered_energy, begin, self.relaxed, nudge)
+        return np.logical_and.reduce([finite, *map(energy.convex, states)])
 
 
 @dataclass(frozen=True)
@@ -288,7 +147,7 @@ class Sweeps:
 
 
 class LayeredBlock:
-    """An energy on layers, each coupled to its neighbours only.
+    """An energy on layers, each coupled to its neighbours only; families are dataclasses that `_assemble` theirs.
 
     Attributes
     ----------
@@ -296,66 +155,66 @@ class LayeredBlock:
         The couplings' weights, number 0 those of the inputs (if any), then 1 … between layers l and l + 1; and
         ``bias1`` … of the layers.
     sweeps : Sweeps
-    options : dict
-        The constructor's arguments as JSON values, without those of the random initialisation.
     """
 
     kind: ClassVar[str]
-    options: dict[str, Any]
+    parameters: dict[str, Any]
+    sweeps: Sweeps
     #: Name of the couplings' weights.
-    weight_name = "weights"
+    weight_name: ClassVar[str] = "weights"
 
-    def __init__(
+    def _assemble(
         self,
         layers: Sequence[Layer],
         couplings: Sequence[Coupling],
-        inputs: DenseCoupling | None,
-        sweeps: Sweeps,
+        entry: DenseCoupling | None,
         rng: Any,
         dtype: Any,
-        parameters: Mapping[str, np.ndarray] | None = None,
-        copy: bool | None = True,
     ) -> None:
         if not layers or any(size < 1 for layer in layers for size in layer.shape):
             shapes = [layer.shape for layer in layers]
             raise TopologyError(f"a block needs layers of at least one unit, not {shapes}")
-        self.sweeps = sweeps
-        self.parameters: dict[str, Any] = {}
-        self._layers = tuple(layers)
-        self._couplings = tuple(couplings)
-        self._inputs = inputs
-        if parameters is None:
-            self.initialise(rng, dtype)
-            return
-        wanted = self.parameter_shapes()
-        if {name: np.shape(array) for name, array in parameters.items()} != wanted:
-            raise UsageError(f"the parameters must have shapes {wanted}")
-        self.parameters |= {name: np.array(parameters[name], dtype, copy=copy) for name in wanted}
+        self._layers, self._couplings, self._entry = tuple(layers), tuple(couplings), entry
+        self.initialise(rng, dtype)
 
     def __repr__(self) -> str:
         layers = "-".join("×".join(map(str, layer.shape)) for layer in self._layers)
         count = sum(math.prod(array.shape) for array in self.parameters.values())
-        inputs = f"{self.n_inputs} inputs" + ("" if self._inputs is None else " with weights")
+        inputs = f"{self.n_inputs} inputs" + ("" if self._entry is None else " with weights")
         dtype = str(self.parameters["bias1"].dtype).removeprefix("torch.")
         return f"{type(self).__name__}({inputs}, layers {layers}, {count:,} parameters, {dtype})"
 
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the parameters by name."""
-        shapes = {name: coupling.shape for name, coupling in self._maps.items()}
-        return shapes | {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
+    @property
+    def options(self) -> dict[str, Any]:
+        """The constructor's arguments as JSON values, without those of the initial parameters."""
+        found = asdict(self)  # type: ignore[call-overload]
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
     @property
     def _maps(self) -> dict[str, Coupling]:
         """The couplings by the names of their weights, that of the inputs first (if any)."""
-        every = enumerate([self._inputs, *self._couplings])
+        every = enumerate([self._entry, *self._couplings])
         return {f"{self.weight_name}{i}": coupling for i, coupling in every if coupling is not None}
 
     def initialise(self, rng: Any, dtype: Any = np.float64) -> None:
-        """Draw the weights anew and set the biases to their initial values; `rng` is a Generator or a seed."""
+        """Draw the weights anew and set the biases to their initial values.
+
+        Parameters
+        ----------
+        rng : Generator, int or mapping
+            A source of chance, or its seed; or all arrays by name, which are not copied.
+        dtype : dtype
+            Of the parameters.
+        """
+        if isinstance(rng, Mapping):
+            wanted = {name: coupling.shape for name, coupling in self._maps.items()}
+            wanted |= {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
+            if {name: np.shape(array) for name, array in rng.items()} != wanted:
+                raise UsageError(f"the parameters must have shapes {wanted}")
+            self.parameters = {name: np.asarray(rng[name], dtype) for name in wanted}
+            return
         rng = np.random.default_rng(rng)
-        self.parameters.clear()
-        for name, coupling in self._maps.items():
-            self.parameters[name] = coupling.draw(rng).astype(dtype)
+        self.parameters = {name: coupling.draw(rng).astype(dtype) for name, coupling in self._maps.items()}
         for index, layer in enumerate(self._layers, start=1):
             self.parameters[f"bias{index}"] = np.full(layer.shape[-1], layer.bias, dtype)
 
@@ -392,14 +251,14 @@ class LayeredBlock:
     @classmethod
     def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:
         """The network of these options and parameters."""
-        block = cls(**options, dtype=dtype)
+        block = cls(**options, dtype=dtype)  # type: ignore[call-arg]
         copy_into(block.parameters, parameters, "parameters")
         return block
 
     @property
     def n_inputs(self) -> int:
         """Length of one row of x."""
-        return math.prod(self._layers[0].shape) if self._inputs is None else self._inputs.lower
+        return math.prod(self._layers[0].shape) if self._entry is None else self._entry.lower
 
     @property
     def n_outputs(self) -> int:
@@ -423,34 +282,27 @@ class LayeredBlock:
         start : LayeredState, optional
             Initial state; zero by default. A nudged phase starts at the free state.
         """
-        layered_energy = self._layered_energy()
         # Within a batch the input's product is the same in every phase.
-        constants = start.constants if start is not None and nudge is not None else self._constants(x)
-        begin = layered_energy.start(constants[0], x.shape[0]) if start is None else start.relaxed
-        rule = self.sweeps
-        relaxed = layered_energy.relax(
-            constants,
-            begin,
-            rule.free if nudge is None else rule.nudged,
-            nudge,
-            nudge is not None and rule.reverse_nudged,
-            rule.tolerance,
-        )
-        return LayeredState(relaxed, layered_energy, constants, nudge, rule.tolerance, begin)
+        energy = self._energy(x) if start is None or nudge is None else start.minimised
+        energy = energy if nudge is None else replace(energy, nudge=nudge)
+        begin = energy.start(energy.constants[0], x.shape[0]) if start is None else start.relaxed
+        rule, nudged = self.sweeps, nudge is not None
+        count = rule.nudged if nudged else rule.free
+        relaxed = energy.relax(begin, count, nudged and rule.reverse_nudged, rule.tolerance)
+        return LayeredState(relaxed, energy, rule.tolerance, begin)
 
     def begun(self, layers: Sequence[Array]) -> LayeredState:
         """A state of these layers, for a free phase to start at."""
-        return LayeredState(
-            Relaxed(tuple(layers), (None,) * len(self._couplings), 0), self._layered_energy(), (), None, None
-        )
+        begin = Relaxed(tuple(layers), (None,) * len(self._couplings), 0)
+        return LayeredState(begin, self._energy_of([]), None, begin)
 
     def resting(self, batch: int) -> LayeredState:
         """A batch of states with all units at zero, or at the bound nearest to it."""
-        return self.begun(self._layered_energy().start(self.parameters["bias1"], batch).layers)
+        return self.begun(self._energy_of([]).start(self.parameters["bias1"], batch).layers)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""
-        return self._layered_energy().energy(self._constants(x), state.layers)
+        return self._energy(x).energy(state.layers)
 
     def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: Array, weight: Array) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
@@ -465,7 +317,7 @@ class LayeredBlock:
 
     def implicit(self, state: LayeredState, x: Array, cotangent: Array, weight: Array) -> tuple[Arrays, Array]:
         """Exact derivatives of cotangent · output at a free state, by the adjoint."""
-        return self._pulled(state, x, self._layered_energy().response(state.relaxed, cotangent), weight)
+        return self._pulled(state, x, cotangent, weight, None)
 
     def truncated(
         self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None = None
@@ -474,18 +326,20 @@ class LayeredBlock:
 
         As `implicit`, but truncated after so many sweeps (by default as many as a nudged phase makes).
         """
-        count = self.sweeps.nudged if sweeps is None else sweeps
-        return self._pulled(state, x, self._layered_energy().response(state.relaxed, cotangent, count), weight)
+        return self._pulled(state, x, cotangent, weight, self.sweeps.nudged if sweeps is None else sweeps)
 
     def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound of a free state whose minimum without it is there too, and units with bounds."""
-        return state.layered_energy.kinks(state.constants, state.relaxed)
+        return state.minimised.kinks(state.relaxed)
 
     def project(self) -> None:
         """All values are allowed."""
 
-    def _pulled(self, state: LayeredState, x: Array, sensitivity: list[Array], weight: Array) -> tuple[Arrays, Array]:
-        """Derivatives of the output from its sensitivities to the layers' linear terms."""
+    def _pulled(
+        self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None
+    ) -> tuple[Arrays, Array]:
+        """Derivatives of cotangent · output from its sensitivities to the layers' linear terms."""
+        sensitivity = state.minimised.response(state.relaxed, cotangent, sweeps)
         moves = [-_shares(weight, value) * value for value in sensitivity]
         above = zip(self._couplings, state.layers[1:], moves[1:], state.relaxed.switches)
         lifted = [(c.lift(mean, switches), c.lift(move, switches)) for c, mean, move, switches in above]
@@ -495,8 +349,8 @@ class LayeredBlock:
     def _derivative(self, x: Array, layers: Moved, lifted: Moved) -> Arrays:
         """Σ_b of the change of ∂E/∂θ when the layers move about their means; moves carry the samples' weights."""
         gradients: Arrays = {}
-        if self._inputs is not None:
-            gradients[f"{self.weight_name}0"] = -self._inputs.outer(self._entered(x), layers[0][1])
+        if self._entry is not None:
+            gradients[f"{self.weight_name}0"] = -self._entry.outer(self._entered(x), layers[0][1])
         pairs = zip(self._couplings, layers, lifted)
         for index, (coupling, (mean, move), (mean_above, move_above)) in enumerate(pairs, start=1):
             total = coupling.outer(mean, move_above)
@@ -510,17 +364,19 @@ class LayeredBlock:
     def _input_derivative(self, move: Array) -> Array:
         """(batch, inputs) change of ∂E/∂x when the first layer moves."""
         move = rows(namespace(move), move)
-        return -move if self._inputs is None else -(move @ self._weights(0).T)
+        return -move if self._entry is None else -(move @ self._weights(0).T)
 
-    def _layered_energy(self) -> LayeredEnergy:
-        couplings = [coupling.bind(self._weights(i)) for i, coupling in enumerate(self._couplings, start=1)]
-        return LayeredEnergy(self._layers, couplings)
-
-    def _constants(self, x: Array) -> list[Array]:
+    def _energy(self, x: Array) -> LayeredEnergy:
+        """For inputs."""
         x, constants = self._entered(x), self._biases()
-        pull = x if self._inputs is None else x @ self._weights(0)
+        pull = x if self._entry is None else x @ self._weights(0)
         constants[0] = namespace(x).reshape(pull, (-1, *self._layers[0].shape)) + constants[0]
-        return constants
+        return self._energy_of(constants)
+
+    def _energy_of(self, constants: Sequence[Array]) -> LayeredEnergy:
+        """For the layers' linear terms."""
+        couplings = [coupling.bind(self._weights(i)) for i, coupling in enumerate(self._couplings, start=1)]
+        return LayeredEnergy(self._layers, couplings, constants)
 
     def _biases(self) -> list[Array]:
         return [self.parameters[f"bias{index}"] for index in range(1, len(self._layers) + 1)]

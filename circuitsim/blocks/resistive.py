@@ -11,8 +11,8 @@ its box is met one layer at a time exactly: the column sums of g are the slopes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import mul
@@ -50,6 +50,7 @@ def diodes(units: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(excitatory, 0.0, -np.inf), np.where(excitatory, np.inf, 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class ResistiveBlock(LayeredBlock):
     """A deep resistive network with voltage or current inputs.
 
@@ -63,16 +64,14 @@ class ResistiveBlock(LayeredBlock):
         A: volts for each unit of x.
     leak : float
         Conductance, S, from every node to ground.
-    sweeps, rng, dtype
+    sweeps, dtype
         As for `DeepHopfieldBlock`.
     spread : float
         Conductances start as max(0, w), w uniform in ±spread/√(nodes before them).
+    rng : Generator, int, or mapping
+        Source of the conductances; or all arrays by name, which are not copied.
     gains : sequence of float
         Of the bidirectional amplifiers behind each layer; none by default.
-    parameters : mapping, optional
-        Arrays by name, in place of random ones.
-    copy : bool, optional
-        None takes arrays of the block's type as they are, without a copy.
 
     Attributes
     ----------
@@ -94,49 +93,35 @@ class ResistiveBlock(LayeredBlock):
     kind = "resistive"
     weight_name = "conductances"
 
-    def __init__(
-        self,
-        layers: Sequence[int],
-        inputs: int | None = None,
-        gain: float = 1.0,
-        leak: float | None = None,
-        sweeps: Sweeps | None = None,
-        spread: float = 1.0,
-        rng: Any = 0,
-        dtype: Any = np.float64,
-        gains: Sequence[float] = (),
-        parameters: Mapping[str, np.ndarray] | None = None,
-        copy: bool | None = True,
-    ) -> None:
-        leak = (1.0 if inputs is None else 0.0) if leak is None else leak
-        sweeps = sweeps or Sweeps()
-        if not (leak >= 0 and gain > 0 and math.isfinite(leak) and math.isfinite(gain)):
-            raise UsageError(f"the leak must not be negative and the gain positive, not {leak} and {gain}")
-        if inputs is None and leak == 0:
+    layers: Sequence[int]
+    inputs: int | None = None
+    gain: float = 1.0
+    leak: float | None = None
+    sweeps: Sweeps = field(default_factory=Sweeps)
+    spread: float = 1.0
+    rng: InitVar[Any] = 0
+    dtype: InitVar[Any] = np.float64
+    gains: Sequence[float] = ()
+
+    def __post_init__(self, rng: Any, dtype: Any) -> None:
+        layers, inputs, gains = self.layers, self.inputs, self.gains
+        self.leak = (1.0 if inputs is None else 0.0) if self.leak is None else self.leak
+        if not (self.leak >= 0 and self.gain > 0 and math.isfinite(self.leak) and math.isfinite(self.gain)):
+            raise UsageError(f"the leak must not be negative and the gain positive, not {self.leak} and {self.gain}")
+        if inputs is None and self.leak == 0:
             raise UsageError("current inputs need a path to ground: give the nodes a leak")
         if gains and (len(gains) != len(layers) or not all(0 < a < math.inf for a in gains)):
             raise UsageError(f"{len(layers)} amplifiers with positive gains are needed, one a layer, not {gains}")
-        self.options = {
-            "layers": list(layers),
-            "inputs": inputs,
-            "gain": gain,
-            "leak": leak,
-            "sweeps": asdict(sweeps),
-            "spread": spread,
-            "gains": [float(a) for a in gains],
-        }
-        self._leak, self._gain = leak, gain
         self._scales = list(accumulate(gains or [1.0] * len(layers), mul))
-        entry = None if inputs is None else Crossbar(2 * inputs, layers[0], spread)
-        couplings = [Crossbar(lower, upper, spread) for lower, upper in pairwise(layers)]
+        entry = None if inputs is None else Crossbar(2 * inputs, layers[0], self.spread)
+        couplings = [Crossbar(lower, upper, self.spread) for lower, upper in pairwise(layers)]
         shapes = [Layer((units,), 1.0, *diodes(units)) for units in layers[:-1]]
-        shapes += [Layer((units,), 1.0, -math.inf, math.inf) for units in layers[-1:]]
-        super().__init__(shapes, couplings, entry, sweeps, rng, dtype, parameters, copy)
+        self._assemble([*shapes, *(Layer((units,)) for units in layers[-1:])], couplings, entry, rng, dtype)
 
     @property
     def n_inputs(self) -> int:
         """Length of one row of x."""
-        return self._layers[0].shape[0] if self._inputs is None else self._inputs.lower // 2
+        return self._layers[0].shape[0] if self._entry is None else self._entry.lower // 2
 
     def relax(self, x: Array, nudge: Nudge | None = None, start: LayeredState | None = None) -> LayeredState:
         """The state of least (tilted) energy of each row of x; the arguments are those of `EnergyBlock.relax`.
@@ -149,7 +134,7 @@ class ResistiveBlock(LayeredBlock):
             The nudge takes away more conductance than an output has.
         """
         if nudge is not None and nudge.stiffness < 0:
-            slope = self._layered_energy().layers[-1].slope
+            slope = self._energy_of([]).layers[-1].slope
             if not bool(namespace(slope).all(slope + nudge.stiffness > 0)):
                 raise ConvergenceError(f"a nudge of {nudge.stiffness} S takes away more conductance than an output has")
         return super().relax(x, nudge, start)
@@ -160,14 +145,14 @@ class ResistiveBlock(LayeredBlock):
         The arguments are those of `EnergyBlock.energy`.
         """
         total = super().energy(state, x)
-        if self._inputs is None:
+        if self._entry is None:
             return total
         xp, volts = namespace(total), self._entered(x)
         return total + 0.5 * xp.sum(volts * volts * xp.sum(self._weights(0), axis=1), axis=1)
 
     def stiffness(self) -> float:
         """Mean conductance, S, at an output node: what a nudge is measured against."""
-        return float(namespace(self.parameters["bias1"]).mean(self._layered_energy().layers[-1].slope))
+        return float(namespace(self.parameters["bias1"]).mean(self._energy_of([]).layers[-1].slope))
 
     def project(self) -> None:
         """No conductance below zero."""
@@ -176,7 +161,7 @@ class ResistiveBlock(LayeredBlock):
                 xp = namespace(array)
                 array[...] = xp.maximum(array, xp.zeros_like(array))
 
-    def _layered_energy(self) -> LayeredEnergy:
+    def _energy_of(self, constants: Sequence[Array]) -> LayeredEnergy:
         """In volts: slopes Σ g / c², couplings g / (c_{l−1} c_l)."""
         layers = []
         for layer, total, c in zip(self._layers, self._conductance_sums(), self._scales):
@@ -184,10 +169,10 @@ class ResistiveBlock(LayeredBlock):
             bounds = [layer.lower, layer.upper]
             if layer.bounded:
                 bounds = [xp.asarray(bound, dtype=total.dtype, device=device(total)) for bound in bounds]
-            layers.append(Layer(layer.shape, _over(total, c**2), *bounds))
+            layers.append(Layer(layer.shape, total / c**2, *bounds))
         products = enumerate((below * c for below, c in pairwise(self._scales)), start=1)
-        couplings = [self._couplings[k - 1].bind(_over(self._weights(k), c)) for k, c in products]
-        return LayeredEnergy(layers, couplings, local=True)
+        couplings = [self._couplings[k - 1].bind(self._weights(k) / c) for k, c in products]
+        return LayeredEnergy(layers, couplings, self._scaled(constants), local=True)
 
     def _conductance_sums(self) -> list[Array]:
         """Total conductance at each node, S."""
@@ -195,7 +180,7 @@ class ResistiveBlock(LayeredBlock):
         for number, (before, after) in enumerate(pairwise(crossbars), start=1):
             bias = self.parameters[f"bias{number}"]
             xp = namespace(bias)
-            total = (xp.zeros_like(bias) if before is None else xp.sum(before, axis=0)) + self._leak
+            total = (xp.zeros_like(bias) if before is None else xp.sum(before, axis=0)) + self.leak
             total = total if after is None else total + xp.sum(after, axis=1)
             if not bool(xp.all(total > 0)):
                 where = int(xp.argmin(total))
@@ -207,38 +192,30 @@ class ResistiveBlock(LayeredBlock):
 
     def _entered(self, x: Array) -> Array:
         x = super()._entered(x)
-        return x if self._inputs is None else namespace(x).concat([self._gain * x, -self._gain * x], axis=1)
+        return x if self._entry is None else namespace(x).concat([self.gain * x, -self.gain * x], axis=1)
 
     def _biases(self) -> list[Array]:
         return self._scaled(super()._biases())
 
-    def _constants(self, x: Array) -> list[Array]:
-        return self._scaled(super()._constants(x))
-
     def _scaled(self, layers: Sequence[Array]) -> list[Array]:
         """Each layer's array over c."""
-        return [_over(array, c) for array, c in zip(layers, self._scales, strict=True)]
+        return [array / c for array, c in zip(layers, self._scales)]
 
     def _derivative(self, x: Array, layers: Moved, lifted: Moved) -> Arrays:
         """½ (v_j − v_k)² changes by (m_j − m_k)(d_j − d_k) when the layers move by d about their means m."""
-        layers = [(_over(mean, c), _over(move, c)) for (mean, move), c in zip(layers, self._scales)]
+        layers = [(mean / c, move / c) for (mean, move), c in zip(layers, self._scales)]
         found = super()._derivative(x, layers, layers[1:])
         own = [namespace(move).sum(mean * move, axis=0) for mean, move in layers]
         for index, (total, c) in enumerate(zip(own, self._scales)):
-            if index or self._inputs is not None:
+            if index or self._entry is not None:
                 found[f"conductances{index}"] += total
             if index:
                 found[f"conductances{index}"] += own[index - 1][:, None]
-            found[f"bias{index + 1}"] = _over(found[f"bias{index + 1}"], c)
+            found[f"bias{index + 1}"] = found[f"bias{index + 1}"] / c
         return found
 
     def _input_derivative(self, move: Array) -> Array:
         """(batch, inputs): A times the currents that +x and −x deliver, or minus the voltages x is driven into."""
-        back = super()._input_derivative(_over(move, self._scales[0]))
+        back = super()._input_derivative(move / self._scales[0])
         count = self.n_inputs
-        return back if self._inputs is None else self._gain * (back[:, :count] - back[:, count:])
-
-
-def _over(array: Array, scale: float) -> Array:
-    """Without amplifiers nothing is copied."""
-    return array if scale == 1.0 else array / scale
+        return back if self._entry is None else self.gain * (back[:, :count] - back[:, count:])

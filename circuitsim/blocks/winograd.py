@@ -30,9 +30,9 @@ def suits(images: Any, out: Any) -> bool:
 
 
 def transformed(kernel: np.ndarray) -> np.ndarray:
-    """(16, below, above) G g Gᵀ of a kernel of (9 · below, above)."""
+    """(16, below, above) G g Gᵀ of a kernel (9, below, above)."""
     both = np.kron(_KERNEL, _KERNEL).astype(kernel.dtype)
-    return (both @ kernel.reshape(9, -1)).reshape(16, -1, kernel.shape[1])
+    return (both @ kernel.reshape(9, -1)).reshape(16, *kernel.shape[1:])
 
 
 def turned(filters: np.ndarray) -> np.ndarray:
@@ -40,8 +40,17 @@ def turned(filters: np.ndarray) -> np.ndarray:
     return filters[_TURN].transpose(0, 2, 1)
 
 
-def convolve(images: np.ndarray, filters: np.ndarray, out: np.ndarray) -> None:
-    """The convolution of images (batch, rows, columns, below) with transformed kernels, into ``out``."""
+def convolve(images: np.ndarray, filters: np.ndarray, out: np.ndarray, memory: dict[Any, np.ndarray]) -> None:
+    """The convolution of images (batch, rows, columns, below) with transformed kernels, into ``out``.
+
+    ``memory`` keeps scratch arrays from call to call: new ones cost more than what is computed in them.
+    """
+
+    def scratch(*shape: int) -> np.ndarray:
+        if shape not in memory:
+            memory[shape] = np.empty(shape, images.dtype)
+        return memory[shape]
+
     _, rows, columns, below = images.shape
     down, across, above = rows // 2, columns // 2, filters.shape[2]
     step = max(1, CHUNK // (16 * down * across * (below + above)))
@@ -50,13 +59,14 @@ def convolve(images: np.ndarray, filters: np.ndarray, out: np.ndarray) -> None:
         batch = len(part)
         padded = np.zeros((batch, rows + 2, columns + 2, below), images.dtype)
         padded[:, 1:-1, 1:-1] = part
-        bands = np.empty((4, batch, down, columns + 2, below), images.dtype)
+        bands = scratch(4, batch, down, columns + 2, below)
         _transform_input([padded[:, i : i + rows : 2] for i in range(4)], bands)
-        squares = np.empty((4, 4, batch, down, across, below), images.dtype)
+        squares = scratch(4, 4, batch, down, across, below)
         for band, places in zip(bands, squares):
             _transform_input([band[:, :, j : j + columns : 2] for j in range(4)], places)
-        products = squares.reshape(16, -1, below) @ filters
-        pairs = np.empty((2, 4, batch, down, across, above), images.dtype)
+        products = scratch(16, batch * down * across, above)
+        np.matmul(squares.reshape(16, -1, below), filters, out=products)
+        pairs = scratch(2, 4, batch, down, across, above)
         _transform_output(products.reshape(4, 4, batch, down, across, above), pairs)
         four = out[first : first + step].reshape(batch, down, 2, across, 2, above)
         for row, pair in enumerate(pairs):

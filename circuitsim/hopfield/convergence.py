@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from circuitsim.blocks import Nudge
+from circuitsim.blocks.alternating import LayeredEnergy
 from circuitsim.blocks.layered import LayeredBlock
 
 Layers = Sequence[np.ndarray]
@@ -63,15 +65,15 @@ def phases(
 
     Both phases take the layers in the order of the free one.
     """
-    state, nudge = block.relax(x), Nudge(-beta * targets, beta)
+    state = block.relax(x)
+    energy, nudged = state.minimised, replace(state.minimised, nudge=Nudge(-beta * targets, beta))
 
-    def after(layers: Layers, sweeps: int, tilt: Nudge | None) -> Layers:
-        begin = state.relaxed._replace(layers=tuple(layers))
-        return state.layered_energy.relax(state.constants, begin, sweeps, tilt).layers
+    def after(layers: Layers, sweeps: int, of: LayeredEnergy) -> Layers:
+        return of.relax(state.relaxed._replace(layers=tuple(layers)), sweeps).layers
 
     zero = [np.zeros_like(layer) for layer in state.layers]
-    free = after(zero, limit, None)
+    free = after(zero, limit, energy)
     return (
-        sweeps_to_converge(lambda layers: after(layers, 1, None), zero, share, limit),
-        sweeps_to_converge(lambda layers: after(layers, 1, nudge), free, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, energy), zero, share, limit),
+        sweeps_to_converge(lambda layers: after(layers, 1, nudged), free, share, limit),
     )

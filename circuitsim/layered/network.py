@@ -53,19 +53,15 @@ class DeepResistiveNetwork(ResistiveBlock):
         if not isinstance(architecture, Architecture):
             architecture = Architecture(tuple(architecture))
         self.architecture = architecture
-        rule = Sweeps(sweeps, sweeps, tolerance or None, reverse_nudged=False)
         super().__init__(
             architecture.units[1:],
             architecture.units[0],
             architecture.input_gain,
             0.0,
-            rule,
-            1.0,
-            rng,
-            dtype,
-            architecture.gains,
-            parameters,
-            copy,
+            Sweeps(sweeps, sweeps, tolerance or None, reverse_nudged=False),
+            rng=rng if parameters is None else {n: np.array(p, dtype, copy=copy) for n, p in parameters.items()},
+            dtype=dtype,
+            gains=architecture.gains,
         )
 
     def least_output_conductance(self) -> float:

@@ -81,13 +81,11 @@ class Conv2d(Stage):
             gradients["bias"] = xp.sum(cotangent, axis=(0, 1, 2))
         if not wants_input:
             return gradients, None
-        back = xp.empty_like(memory)
-        convolution.convolve_back(cotangent, self._kernel(), self._window, back)
-        return gradients, back
+        return gradients, convolution.convolve_back(cotangent, self._kernel(), self._window, memory.shape)
 
     def _kernel(self) -> Array:
         weights = self.parameters["weights"]
-        return namespace(weights).reshape(weights, (-1, weights.shape[-1]))
+        return namespace(weights).reshape(weights, (-1, *weights.shape[2:]))
 
 
 class MaxPool(Stage):
