@@ -235,16 +235,12 @@ def from_block(block: DeepHopfieldBlock, x: np.ndarray) -> ContinuousHopfieldNet
     """
     if block.activation != "ernoult":
         raise UsageError(f"only units with E = ½ s² are units of a continuous network, not '{block.activation}' ones")
-    layers, parameters = block.options["layers"], block.parameters
+    energy, layers = block.relax(np.asarray(x, float)[None]).minimised, block.layers
     at = np.cumsum([0, *layers])
     weights = np.zeros((at[-1], at[-1]))
-    bias = np.concatenate([parameters[f"bias{k}"] for k in range(1, len(layers) + 1)]).astype(float)
-    pull = np.asarray(x, float)
-    bias[: at[1]] += pull if block.options["inputs"] is None else pull @ parameters["weights0"]
-    for k in range(1, len(layers)):
-        weights[at[k - 1] : at[k], at[k] : at[k + 1]] = parameters[f"weights{k}"]
-    lower, upper = np.zeros(at[-1]), np.ones(at[-1])
-    if not block.clamped:
-        lower[at[-2] :], upper[at[-2] :] = -np.inf, np.inf
+    for k, coupling in enumerate(energy.couplings):
+        weights[at[k] : at[k + 1], at[k + 1] : at[k + 2]] = coupling.weights  # type: ignore[attr-defined]
+    bias = np.concatenate([np.ravel(constant) for constant in energy.constants]).astype(float)
+    lower, upper = (np.repeat([layer[side] for layer in energy.layers], layers) for side in (2, 3))
     names = tuple(f"s{layer}_{k}" for layer, units in enumerate(layers, start=1) for k in range(units))
     return ContinuousHopfieldNetwork(weights + weights.T, bias, lower, upper, names)

@@ -33,29 +33,26 @@ def sweeps_to_converge(step: Callable[[Layers], Layers], start: Layers, share: f
     (batch,) int array
         `limit` for a sample that was still moving then.
     """
-    final = list(start)
-    last = 0
+    final, last = start, 0
     for last in range(1, limit + 1):  # noqa: B007 (its last value is used)
-        before, final = final, list(step(final))
-        scales = [_largest(layer) for layer in final]
-        if all((np.abs(a - b) <= 1e-3 * share * scale).all() for a, b, scale in zip(before, final, scales)):
+        before, final = final, step(final)
+        if not _far(before, final, 1e-3 * share).any():
             break
-    scales = [_largest(layer) for layer in final]
-    needed = np.zeros(len(start[0]), dtype=np.int64)
-    layers = list(start)
+    needed, layers = np.zeros(len(start[0]), dtype=np.int64), start
     for sweep in range(last + 1):
-        far = np.zeros(needed.size, dtype=bool)
-        for layer, end, scale in zip(layers, final, scales):
-            far |= (np.abs(layer - end) > share * scale).any(axis=1)
-        needed[far] = sweep + 1
-        layers = list(step(layers))
+        needed[_far(layers, final, share)] = sweep + 1
+        layers = step(layers)
     return np.minimum(needed, limit)
 
 
-def _largest(layer: np.ndarray) -> np.ndarray:
-    """(batch, 1) largest magnitude of each sample; 1 where all is zero."""
-    largest: np.ndarray = np.abs(layer).max(axis=1, keepdims=True)
-    return np.where(largest > 0, largest, 1)
+def _far(layers: Layers, final: Layers, share: float) -> np.ndarray:
+    """(batch,) whether a unit is farther from its final value than a share of the largest one in its layer, or of 1
+    where all of them are zero."""
+    far = np.zeros(len(final[0]), dtype=bool)
+    for layer, end in zip(layers, final):
+        largest = np.abs(end).max(axis=1, keepdims=True)
+        far |= (np.abs(layer - end) > share * np.where(largest > 0, largest, 1)).any(axis=1)
+    return far
 
 
 def phases(
