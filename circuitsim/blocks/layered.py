@@ -202,7 +202,7 @@ class LayeredBlock:
         Parameters
         ----------
         rng : Generator, int or mapping
-            A source of chance, or its seed; or all arrays by name, which are not copied.
+            A source of chance, or its seed; or all arrays by name, which are copied.
         dtype : dtype
             Of the parameters.
         """
@@ -211,7 +211,7 @@ class LayeredBlock:
             wanted |= {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
             if {name: np.shape(array) for name, array in rng.items()} != wanted:
                 raise UsageError(f"the parameters must have shapes {wanted}")
-            self.parameters = {name: np.asarray(rng[name], dtype) for name in wanted}
+            self.parameters = {name: np.array(rng[name], dtype) for name in wanted}
             return
         rng = np.random.default_rng(rng)
         self.parameters = {name: coupling.draw(rng).astype(dtype) for name, coupling in self._maps.items()}

@@ -69,7 +69,7 @@ class ResistiveBlock(LayeredBlock):
     spread : float
         Conductances start as max(0, w), w uniform in ±spread/√(nodes before them).
     rng : Generator, int, or mapping
-        Source of the conductances; or all arrays by name, which are not copied.
+        Source of the conductances; or all arrays by name.
     gains : sequence of float
         Of the bidirectional amplifiers behind each layer; none by default.
 

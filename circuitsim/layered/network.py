@@ -36,8 +36,6 @@ class DeepResistiveNetwork(ResistiveBlock):
         of the magnitudes of the terms of its balance of currents.
     dtype : dtype
         float64 or float32.
-    copy : bool, optional
-        None takes arrays of that type as they are, without a copy.
     """
 
     def __init__(
@@ -48,7 +46,6 @@ class DeepResistiveNetwork(ResistiveBlock):
         sweeps: int = 1000,
         tolerance: float = 1e-9,
         dtype: Any = np.float64,
-        copy: bool | None = True,
     ) -> None:
         if not isinstance(architecture, Architecture):
             architecture = Architecture(tuple(architecture))
@@ -59,7 +56,7 @@ class DeepResistiveNetwork(ResistiveBlock):
             architecture.input_gain,
             0.0,
             Sweeps(sweeps, sweeps, tolerance or None, reverse_nudged=False),
-            rng=rng if parameters is None else {n: np.array(p, dtype, copy=copy) for n, p in parameters.items()},
+            rng=rng if parameters is None else parameters,
             dtype=dtype,
             gains=architecture.gains,
         )
@@ -84,7 +81,7 @@ class DeepResistiveNetwork(ResistiveBlock):
     def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:
         units, rule = (options["inputs"], *options["layers"]), options["sweeps"]
         architecture = Architecture(units, options["gain"], options["gains"])
-        return cls(architecture, parameters, 0, rule.free, rule.tolerance or 0.0, dtype, None)
+        return cls(architecture, parameters, 0, rule.free, rule.tolerance or 0.0, dtype)
 
     def to_circuit(self, x: np.ndarray) -> Circuit:
         """The network with one input x, (inputs,), as a circuit.

@@ -40,7 +40,8 @@ def test_backpropagation_is_the_derivative_of_the_sweeps_after_the_free_ones(
     """From a state that has not converged, so that every sweep counts."""
     net, x, labels = setting(hidden, samples)
     gradient = stepped(net, x, labels, "bp", 1, 3)
-    once, thrice = (DeepResistiveNetwork(net.architecture, net.parameters, 0, k, 0.0, copy=None) for k in (1, 3))
+    once, thrice = (DeepResistiveNetwork(net.architecture, rng=0, sweeps=k, tolerance=0.0) for k in (1, 3))
+    once.parameters = thrice.parameters = net.parameters
     start, target = once.relax(x), np.eye(3)[labels]
 
     def loss() -> float:
