@@ -49,16 +49,18 @@ from circuitsim.netlist import limits
 from circuitsim.netlist.cards import CardError
 from circuitsim.netlist.elaborate import OF_CURRENT, Elaborator, Origins
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
-from circuitsim.netlist.expression import NEGATE, NOT, TRUTH, UNKNOWN, Code, ExpressionError, Signal
+from circuitsim.netlist.expression import UNKNOWN, Code, ExpressionError, Signal
 from circuitsim.netlist.functional import FollowingSources, Formula, Moment
 from circuitsim.netlist.functions import (
     FUNCTIONS,
+    NOT,
     OPERATORS,
-    STEPS,
+    TRUTH,
     Affine,
     Entry,
     OfTape,
     Ramps,
+    Steps,
     joined,
     tape_of,
 )
@@ -67,15 +69,6 @@ from circuitsim.units import short
 
 MEET = 1e-12
 """Relative difference allowed between two values at the threshold: rounding of the numbers in a deck."""
-
-
-class Steps(NamedTuple):
-    """Numbers that conditions choose: ``yes`` where ``test`` > 0, else ``no``; each a number or further steps."""
-
-    test: Affine
-    yes: Steps | float
-    no: Steps | float
-    size: int
 
 
 def _clear(value: Affine) -> dict[int, float]:
@@ -109,16 +102,11 @@ def affine_value(
         It is not piecewise linear in voltages and currents and continuous, or has no value.
     """
     try:
-        return _value(code, environment, _PiecewiseLinear(evaluator, fixed, apart=False))
+        return evaluator.symbolic(code, environment, _PiecewiseLinear(evaluator, fixed, apart=False))
     except ExpressionError as error:
         if error.kind != "unsupported" or not any(signal.second for signal in code.signals):
             raise
-    return _value(code, environment, _PiecewiseLinear(evaluator, fixed, apart=True))
-
-
-def _value(code: Code, environment: Environment, domain: _PiecewiseLinear) -> PiecewiseLinear:
-    value = domain.evaluator.symbolic(code, environment, domain)
-    return PiecewiseLinear(value, domain.values, domain.controls)
+    return evaluator.symbolic(code, environment, _PiecewiseLinear(evaluator, fixed, apart=True))
 
 
 class _PiecewiseLinear(Ramps, Domain):
@@ -133,10 +121,10 @@ class _PiecewiseLinear(Ramps, Domain):
         self.controls: list[Signal] = []
         self.numbers: dict[Signal, int] = {}
 
-    def whole(self, value: Any) -> Affine:
+    def whole(self, value: Any) -> PiecewiseLinear:
         """The value of the expression as an affine one."""
         with _continuous():
-            return self.affine(value)
+            return PiecewiseLinear(self.affine(value), self.values, self.controls)
 
     def refused(self, what: str) -> ExpressionError:
         """The error for what is not piecewise linear."""
@@ -170,53 +158,29 @@ class _PiecewiseLinear(Ramps, Domain):
         with _continuous():
             return self.chosen(condition, lambda number: yes if number else no)
 
-    def apply(self, name: Any, values: Sequence[Any]) -> Any:
-        """An operator, a sign, a choice, a step, or a piecewise-linear function."""
-        first, *rest = values
-        if name in OPERATORS:
-            return self.operation(name, first, *rest)
-        if name == NEGATE and isinstance(first, Affine):
-            return first * -1.0
-        if name in (NEGATE, NOT, TRUTH):
-            self.need_condition(first)
-            return self.chosen(first, lambda number: self.evaluator.sign(name, number))
-        if name in ("if", "ternary_fcn") and len(rest) == 2:
-            self.need_condition(first)
-            return self.either(first, *rest)
+    def apply(self, name: str, values: Sequence[Any]) -> Any:
+        """An operator or function: of each number that conditions choose, else by the table."""
         row = FUNCTIONS.get(name)
-        if row is not None and name in STEPS and not rest and isinstance(first, Affine):
-            return Steps(first, float(row.value(1.0)), float(row.value(-1.0)), 1)
-        if row is None or row.ramps is None or not row.takes(values):
-            raise self.refused(f"{name}()")
-        with _continuous():
-            plain = [self.affine(value) if isinstance(value, Steps) else value for value in values]
+        refused = self.refused(_WORDS.get(name, f"{name!r}" if name in OPERATORS else f"{name}()"))
+        if row is None or not row.takes(values):
+            raise refused
+        at = next((k for k, value in enumerate(values) if isinstance(value, Steps)), None)
+        if at is not None:
+            with _continuous():
+                return self.chosen(values[at], lambda one: self.apply(name, (*values[:at], one, *values[at + 1 :])))
+        if not any(isinstance(value, Affine) for value in values):
+            return self.evaluator.apply(name, values)
+        if name in (NOT, TRUTH):
+            self.need_condition(values[0])
+        if name == "/" and not isinstance(values[1], Affine):
+            return values[0] * self.evaluator.apply(name, (1.0, values[1]))
         try:
-            return row.ramps(self, *plain)
+            found = None if row.ramps is None else row.ramps(self, *values)
         except ValueError as error:
             raise ExpressionError("unsupported", f"{name}(): {error}") from None
-
-    def operation(self, operator: str, left: Any, right: Any) -> Any:
-        """left operator right."""
-        if not isinstance(left, self.symbols) and not isinstance(right, self.symbols):
-            return self.evaluator.apply(operator, (left, right))
-        with _continuous():
-            if isinstance(left, Steps):
-                return self.chosen(left, lambda number: self.operation(operator, number, right))
-            if isinstance(right, Steps):
-                return self.chosen(right, lambda number: self.operation(operator, left, number))
-        if operator in ("+", "-"):
-            return left - right if operator == "-" else left + right
-        if operator == "*" and isinstance(left, Affine) != isinstance(right, Affine):
-            return left * right
-        if operator == "/" and not isinstance(right, Affine):
-            return left * self.operation("/", 1.0, right)
-        if operator in ("<", "<=", ">", ">="):
-            below, above = (left, right) if operator in ("<", "<=") else (right, left)
-            difference = above - below
-            if any(difference.terms.values()):
-                return Steps(difference, 1.0, 0.0, 1)
-            return float(FUNCTIONS[operator].value(float(left - right), 0.0))
-        raise self.refused(_WORDS.get(operator, f"{operator!r}"))
+        if found is None:
+            raise refused
+        return found
 
     def chosen(self, steps: Any, value: Callable[[float], Any]) -> Any:
         """``value(number)`` for the number that holds.
@@ -350,15 +314,15 @@ class _OfFormulas(Domain):
         holds = all(way.condition if isinstance(way, OfTape) else way in (0.0, 1.0) for way in (yes, no))
         return _bounded(joined(f.CHOOSE, condition, yes, no, condition=holds))
 
-    def apply(self, name: Any, values: Sequence[Any]) -> OfTape:
-        """A sign, or an operator or function that has an operation."""
-        if name == NEGATE:
-            return joined(f.NEGATE, *values)
+    def apply(self, name: str, values: Sequence[Any]) -> OfTape:
+        """An operator or function that has operations."""
         if name in (NOT, TRUTH):
             self.need_condition(values[0])
-            return joined(f.SUBTRACT, 1.0, *values, condition=True) if name == NOT else values[0]
         row = FUNCTIONS.get(name)
-        made = row.tape(*values) if row and row.tape and row.takes(values) else None
+        try:
+            made = row.on_tape(values) if row is not None and row.takes(values) else None
+        except ValueError:
+            made = None
         if made is None:
             raise self.refused(f"{name!r}" if name in OPERATORS else f"{name}()")
         return _bounded(made)

@@ -17,18 +17,15 @@ from circuitsim.netlist import limits
 from circuitsim.netlist.deviations import FORMS, Draws
 from circuitsim.netlist.expression import (
     CALL,
-    JUMP,
-    JUMP_IF_ZERO,
+    CHOOSE,
     LOCAL,
     NAME,
-    NEGATE,
-    NOT,
     PUSH,
     SIGNAL,
-    TRUTH,
     UNKNOWN,
     Code,
     ExpressionError,
+    Program,
     Signal,
     unknown_function,
     unknown_name,
@@ -118,8 +115,8 @@ class Domain(ABC):
         raise self.refused("a choice")
 
     @abstractmethod
-    def apply(self, name: Any, values: Sequence[Any]) -> Any:
-        """An operator, a sign (`NEGATE`, `NOT`, `TRUTH`) or a function, of numbers and such values."""
+    def apply(self, name: str, values: Sequence[Any]) -> Any:
+        """An operator, a sign or a function, of numbers and such values."""
 
     @abstractmethod
     def refused(self, what: str) -> ExpressionError:
@@ -189,7 +186,7 @@ class Evaluator:
             owner = where.owner(name)
             if owner is None or name in owner.values:
                 if owner is None and name not in self.constants:
-                    signal = next((a[0] for i, a, _ in user.program if i == CALL and a[0] in ("v", "i")), None)
+                    signal = next((a[0] for i, a, _ in user.instructions() if i == CALL and a[0] in ("v", "i")), None)
                     message, hint = unknown_name(name) if signal is None else unknown_function(signal)
                     raise ExpressionError("parameter", message, at, hint, user)
                 if owner is not None and owner is not where:
@@ -270,7 +267,7 @@ class Evaluator:
             As `value`, or something is done that the domain does not have.
         """
         self.depth = 0
-        for instruction, argument, at in reversed(code.program):
+        for instruction, argument, at in reversed([*code.instructions()]):
             if instruction == SIGNAL and argument.kind not in domain.kinds:
                 self.read(argument.kind, at, code, environment)
         self.need(code, environment)
@@ -288,7 +285,7 @@ class Evaluator:
         arguments: Sequence[Any],
         stop: int,
         domain: Domain | None = None,
-        part: tuple[int, int] | None = None,
+        program: Program | None = None,
     ) -> Any:
         """The value of a program.
 
@@ -301,77 +298,63 @@ class Evaluator:
             The work at which it ends in an error.
         domain : Domain, optional
             Of its values; numbers without it. Both ways are evaluated where a condition is no number.
-        part : tuple of int, optional
-            The part of the program that is run; all of it without.
+        program : list, optional
+            One way of a choice in it; all of it without.
         """
         stack: list[Any] = []
-        push, pop = stack.append, stack.pop
-        program, symbols = code.program, () if domain is None else domain.symbols
-        position, end = part or (0, len(program))
-        at = code.start
+        symbols = () if domain is None else domain.symbols
+        ways, at = [iter(code.program if program is None else program)], code.start
         try:
-            while position < end:
-                instruction, argument, at = program[position]
-                position += 1
-                self.work += 1
-                if self.work > stop or self.work > limits.ALL_OPERATIONS:
-                    raise ExpressionError("limit", "the expression takes too many steps", hint="simplify it")
-                if instruction == PUSH:
-                    push(argument)
-                elif instruction == NAME:
-                    value = self.read(argument, at, code, environment)
-                    push(value if domain is None else float(self.noted(value)))
-                elif instruction == LOCAL:
-                    push(arguments[argument])
-                elif instruction == SIGNAL:
-                    if domain is None:
-                        push(self.signal(argument))
-                    elif argument.kind in domain.kinds:
-                        push(domain.fixed[argument] if argument in domain.fixed else domain.signal(argument))
-                    else:
-                        push(float(self.noted(self.read(argument.kind, at, code, environment))))
-                elif instruction == JUMP:
-                    position = argument
-                elif instruction == JUMP_IF_ZERO:
-                    value = pop()
-                    if domain is not None and isinstance(value, symbols):
+            while ways:
+                for instruction, argument, at in ways[-1]:
+                    self.work += 1
+                    if self.work > stop or self.work > limits.ALL_OPERATIONS:
+                        raise ExpressionError("limit", "the expression takes too many steps", hint="simplify it")
+                    if instruction == PUSH:
+                        stack.append(argument)
+                    elif instruction == NAME:
+                        value = self.read(argument, at, code, environment)
+                        stack.append(value if domain is None else float(self.noted(value)))
+                    elif instruction == LOCAL:
+                        stack.append(arguments[argument])
+                    elif instruction == SIGNAL:
+                        if domain is None:
+                            stack.append(self.signal(argument))
+                        elif argument.kind in domain.kinds:
+                            known = argument in domain.fixed
+                            stack.append(domain.fixed[argument] if known else domain.signal(argument))
+                        else:
+                            stack.append(float(self.noted(self.read(argument.kind, at, code, environment))))
+                    elif instruction == CHOOSE:
+                        value = stack.pop()
+                        if domain is None or not isinstance(value, symbols):
+                            holds = self.decision(value, at, code) if domain is None else value
+                            ways.append(iter(argument[0 if holds else 1]))
+                            break
                         domain.need_condition(value)
-                        end_of_both = program[argument - 1][1]  # where the jump before its target leads to
-                        ways = (position, argument - 1), (argument, end_of_both)
-                        yes, no = (self.run(code, environment, arguments, stop, domain, way) for way in ways)
-                        push(domain.either(value, yes, no))
-                        position = end_of_both
-                    elif not (self.decision(value, at, code) if domain is None else value):
-                        position = argument
-                elif instruction in (NEGATE, NOT, TRUTH):
-                    value = pop()
-                    known = domain if isinstance(value, symbols) else None
-                    push(self.sign(instruction, value) if known is None else known.apply(instruction, (value,)))
-                else:
-                    name, count = argument if instruction == CALL else (instruction, 2)
-                    values = tuple(stack[len(stack) - count :])
-                    del stack[len(stack) - count :]
-                    known = domain if symbols and any(isinstance(own, symbols) for own in values) else None
-                    if instruction != CALL:
-                        push(self.apply(name, values) if known is None else known.apply(name, values))
-                    elif known is not None or domain is None:
-                        push(self.call(name, values, at, code, environment, stop, known))
+                        both = (self.run(code, environment, arguments, stop, domain, way) for way in argument)
+                        stack.append(domain.either(value, *both))
                     else:
-                        limit = self.work + limits.OPERATIONS
-                        push(float(self.noted(self.call(name, values, at, code, environment, limit))))
+                        name, count = argument if instruction == CALL else (instruction, FUNCTIONS[instruction].least)
+                        values = tuple(stack[len(stack) - count :])
+                        del stack[len(stack) - count :]
+                        symbolic = bool(symbols) and any(isinstance(own, symbols) for own in values)
+                        if instruction != CALL:
+                            found = domain.apply(name, values) if domain and symbolic else self.apply(name, values)
+                        elif symbolic or domain is None:
+                            found = self.call(name, values, at, code, environment, stop, domain)
+                        else:
+                            limit = self.work + limits.OPERATIONS
+                            found = float(self.noted(self.call(name, values, at, code, environment, limit)))
+                        stack.append(found)
+                else:
+                    ways.pop()
         except ExpressionError as error:
             if error.code is None:
                 error.offset, error.code = at, code
             raise
-        result = pop()
+        result = stack.pop()
         return result if domain is not None or isinstance(result, float) else float(result)
-
-    def sign(self, instruction: int, value: float) -> float:
-        """A number with the other sign, or 1 where it is zero (`NOT`) or not (`TRUTH`)."""
-        if instruction == NEGATE:
-            return -value
-        result = float(bool(value) is (instruction == TRUTH))
-        return Linear(result, None) if isinstance(value, Linear) and not self.lines else result
 
     def decision(self, value: float, at: int, code: Code) -> bool:
         """Whether a condition holds."""
@@ -415,9 +398,15 @@ class Evaluator:
             result = self.run(own.body, environment, values, stop, domain)
             self.depth -= 1
             return result
-        if domain is not None:
-            return domain.apply(name, values)
         row = FUNCTIONS.get(name)
+        if domain is not None:
+            if name not in ("if", "ternary_fcn") or len(values) != 3:
+                return domain.apply(name, values)
+            condition, *ways = values
+            if not isinstance(condition, domain.symbols):
+                return ways[0 if condition else 1]
+            domain.need_condition(condition)
+            return domain.either(condition, *ways)
         if name in FORMS and self.draws is not None and not (row and row.takes(values)):
             draws = self.draws
             return self.apply(name, values, lambda *x: draws.draw(name, x, code.card, at))
@@ -460,5 +449,5 @@ class Evaluator:
 
 def decides(code: Code) -> bool:
     """Whether an expression has decisions at all."""
-    words = ((argument[0] if instruction == CALL else instruction) for instruction, argument, _ in code.program)
-    return any(word == JUMP_IF_ZERO or (word in FUNCTIONS and FUNCTIONS[word].way) for word in words)
+    words = ((argument[0] if instruction == CALL else instruction) for instruction, argument, _ in code.instructions())
+    return any(word == CHOOSE or (word in FUNCTIONS and FUNCTIONS[word].way) for word in words)

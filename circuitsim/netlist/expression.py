@@ -8,15 +8,19 @@ bind tighter than a sign (``-2**2`` is −4).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from circuitsim.netlist import limits
 from circuitsim.netlist.cards import CardError
-from circuitsim.netlist.functions import RANDOM
+from circuitsim.netlist.functions import NEGATE, NOT, RANDOM, TRUTH
 from circuitsim.units import NumberError, rkm, scan, short
 
-PUSH, NAME, LOCAL, CALL, JUMP, JUMP_IF_ZERO, TRUTH, NEGATE, NOT, SIGNAL = range(10)
-"""Instructions. Each is a tuple (instruction or two-argument operator, argument, offset in the text)."""
+PUSH, NAME, LOCAL, CALL, CHOOSE, SIGNAL = range(6)
+"""Instructions. The argument of `CHOOSE` is two programs: for a condition that holds, and for one that does not."""
+
+Program = list[tuple[Any, Any, int]]
+"""Tuples (instruction, operator or sign, argument, offset in the text)."""
 
 _BLANK = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
@@ -101,11 +105,18 @@ class Code:
 
     def __init__(self, card: Any, scope: Any, start: int) -> None:
         self.card, self.scope, self.start = card, scope, start
-        self.program: list[tuple[Any, Any, int]] = []
+        self.program: Program = []
         self.names: dict[str, int] = {}
         self.linked: dict[str, Any] = {}
         self.mega = ""
         self.signals: list[Signal] = []
+
+    def instructions(self, program: Program | None = None) -> Iterator[tuple[Any, Any, int]]:
+        """All instructions, with those of both ways of each choice."""
+        for one in self.program if program is None else program:
+            yield one
+            for way in one[1] if one[0] == CHOOSE else ():
+                yield from self.instructions(way)
 
 
 def parse(
@@ -126,7 +137,7 @@ def parse(
         Where the text is not an expression, or nests deeper than `limits.EXPRESSION_DEPTH`.
     """
     reader = _Reader(start, stop, Code(card, scope, start), arguments, signals)
-    reader.ternary(0)
+    reader.code.program = reader.aside(reader.ternary, 0)
     return reader.code, reader.end
 
 
@@ -138,8 +149,18 @@ class _Reader:
         self.stop, self.code, self.signals = len(self.text) if stop is None else stop, code, signals
         self.arguments = {name: k for k, name in enumerate(arguments)}
         self.end = start  # just behind the last token taken
-        self.emit = code.program.append
+        self.program: Program = []
         self.look(start)
+
+    def emit(self, instruction: Any, argument: Any, at: int) -> None:
+        self.program.append((instruction, argument, at))
+
+    def aside(self, read: Callable[..., None], *arguments: int) -> Program:
+        """What ``read`` emits, as a program of its own."""
+        outer, self.program = self.program, []
+        read(*arguments)
+        outer, self.program = self.program, outer
+        return outer
 
     def look(self, position: int) -> None:
         """Set ``at`` and ``token`` to the next token; operators only, the rest is read where an operand is due."""
@@ -176,59 +197,37 @@ class _Reader:
         if self.token != "?":
             return
         at = self.take()
-        fork = self.hole(JUMP_IF_ZERO, at)
-        self.ternary(depth)
+        yes = self.aside(self.ternary, depth)
         self.expect(":")
-        leave = self.hole(JUMP, at)
-        self.fill(fork)
-        self.ternary(depth)
-        self.fill(leave)
+        self.emit(CHOOSE, (yes, self.aside(self.ternary, depth)), at)
 
     def binary(self, level: int, depth: int) -> None:
         """A chain of operators of ``level`` and tighter, by precedence climbing (left-associative: a loop)."""
         self.unary(depth)
         while (found := _LEVELS.get(self.token, 0)) >= level:
             operator, at = self.token, self.take()
-            if operator in ("&&", "||"):
-                self.shortcut(operator, found, at, depth)
-            else:
+            if operator not in ("&&", "||"):
                 self.binary(found + 1, self.deeper(depth))
-                self.emit((operator, None, at))
-
-    def shortcut(self, operator: str, level: int, at: int, depth: int) -> None:
-        """``&&`` and ``||`` evaluate their right side only where it matters."""
-        if operator == "||":
-            self.emit((NOT, None, at))
-        fork = self.hole(JUMP_IF_ZERO, at)
-        self.binary(level + 1, self.deeper(depth))
-        self.emit((TRUTH, None, at))
-        leave = self.hole(JUMP, at)
-        self.fill(fork)
-        self.emit((PUSH, 1.0 if operator == "||" else 0.0, at))
-        self.fill(leave)
-
-    def hole(self, instruction: int, at: int) -> int:
-        self.emit((instruction, None, at))
-        return len(self.code.program) - 1
-
-    def fill(self, hole: int) -> None:
-        """Let the jump at ``hole`` land here."""
-        instruction, _, at = self.code.program[hole]
-        self.code.program[hole] = (instruction, len(self.code.program), at)
+                self.emit(operator, None, at)
+                continue
+            # The right side is evaluated only where it matters.
+            right = [*self.aside(self.binary, found + 1, self.deeper(depth)), (TRUTH, None, at)]
+            left: Program = [(PUSH, float(operator == "||"), at)]
+            self.emit(CHOOSE, (right, left) if operator == "&&" else (left, right), at)
 
     def unary(self, depth: int) -> None:
-        signs: list[tuple[int, int]] = []
+        signs: list[tuple[str, int]] = []
         while self.token in ("-", "+", "!"):
-            sign = {"-": NEGATE, "!": NOT, "+": -1}[self.token]
+            sign = {"-": NEGATE, "!": NOT, "+": ""}[self.token]
             signs.append((sign, self.take()))
         self.operand(depth)
         while self.token in ("**", "^"):
             at = self.take()
             self.exponent(depth)
-            self.emit(("**", None, at))
+            self.emit("**", None, at)
         for sign, at in reversed(signs):
-            if sign >= 0:
-                self.emit((sign, None, at))
+            if sign:
+                self.emit(sign, None, at)
 
     def exponent(self, depth: int) -> None:
         """The right side of a power: an operand with at most a sign."""
@@ -237,7 +236,7 @@ class _Reader:
             self.take()
         self.operand(depth)
         if negative:
-            self.emit((NEGATE, None, at))
+            self.emit(NEGATE, None, at)
 
     def operand(self, depth: int) -> None:
         if self.token in ("(", "{"):
@@ -282,7 +281,7 @@ class _Reader:
             raise ExpressionError("number", str(error), self.at, error.hint) from None
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]
-        self.emit((PUSH, value, self.at))
+        self.emit(PUSH, value, self.at)
         self.look(self.end)
 
     def rkm(self) -> bool:
@@ -295,7 +294,7 @@ class _Reader:
         except NumberError:
             return False
         scope.readings.append((self.code.card, self.at, found.group()))
-        self.emit((PUSH, value, self.at))
+        self.emit(PUSH, value, self.at)
         self.end = found.end()
         self.look(self.end)
         return True
@@ -309,10 +308,10 @@ class _Reader:
         elif self.token == "(":
             self.call(name, at, depth)
         elif name in self.arguments:
-            self.emit((LOCAL, self.arguments[name], at))
+            self.emit(LOCAL, self.arguments[name], at)
         else:
             self.code.names.setdefault(name, at)
-            self.emit((NAME, name, at))
+            self.emit(NAME, name, at)
 
     def signal(self, name: str, at: int) -> None:
         """A quantity of the solution; node names between the parentheses are no expressions."""
@@ -325,7 +324,7 @@ class _Reader:
             self.end = names.end()
             self.look(self.end)
         self.code.signals.append(found)
-        self.emit((SIGNAL, found, at))
+        self.emit(SIGNAL, found, at)
 
     def call(self, name: str, at: int, depth: int) -> None:
         self.take()
@@ -333,7 +332,7 @@ class _Reader:
         if self.signals and name in OF_TIME:
             now = Signal("time")
             self.code.signals.append(now)
-            self.emit((SIGNAL, now, at))
+            self.emit(SIGNAL, now, at)
             count = 1
         if self.token == ")":
             self.take()
@@ -346,7 +345,7 @@ class _Reader:
                 self.take()
             self.expect(")")
         # Resolved at evaluation: a deck's own .func of that name has precedence over a built-in one.
-        self.emit((CALL, (name, count), at))
+        self.emit(CALL, (name, count), at)
 
 
 def unknown_name(name: str) -> tuple[str, str]:

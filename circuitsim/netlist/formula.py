@@ -12,8 +12,8 @@ import numpy as np
 
 from circuitsim.netlist.cards import Card, Source
 from circuitsim.netlist.evaluate import Domain, Environment, Evaluator
-from circuitsim.netlist.expression import NEGATE, Code, ExpressionError, Signal
-from circuitsim.netlist.functions import FUNCTIONS
+from circuitsim.netlist.expression import Code, ExpressionError, Signal
+from circuitsim.netlist.functions import FUNCTIONS, NEGATE
 from circuitsim.netlist.scope import Scope, expression
 
 

@@ -22,6 +22,9 @@ from circuitsim.netlist.waveform import in_expression
 from circuitsim.units import SMALLEST
 
 CONSTANTS: dict[str, float] = {"pi": math.pi, "e": math.e, "exp": math.e, "gmin": 1e-12}
+NEGATE, NOT, TRUTH = "-x", "!x", "!!x"
+"""Operators of one operand, as expressions name them: the other sign; whether it is zero; whether it is not."""
+
 RANDOM = frozenset(("gauss", "agauss", "unif", "aunif", "mc", "flat", "rand", "random"))
 
 
@@ -173,6 +176,15 @@ class Affine(Linear):
     __hash__ = None  # type: ignore[assignment]
 
 
+class Steps(NamedTuple):
+    """Numbers that conditions choose: ``yes`` where ``test`` > 0, else ``no``; each a number or further steps."""
+
+    test: Affine
+    yes: Steps | float
+    no: Steps | float
+    size: int = 1
+
+
 class Ramps:
     """The ramps of one expression.
 
@@ -203,70 +215,66 @@ class Ramps:
         return Affine(0.0, {self._numbers[key]: 1.0})
 
     # ------------------------------------------------------------------ functions
-    def larger(self, a: Any, b: Any) -> Affine:
-        """max(a, b)."""
-        found: Affine = a + self.ramp(b - a)
-        return found
+    def step(self, test: Affine, above: float = 1.0, below: float = 0.0, at: float = 0.0) -> Steps | float:
+        """One of two numbers where ``test`` is above zero and below; a third where it is always zero."""
+        if any(test.terms.values()):
+            return Steps(test, above, below)
+        return above if test > 0.0 else below if test < 0.0 else at
 
-    def smaller(self, a: Any, b: Any) -> Affine:
-        """min(a, b)."""
-        found: Affine = a - self.ramp(a - b)
-        return found
+    def sign(self, x: Affine, *others: Any) -> Any:
+        """The sign of one value; None for another number of them."""
+        return None if others else self.step(x, 1.0, -1.0)
 
-    def extreme(self, best: Callable[..., float], of_two: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
-        """max or min of any number of values; that of the numbers comes first."""
+    def multiple(self, x: Any, y: Any) -> Any:
+        """The product with a number; None for that of two affine values."""
+        return None if isinstance(x, Affine) and isinstance(y, Affine) else x * y
+
+    def largest(self, *values: Any) -> Any:
+        """max of any number of values; that of the numbers comes first."""
         numbers = [value for value in values if not isinstance(value, Affine)]
-        found = ([best(numbers)] if numbers else []) + [value for value in values if isinstance(value, Affine)]
-        return reduce(of_two, found)
+        found = [value for value in values if isinstance(value, Affine)]
+        return reduce(lambda a, b: a + self.ramp(b - a), ([max(numbers)] if numbers else []) + found)
 
-    def magnitude(self, x: Affine) -> Affine:
-        """|x| = 2 max(0, x) − x."""
-        return self.ramp(x) * 2.0 - x
+    def smallest(self, *values: Any) -> Any:
+        """min of any number of values."""
+        return 0.0 - self.largest(*map(operator.neg, values))  # no negative zero
 
-    def part(self, x: Affine, most: float) -> Affine:
-        """``x`` held between 0 and ``most``, both exact."""
-        return most - self.ramp(most - self.ramp(x))
-
-    def clamp(self, x: Any, low: Any, high: Any) -> Affine:
+    def clamp(self, x: Any, low: Any, high: Any) -> Any:
         """``x`` held between two bounds, in either order."""
-        if isinstance(x, Affine) and not isinstance(low, Affine) and not isinstance(high, Affine):
-            low, high = min(low, high), max(low, high)
-            return self.part(x - low, high - low) + low
-        return self.larger(self.smaller(low, high), self.smaller(self.larger(low, high), x))
+        return self.smallest(self.largest(x, self.smallest(low, high)), self.largest(low, high))
 
     def polygon(self, x: Any, *points: Any) -> Any:
         """The polygon through pairs of abscissa and value; constant outside."""
-        places, values = self.pairs("table", "a table", x, points)
+        places, values = _numbers_only("table", x, points)
         if len(places) == 1:
             return values[0]
-        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
-        if len(places) == 2 and slopes[0]:  # in units of the value, so that both values are exact
-            rise = abs(values[1] - values[0])
-            part = self.part((x - places[0]) * abs(slopes[0]), rise)
-            return part * math.copysign(1.0, slopes[0]) + values[0]
-        along = self.part(x - places[0], places[-1] - places[0])
-        along_places = [place - places[0] for place in places]
-        return self.bent(along * slopes[0] + values[0], along, along_places, slopes)
+        if len(places) == 2 and values[0] != values[1]:  # in units of the value, so that both values are exact
+            rise, sign = abs(values[1] - values[0]), math.copysign(1.0, values[1] - values[0])
+            return self.clamp((x - places[0]) * (rise / (places[1] - places[0])), 0.0, rise) * sign + values[0]
+        along = self.clamp(x - places[0], 0.0, places[-1] - places[0])
+        return self.bent(along, [place - places[0] for place in places], values)
 
     def extended(self, x: Any, *points: Any) -> Any:
         """The polygon through pairs of abscissa and value, its outer segments extended."""
-        places, values = self.pairs("pwl", "pwl", x, points)
-        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
-        return self.bent((x - places[0]) * slopes[0] + values[0], x, places, slopes)
+        places, values = _numbers_only("pwl", x, points)
+        return self.bent(x, places, values)
 
-    def pairs(self, name: str, what: str, x: Any, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
-        """The points of a polygon, which are numbers."""
-        if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
-            raise ValueError(f"the points of {what} must be numbers")
-        return pairs(name, points)
-
-    def bent(self, line: Affine, x: Affine, places: Sequence[float], slopes: Sequence[float]) -> Affine:
+    def bent(self, x: Any, places: Sequence[float], values: Sequence[float]) -> Any:
         """A line along the first segment of a polygon, bent at each of its inner points."""
+        slopes = [(b - a) / (q - p) for (p, q), (a, b) in zip(pairwise(places), pairwise(values))]
+        line = (x - places[0]) * slopes[0] + values[0]
         for place, (before, behind) in zip(places[1:-1], pairwise(slopes)):
             bend = self.ramp(x - place)
             for key, share in bend.terms.items():  # in place: a table may be long
                 line.terms[key] = line.terms.get(key, 0.0) + share * (behind - before)
         return line
+
+
+def _numbers_only(name: str, x: Any, points: Sequence[Any]) -> tuple[Sequence[float], Sequence[float]]:
+    """The points of a polygon, which are numbers."""
+    if not isinstance(x, Affine) or any(isinstance(point, Affine) for point in points):
+        raise ValueError(f"the points of {'a table' if name == 'table' else name} must be numbers")
+    return pairs(name, points)
 
 
 # --------------------------------------------------------- tapes
@@ -286,22 +294,21 @@ def tape_of(entry: Entry) -> Tape:
 
 def joined(op: int, *of: Entry, number: float = 0.0, condition: bool = False) -> OfTape:
     """An operation behind the tapes of its operands."""
-    return OfTape((*(one for entry in of for one in tape_of(entry)), (op, number)), condition)
+    tape = tuple(one for entry in of for one in tape_of(entry))
+    if op in (f.POWER, f.SIGNED_POWER, f.ROOTED) and tape[-1][0] == f.ABSOLUTE:
+        op, tape = f.POWER, tape[:-1]
+    return OfTape((*tape, (op, number)), condition or op in (f.STEP, f.REACHED))
 
 
-def _raised(base: Entry, exponent: Entry) -> OfTape:
-    """base ** exponent, with the domain that it has in decks (`circuitsim.netlist.functions.power`)."""
-    if isinstance(exponent, OfTape):
-        return joined(f.EXP, joined(f.MULTIPLY, exponent, joined(f.LOG, base)))
-    return joined(f.POWER if exponent % 2.0 == 0.0 else f.ROOTED, base, number=exponent)
+def _powered(odd: int) -> Callable[..., OfTape]:
+    """base ** exponent; of odd exponents with this operation."""
 
+    def made(base: Entry, exponent: Entry) -> OfTape:
+        if isinstance(exponent, OfTape):
+            return joined(f.EXP, joined(f.MULTIPLY, exponent, joined(f.LOG, base)))
+        return joined({0.0: f.POWER, 1.0: odd}.get(exponent % 2.0, f.ROOTED), base, number=exponent)
 
-def _signed(base: Entry, exponent: Entry) -> OfTape | None:
-    """``pow``: of a negative base only with a whole exponent."""
-    if isinstance(exponent, OfTape):
-        return _raised(base, exponent)
-    kinds = {0.0: f.POWER, 1.0: f.SIGNED_POWER}
-    return joined(kinds.get(exponent % 2.0, f.ROOTED), base, number=exponent)
+    return made
 
 
 def _with_number(op: int) -> Callable[..., OfTape | None]:
@@ -309,40 +316,27 @@ def _with_number(op: int) -> Callable[..., OfTape | None]:
     return lambda x, c: None if isinstance(c, OfTape) else joined(op, x, number=c)
 
 
-def _extreme(op: int) -> Callable[..., Any]:
-    return lambda *x: reduce(partial(joined, op), x)
-
-
-def _limited(x: Entry, low: Entry, high: Entry) -> OfTape:
+def _limited(x: Entry, *ends: Entry) -> OfTape:
     """``limit``: bounds in either order."""
-    lower, upper = joined(f.MINIMUM, low, high), joined(f.MAXIMUM, low, high)
-    if not isinstance(low, OfTape) and not isinstance(high, OfTape):
-        return joined(f.MINIMUM, joined(f.MAXIMUM, x, min(low, high)), max(low, high))
-    return joined(f.MINIMUM, joined(f.MAXIMUM, x, lower), upper)
+    if any(isinstance(end, OfTape) for end in ends):
+        ends = joined(f.MINIMUM, *ends), joined(f.MAXIMUM, *ends)
+    else:
+        ends = min(ends), max(ends)
+    return joined(f.MINIMUM, joined(f.MAXIMUM, x, ends[0]), ends[1])
 
 
 def _polygon(x: Entry, *points: Entry) -> OfTape | None:
     """``table``: y₁ + Σ slope · (x held between two abscissas − the first of them)."""
-    if len(points) < 4 or any(isinstance(one, OfTape) for one in points):
+    if any(isinstance(one, OfTape) for one in points):
         return None
-    try:
-        places, values = pairs("table", points)
-    except ValueError:
-        return None
-    total: Entry = values[0]
+    places, values = pairs("table", points)
+    total: Any = joined(f.ADD, values[0], joined(f.MULTIPLY, 0.0, x)) if len({*values}) == 1 else values[0]
     for (a, b), (y, z) in zip(pairwise(places), pairwise(values)):
         if y != z:
             piece = joined(f.SUBTRACT, _limited(x, a, b), a)
             total = joined(f.ADD, total, joined(f.MULTIPLY, (z - y) / (b - a), piece))
-    return total if isinstance(total, OfTape) else joined(f.ADD, total, joined(f.MULTIPLY, 0.0, x))
-
-
-def _of(op: int, condition: bool = False) -> Callable[..., OfTape | None]:
-    return lambda *x: joined(op, *x, condition=condition)
-
-
-def _compared(op: int, turned: bool = False) -> Callable[..., OfTape | None]:
-    return lambda x, y: joined(op, joined(f.SUBTRACT, *((y, x) if turned else (x, y))), condition=True)
+    made: OfTape = total
+    return made
 
 
 # --------------------------------------------------------- the table
@@ -361,8 +355,9 @@ class Row(NamedTuple):
         Whether it follows straight what its arguments follow so, between its corners and jumps.
     ramps : callable, optional
         Its meaning for affine values: the ramps of the expression (`Ramps`), then arguments.
-    tape : callable, optional
-        Its operations in a formula of a source's own voltage; it returns None for arguments that it does not take.
+    tape : int or callable, optional
+        Its operation in a formula of a source's own voltage, or what makes several of its arguments. Both callables
+        return None for arguments that they do not take.
     """
 
     value: Callable[..., Any]
@@ -371,7 +366,16 @@ class Row(NamedTuple):
     way: Callable[..., Any] | None = None
     straight: bool = False
     ramps: Callable[..., Any] | None = None
-    tape: Callable[..., OfTape | None] | None = None
+    tape: int | Callable[..., OfTape | None] | None = None
+
+    def on_tape(self, values: Sequence[Entry]) -> OfTape | None:
+        """Its operations; None where it has none."""
+        if callable(self.tape):
+            return self.tape(*values)
+        if self.tape in f.BINARY:
+            made: Any = reduce(partial(joined, self.tape), values)
+            return made
+        return None if self.tape is None else joined(self.tape, *values)
 
     def takes(self, values: Sequence[Any]) -> bool:
         """Whether so many arguments may be given."""
@@ -388,25 +392,41 @@ def _over_time(name: str) -> Row:
     )
 
 
+def _compared(function: Callable[..., Any], turned: bool, equal: bool) -> Row:
+    """A comparison: whether the difference of its operands, in that order or turned, is above zero, or reaches it."""
+
+    def ramps(of: Ramps, x: Any, y: Any) -> Any:
+        return of.step(y - x if turned else x - y, at=float(equal))
+
+    def tape(x: Entry, y: Entry) -> OfTape:
+        difference = joined(f.SUBTRACT, *((y, x) if turned else (x, y)))
+        return joined(f.REACHED if equal else f.STEP, difference)
+
+    return Row(function, 2, 2, _order, True, ramps, tape)
+
+
 MANY = 10**9
-_OPS = {name: _of(op) for op, name in f.FUNCTIONS.items()}
+_OPS = {name: op for op, name in f.FUNCTIONS.items()}
 _ROWS = {
-    "+": Row(operator.add, 2, 2, straight=True, tape=_of(f.ADD)),
-    "-": Row(operator.sub, 2, 2, straight=True, tape=_of(f.SUBTRACT)),
-    "*": Row(operator.mul, 2, 2, straight=True, tape=_of(f.MULTIPLY)),
-    "/": Row(operator.truediv, 2, 2, straight=True, tape=_of(f.DIVIDE)),
+    NEGATE: Row(operator.neg, straight=True, ramps=lambda _, x: -x, tape=f.NEGATE),
+    NOT: Row(operator.not_, straight=True, tape=lambda x: joined(f.SUBTRACT, 1.0, x, condition=True)),
+    TRUTH: Row(bool, straight=True, tape=lambda x: x),
+    "+": Row(operator.add, 2, 2, straight=True, ramps=lambda _, x, y: x + y, tape=f.ADD),
+    "-": Row(operator.sub, 2, 2, straight=True, ramps=lambda _, x, y: x - y, tape=f.SUBTRACT),
+    "*": Row(operator.mul, 2, 2, straight=True, ramps=Ramps.multiple, tape=f.MULTIPLY),
+    "/": Row(operator.truediv, 2, 2, straight=True, tape=f.DIVIDE),
     "% fmod mod": Row(modulo, 2, 2, operator.floordiv),
     "\\": Row(divide_whole, 2, 2, operator.floordiv),
-    "**": Row(power, 2, 2, tape=_raised),
-    "<": Row(operator.lt, 2, 2, _order, True, tape=_compared(f.STEP, True)),
-    "<=": Row(operator.le, 2, 2, _order, True, tape=_compared(f.REACHED, True)),
-    ">": Row(operator.gt, 2, 2, _order, True, tape=_compared(f.STEP)),
-    ">=": Row(operator.ge, 2, 2, _order, True, tape=_compared(f.REACHED)),
+    "**": Row(power, 2, 2, tape=_powered(f.ROOTED)),
+    "<": _compared(operator.lt, True, False),
+    "<=": _compared(operator.le, True, True),
+    ">": _compared(operator.gt, False, False),
+    ">=": _compared(operator.ge, False, True),
     "==": Row(operator.eq, 2, 2, _order, True),
     "!= <>": Row(operator.ne, 2, 2, _order, True),
     "sqrt": Row(math.sqrt),
     "sqr": Row(lambda x: x * x, tape=lambda x: joined(f.POWER, x, number=2.0)),
-    "abs": Row(abs, 1, 1, _sign, True, Ramps.magnitude),
+    "abs": Row(abs, 1, 1, _sign, True, lambda ramps, x: ramps.ramp(x) * 2.0 - x),
     "exp": Row(math.exp),
     "ln log": Row(math.log),
     "log10": Row(math.log10, tape=lambda x: joined(f.MULTIPLY, 0.4342944819032518, joined(f.LOG, x))),
@@ -429,33 +449,23 @@ _ROWS = {
     "asinh": Row(math.asinh),
     "acosh": Row(math.acosh),
     "atanh": Row(math.atanh),
-    "pow": Row(math.pow, 2, 2, tape=_signed),
+    "pow": Row(math.pow, 2, 2, tape=_powered(f.SIGNED_POWER)),
     "pwr": Row(lambda x, y: math.pow(abs(x), y), 2, 2, _sign, tape=_with_number(f.POWER)),
     "pwrs": Row(lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, 2, _sign, tape=_with_number(f.SIGNED_POWER)),
-    "min": Row(
-        lambda *x: min(x),
-        1,
-        MANY,
-        lambda *x: x.index(min(x)),
-        True,
-        lambda ramps, *x: ramps.extreme(min, ramps.smaller, x),
-        _extreme(f.MINIMUM),
-    ),
-    "max": Row(
-        lambda *x: max(x),
-        1,
-        MANY,
-        lambda *x: x.index(max(x)),
-        True,
-        lambda ramps, *x: ramps.extreme(max, ramps.larger, x),
-        _extreme(f.MAXIMUM),
-    ),
-    "sgn": Row(with_sign, 1, 1, _sign, True),
-    "sign": Row(with_sign, 1, 2, tape=lambda x, *y: None if y else joined(f.SIGN, x)),
+    "min": Row(lambda *x: min(x), 1, MANY, lambda *x: x.index(min(x)), True, Ramps.smallest, f.MINIMUM),
+    "max": Row(lambda *x: max(x), 1, MANY, lambda *x: x.index(max(x)), True, Ramps.largest, f.MAXIMUM),
+    "sgn": Row(with_sign, 1, 1, _sign, True, Ramps.sign),
+    "sign": Row(with_sign, 1, 2, None, False, Ramps.sign, lambda x, *y: None if y else joined(f.SIGN, x)),
     "cbrt": Row(math.cbrt, tape=lambda x: joined(f.SIGNED_POWER, x, number=1.0 / 3.0)),
-    "u stp buf": Row(lambda x: x > 0, 1, 1, _sign, True, tape=_of(f.STEP, True)),
+    "u stp buf": Row(lambda x: x > 0, 1, 1, _sign, True, Ramps.step, f.STEP),
     "inv": Row(
-        lambda x: x <= 0, 1, 1, _sign, True, tape=lambda x: joined(f.SUBTRACT, 1.0, joined(f.STEP, x), condition=True)
+        lambda x: x <= 0,
+        1,
+        1,
+        _sign,
+        True,
+        lambda ramps, x: ramps.step(x, 0.0, 1.0, 1.0),
+        lambda x: joined(f.SUBTRACT, 1.0, joined(f.STEP, x), condition=True),
     ),
     "uramp": Row(lambda x: max(0.0, x), 1, 1, _sign, True, Ramps.ramp, lambda x: joined(f.MAXIMUM, x, 0.0)),
     "table": Row(interpolated, 3, MANY, _segment, ramps=Ramps.polygon, tape=_polygon),
@@ -476,9 +486,6 @@ FUNCTIONS = {
 """Operators and functions by name."""
 
 OPERATORS = frozenset(name for name in FUNCTIONS if not name.isidentifier())
-
-STEPS = frozenset(("u", "stp", "buf", "inv", "sgn", "sign"))
-"""Functions of the sign of their one argument."""
 
 # Where a result of zero from operands that are not zero means that digits were lost.
 MAY_UNDERFLOW = frozenset(("*", "/", "**", "exp", "pow", "pwr", "sqr"))

@@ -259,10 +259,10 @@ class _Writer:
         if k not in circuit.laws:
             return ELEMENTS[VOLTAGE if code == RESISTOR and self.value[k] == 0 else code].letter
         law = circuit.laws[k]
-        voltage, by_voltage = law.quantity is Quantity.VOLTAGE, not law.currents
-        by_current = not law.voltages and all(self.kind[c.element] != RESISTOR for c in law.currents)
+        voltage, by_voltage = law.quantity is Quantity.VOLTAGE, bool(law.voltages) and not law.currents
+        by_current = bool(law.currents) and all(self.kind[c.element] != RESISTOR for c in law.currents)
         possible = "B" + ("E" if voltage else "G") * by_voltage
-        possible += ("H" if voltage else "F") * (by_current and not by_voltage)
+        possible += ("H" if voltage else "F") * (by_current and not law.voltages)
         return own if own in possible else possible[-1]
 
     def text(self, roles: Roles | None, ngspice: bool) -> str:
@@ -417,7 +417,7 @@ class _Writer:
                 j = circuit.element_index(found.element(signal.first))
                 same = same and names[j].lower() == circuit.names[j].lower()
         same = same and all(self.nodes[node].lower() == circuit.node_names[node].lower() for node in used)
-        own = [argument[0] for instruction, argument, _ in code.program if instruction == CALL]
+        own = [argument[0] for instruction, argument, _ in code.instructions() if instruction == CALL]
         if not same or any(code.scope.find_function(name) is not None for name in own):
             raise UsageError(
                 f"{circuit.names[k]} has a non-affine formula in a sub-circuit or with parameters or functions: "
