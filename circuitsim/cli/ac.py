@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[=A[<DEGREES]]",
         action="append",
         default=[],
-        help="amplitude of a source, others 0 (repeatable; default: the cards' AC)",
+        help="amplitude of a source, others 0 (repeatable; AC of the cards)",
     )
     parser.add_argument(
         "--columns", metavar="LIST", action=Listed, help="v(node), v(a,b), i(element) (.print ac, or all)"
