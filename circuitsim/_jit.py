@@ -6,7 +6,6 @@ Importing this module imports numba; only kernel modules do so, so that small ci
 from __future__ import annotations
 
 import logging
-import os
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,7 +22,7 @@ except ImportError:  # another numba than setup.cfg asks for: its own compilatio
 F = TypeVar("F", bound=Callable[..., Any])
 
 logger = logging.getLogger("circuitsim.compilation")
-"""Says once a process, as a warning (on stderr unless a program decides otherwise), that compilation begins."""
+"""Says once per process, as a warning (on stderr unless a program decides otherwise), that compilation begins."""
 
 #: What every kernel is compiled with. No fast-math but contraction (a·b + c in one rounding): reassociation or
 #: "no infinities" would break the sign and range arguments the kernels rest on. No entry for callers in C.
@@ -93,7 +92,7 @@ def cached(kernel: Any) -> bool:
 
 
 class _Announcement(event.Listener):
-    """Says that compilation begins, once a process."""
+    """Says that compilation begins, once per process."""
 
     def __init__(self) -> None:
         self._said = False
@@ -112,12 +111,8 @@ class _Announcement(event.Listener):
 def announcement(kept: bool) -> str:
     """What is said when compilation begins; where nothing can be kept, also how to change that."""
     if kept:
-        return "note: compiling kernels, once, at first use (circuitsim warm-up does it ahead)"
-    named = "NUMBA_CACHE_DIR" in os.environ
-    return (
-        "note: compiling kernels, in each process anew, since no directory can be written where they could be kept "
-        f"({'NUMBA_CACHE_DIR names none that can' if named else 'NUMBA_CACHE_DIR can name one'})"
-    )
+        return "note: compiling kernels once (circuitsim warm-up does it ahead)"
+    return "note: compiling kernels in every process, because none of its folders can be written: set NUMBA_CACHE_DIR"
 
 
 event.register("numba:compile", _Announcement())

@@ -35,7 +35,7 @@ class KernelFiles:
     base : str
         What the names of the kernel's files begin with.
     made_of : bytes
-        Digest of everything that decides what its code does, but for the types of its arguments.
+        Digest of everything that decides what its code does, except for the types of its arguments.
     """
 
     def __init__(self, folder: Path, base: str, made_of: bytes) -> None:
@@ -82,7 +82,7 @@ def _digest(*parts: bytes) -> bytes:
 
 @cache
 def contents(path: Path) -> bytes:
-    """Digest of a file's content, read once a process."""
+    """Digest of a file's content, read once per process."""
     return hashlib.sha256(path.read_bytes()).digest()
 
 

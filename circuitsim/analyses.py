@@ -34,7 +34,7 @@ class Results(dict[str, Any]):
 
 
 def run(deck: Deck, leave: Collection[str] = (), **options: Any) -> Results:
-    """Run every analysis that a deck asks for, in the order of its cards; of a deck without any its operating point.
+    """Run every analysis that a deck requests, in the order of its cards; by default the operating point.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 Nothing here is shared with the program or the solvers. Branch currents and drops are quantities of their own: node
 potentials are what is printed for people. Each equation is held against its own size: Kirchhoff's current law against
 the largest current at the node, Kirchhoff's voltage law against the largest drop in the loop. So a picoohm beside a
-kiloohm, or a nanoampere part beside a kiloampere part, must be right by its own measure.
+kiloohm, or a nanoampere part beside a kiloampere part, must be accurate on its own scale.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ EQUATIONS = ("kcl", "kvl", "source", "diode_drop", "diode_reverse", "complementa
 """What a certificate measures, in the order of `worst_violations`."""
 
 CLEAR = 1e-9
-"""A voltage above this share of its scale has a sign that rounding cannot change."""
+"""A voltage above this fraction of its scale has a sign that rounding cannot change."""
 
 WEAK = 1e-7
-"""A current below this share of the largest at its ends must be right by its own size: it may determine a potential."""
+"""A current below this share of the largest at its ends must be accurate on its own scale: it may set a voltage."""
 
 RESOLUTION = 1e-13
-"""Share of the largest current in a biconnected component that is the scale of smaller ones (1e-22 at 1e-9)."""
+"""Fraction of the largest current in a biconnected component that is the scale of smaller ones (1e-22 at 1e-9)."""
 
 ROUNDING = 4.0 * np.finfo(float).eps
-"""Share of the largest current at a node that the computed sum of its currents may be off by."""
+"""Fraction of the largest current at a node that the computed sum of its currents may be off by."""
 
 
 class Certificate(NamedTuple):
@@ -64,10 +64,10 @@ class Certificate(NamedTuple):
     relative : dict of str to float
         Each of these against its scale.
     tolerance : float
-        What ``relative`` is held to.
+        The largest value of ``relative`` that is allowed.
     device_gap : float
         With smooth devices: Σ |v − v'| |i − i'|, W, over the nearest points (v', i') of their curves; ``relative`` then
-        holds under ``devices`` the largest distance from these, as a share of voltage and current.
+        holds under ``devices`` the largest distance from these, as a fraction of voltage and current.
     """
 
     kcl: float
@@ -90,7 +90,7 @@ class Certificate(NamedTuple):
         found : list of float
             Violations in their units, then against their scales, each in the order of `EQUATIONS`.
         tolerance : float
-            What the latter are held to.
+            The largest relative violation allowed.
         """
         return cls._make((*found[:7], dict(zip(EQUATIONS, found[7:])), tolerance, 0.0))
 
@@ -112,7 +112,7 @@ class Certificate(NamedTuple):
         return html.section("Certificate", html.certificate(self.to_dict()))
 
     def to_dict(self) -> dict[str, object]:
-        """The certificate as it stands in the JSON output."""
+        """The certificate as in the JSON output."""
         return {**self._asdict(), "relative": dict(self.relative), "certified": self.certified}
 
 
@@ -131,7 +131,7 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     value : (m,) float array
         Element values, Ω, V, A.
     v, low : (n_nodes,) float arrays
-        Potentials, V, and what rounding them to doubles leaves over.
+        Potentials, V, and their low-order parts.
     still : (n_nodes,) bool array
         Nodes beyond which the circuit ends: a resistor there carries nothing whatever the values are.
     i : (m,) float array
@@ -145,7 +145,7 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     -------
     float
         Bound on the error of any current against its `current_scale`: an error of a passive network's currents is at
-        most the sum of what is left over at its nodes. Infinite where the sign of a voltage is within `CLEAR` of
+        most the sum of the residuals at its nodes. Infinite where the sign of a voltage is within `CLEAR` of
         rounding.
     """
     worst[0], relative[0], total = net_currents(first, second, i, at_node)
@@ -157,7 +157,7 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
 def net_currents(first, second, i, at_node):
     """Fill in the net current of each node and the largest |current| there, A, in two rows.
 
-    Returns the worst net current, A, its largest share of the latter, and a bound on the sum of all net currents, A.
+    Returns the worst net current, A, its largest fraction of the latter, and a bound on the sum of all net currents, A.
     """
     at_node[:] = 0.0
     for e in range(first.size):
@@ -251,16 +251,16 @@ def certify(
     value : (m,) float array
         Element values (Ω, V, A); zero ohms where, and only where, ``arrays`` has them.
     voltages : (n_nodes,) float array
-        Node potentials, V.
+        Node voltages, V.
     currents, drops : (m,) float arrays
         Branch currents in SPICE signs, A, and voltages first − second, V.
     tolerance : float
     low : (n_nodes,) float array, optional
-        What rounding the potentials to doubles leaves over, V: where the sum of both resolves all drops, no loop needs
+        Low-order parts of the potentials, V: where the sum of both resolves all drops, no loop needs
         to be walked.
     tied : callable, optional
         To two (t,) int arrays: elements and others whose currents control them. Their components share the scale of
-        small currents, and potentials are printed to the same share of the largest one.
+        small currents, and potentials are printed to the same fraction of the largest one.
     """
     low = np.zeros(voltages.size) if low is None else low
     clear = _resolved(arrays, value, voltages, currents, drops, low, tolerance)

@@ -32,7 +32,7 @@ class RuleError(UsageError):
 
 
 class NoEnergyError(UsageError):
-    """A method that rests on an energy function, asked of a circuit that has none."""
+    """A method that needs an energy function, applied to a circuit that has none."""
 
 
 class TopologyError(CircuitError, ValueError):
@@ -57,13 +57,13 @@ class AmplifierError(TopologyError):
 
 
 class DownloadError(CircuitError):
-    """A data set that no server delivered whole."""
+    """A data set that could not be downloaded completely."""
 
     exit_code = 3
 
 
 class WorkerError(CircuitError):
-    """A process or machine of a run was killed."""
+    """A worker process or machine of a run was killed."""
 
     exit_code = 3
 
@@ -176,7 +176,7 @@ class NoSteadyStateError(CircuitError):
 
     @property
     def cause(self) -> dict[str, object]:
-        """The witness as it stands in the JSON output."""
+        """The witness as in the JSON output."""
         return {"kind": self.kind, "elements": list(self.elements), "nodes": list(self.nodes)}
 
 
@@ -224,7 +224,7 @@ class ConvergenceError(CircuitError):
 
 
 class DeckWarning(UserWarning):
-    """What a deck that was read says in a way that its writer may not mean.
+    """Statements of a deck that may not mean what its author intended.
 
     Parameters
     ----------

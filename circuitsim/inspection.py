@@ -1,4 +1,4 @@
-"""What is known of a circuit without solving it: its structure, likely mistakes, whether it has a steady state."""
+"""Checks of a circuit without solving it: its structure, likely mistakes, whether it has a steady state."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Report(NamedTuple):
     super_nodes : int
         Groups of two or more nodes joined by voltage sources and shorts: one unknown each, or none.
     unknowns : int
-        Potentials to solve for.
+        Node voltages to solve for.
     free_diodes : int
-        Diodes with both ends at potentials to solve for (what plain coordinate descent cannot handle).
+        Diodes between two node voltages to solve for (what plain coordinate descent cannot handle).
     voltage_loops : int
         Voltage sources and shorts that close a loop of such; their currents are not unique.
     """
@@ -144,7 +144,7 @@ def _dangling(circuit: Circuit) -> list[Problem]:
             if lonely[node]:
                 name, element = circuit.node_names[node], circuit.names[k]
                 message = f"node {name} is connected to {element} only: no current can flow there"
-                hint = "is the node's name spelt as elsewhere?"
+                hint = "check the spelling of the node's name"
                 problems.append(Problem("dangling", message, _place(circuit, k), hint, [name, element]))
     return problems
 
@@ -166,7 +166,7 @@ def _floating(structure: Structure, part: np.ndarray, circuit: Circuit) -> list[
     problems = []
     for reference in structure.references.tolist():
         nodes = [circuit.node_names[k] for k in np.flatnonzero(part == part[reference]).tolist()]
-        message = f"no path to ground from {_some(nodes)}: potentials are relative to {circuit.node_names[reference]}"
+        message = f"no path to ground from {_some(nodes)}: voltages are relative to {circuit.node_names[reference]}"
         problems.append(Problem("floating", message, None, "connect one of these nodes to ground (0)", nodes))
     return problems
 

@@ -72,7 +72,7 @@ def circuit_layer(
     inputs, outputs, trainable : str or sequence of str, optional
         ``"V1 V2"``, ``"v(out) v(p,q)"``, ``"R* min=1k max=1MEG"``; the deck's own directives if not given.
     tolerance : float
-        Of the certificates, relative to local scales.
+        Largest relative residual of the certificates, on local scales.
 
     Raises
     ------

@@ -25,7 +25,7 @@ LONGEST = 20_000
 """Nodes that it hands to one kernel interpreted (some seconds) before it compiles what no cache has."""
 
 NOTED = 0.25
-"""Share of it (a second or more) after which a note says how compiled kernels are had."""
+"""Fraction of it (a second or more) after which a note says how compiled kernels are had."""
 
 
 class KernelFamily:
@@ -101,7 +101,7 @@ class KernelFamily:
         return self._compiled[name]
 
     def plain(self, name: str) -> Callable[..., Any]:
-        """The kernel as it stands; infinities and divisions by zero are part of its results, as in compiled code."""
+        """The kernel as Python; infinities and divisions by zero are part of its results, as in compiled code."""
         if name not in self._plain:
             self._plain[name] = np.errstate(all="ignore")(self._find(name))
         return self._plain[name]
@@ -126,7 +126,7 @@ class KernelFamily:
 
 @cache
 def _note_interpretation() -> None:
-    """Say once a process that interpreted kernels take long, and what makes the next run fast."""
+    """Say once per process that interpreted kernels take long, and what makes the next run fast."""
     logging.getLogger("circuitsim.compilation").warning(
         "note: running uncompiled code; run circuitsim warm-up once (about two minutes) to speed this up"
     )

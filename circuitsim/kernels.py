@@ -1,4 +1,4 @@
-"""Loops over arrays that run as they stand on small circuits and compiled on large ones, with the same bits.
+"""Loops over arrays that run as Python on small circuits and compiled on large ones, with the same bits.
 
 A kernel here is an ordinary Python function on numpy arrays. Small circuits call it directly, so that they never wait
 for numba; beyond `COMPILED` nodes or edges, or after `OFTEN` in small calls, its compiled form is loaded from the cache

@@ -1,4 +1,4 @@
-"""Measurements over another variable than time: between the points of a result the circuit is solved again.
+"""Measurements of DC sweeps and AC analyses: between the points of a result the circuit is solved again.
 
 `Between` is such a quantity; that of a DC sweep (``.meas dc``) is here, that over frequency in
 `circuitsim.small_signal.measure`.
@@ -35,7 +35,7 @@ class Between(Signal):
     Attributes
     ----------
     grid, known : (n,) float arrays
-        Values of the variable, in growing order, and of the quantity there.
+        Values of the variable, in ascending order, and of the quantity there.
     falls : bool
         Whether the variable ran the other way: what rises over it was seen to fall.
     """

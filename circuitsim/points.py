@@ -1,5 +1,5 @@
 """Many points: tasks done here, on threads, on processes, on a Dask cluster, or on any other executor with the
-interface of `concurrent.futures`, and kept in a folder, so that a run that was killed goes on where it was.
+interface of `concurrent.futures`, and kept in a folder, so that a killed run can be resumed.
 
 Tasks are values and functions of modules, so they travel to other processes and machines. Results come back in the
 order of the tasks, whatever ends first, and only a few tasks are under way at a time, so that memory is bounded.
@@ -162,7 +162,7 @@ def computed(
             while waiting:
                 yield first()
         except BrokenProcessPool:
-            again = "start again" if journal is None else "the same command goes on after the last finished task"
+            again = "start again" if journal is None else "repeat the command to continue after the last finished task"
             raise WorkerError(f"a worker process was killed, perhaps for lack of memory; {again}") from None
         finally:
             for _, future, _ in waiting:
@@ -199,7 +199,7 @@ class Journal(Generic[R]):
         self.folder, self._encode, self._decode = folder, encode, decode
         named = {"version": __version__, "run": digest(run).hex()}
         if folder.exists() and not folder.is_dir():
-            raise UsageError(f"--checkpoint {str(folder)!r} is no folder; name a new one")
+            raise UsageError(f"--checkpoint {str(folder)!r} is not a folder; name a new one")
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         path = folder / RUN

@@ -124,7 +124,7 @@ def steady_state(block: DifferentiableBlock, x: torch.Tensor, **parameters: torc
     block : DifferentiableBlock
         A `CircuitBlock`, `DeepResistiveNetwork`, `ResistiveBlock` …; it is not changed.
     x : (…, inputs) tensor
-        V or A, for circuits. No inputs are possible: then ``(…, 0)``.
+        V or A, for circuits; ``(…, 0)`` without inputs.
     **parameters : tensor
         By the names in ``block.parameters``, in their shapes; those left out are the block's own. Values beyond
         bounds count as the bound.
@@ -238,16 +238,16 @@ class CircuitLayer(EnergyLayer):
         Resistors and current sources with bounds (``"R* min=1k max=1MEG"``); the deck's own ``*! trainable`` if not
         given.
     tolerance : float
-        Of the certificates, relative to local scales.
+        Largest relative residual of the certificates, on local scales.
     device, dtype : optional
         Of the parameters; torch's defaults if not given.
 
     Attributes
     ----------
     conductance : torch.nn.Parameter (resistors,)
-        S, in the order of the circuit's elements. There where resistors are trainable.
+        S, in the order of the circuit's elements; present if resistors are trainable.
     current : torch.nn.Parameter (sources,)
-        A, SPICE sign. There where current sources are trainable.
+        A, SPICE sign; present if current sources are trainable.
 
     Raises
     ------

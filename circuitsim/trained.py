@@ -42,7 +42,7 @@ class TrainedModel:
     output_names : tuple of str
         Of the columns of `outputs`.
     classes : tuple of str
-        Names of the classes, one an output; empty where outputs are no classes.
+        Names of the classes, one per output; empty where outputs are not classes.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class TrainedModel:
         return np.array(self.classes)[self.outputs(x)[:, : len(self.classes)].argmax(axis=1)]
 
     def evaluate(self, samples: Samples, outputs: np.ndarray | None = None) -> dict[str, float]:
-        """Error (share of wrong classes), its standard error, and losses over samples with targets.
+        """Error (fraction of wrong classes), its standard error, and losses over samples with targets.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ def load_run(path: str | Path) -> TrainedModel:
     """
     path, options = run_options(path)
     if options.get("over_time"):
-        raise UsageError(f"{path} was fitted over time; circuitsim tran {path}/trained.cir shows its waveforms")
+        raise UsageError(f"{path} was fitted to waveforms; circuitsim tran {path}/trained.cir shows its waveforms")
     try:
         return _FAMILIES[str(options["model"]).split("-")[0]](path, options)
     except KeyError as problem:

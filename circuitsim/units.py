@@ -30,7 +30,7 @@ SCALES: dict[str, int] = {
     "f": -15,
     "a": -18,
 }
-"""Power of ten of each scale. ``mil`` (25.4e-6, a thousandth of an inch) is the one that is no power of ten."""
+"""Power of ten of each scale. ``mil`` (25.4e-6, a thousandth of an inch) is the one that is not a power of ten."""
 
 SMALLEST = 2.2250738585072014e-308
 """The smallest normal double: a result nearer to zero than this has lost digits (underflow)."""
@@ -62,7 +62,7 @@ class Quantity(Enum):
 
 
 class NumberError(ValueError):
-    """Text that is no SPICE number, or one that a double cannot hold. ``hint`` says what to write instead."""
+    """Text that is not a SPICE number, or is out of a double's range. ``hint`` says what to write instead."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -118,7 +118,7 @@ def scan(text: str, start: int) -> tuple[float, int, str]:
     value : float
         In the base unit: 4.7k is 4700.
     end : int
-        Index behind its last letter.
+        Index after its last letter.
     letters : str
         Scale and unit; empty where there are none.
 
@@ -169,7 +169,7 @@ def _scaled(digits: str, exponent: str | None, letters: str, whole: str) -> floa
 
 
 def hint_for(text: str) -> str:
-    """What to write instead of ``text``, a word that is no number."""
+    """What to write instead of ``text``, a word that is not a number."""
     low = text.strip().lower()
     if low.lstrip("+-")[:3] in ("nan", "inf"):
         return "values must be finite numbers"

@@ -1,4 +1,4 @@
-"""What people ask of a circuit: its operating point, sweeps."""
+"""Operating points, DC sweeps, batches and I–V curves."""
 
 from circuitsim.analysis.convex import Prepared
 from circuitsim.analysis.operating_point import OperatingPoint, Status

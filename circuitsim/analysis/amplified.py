@@ -17,7 +17,7 @@ from circuitsim.errors import ConvergenceError, NoSteadyStateError
 
 
 class PreparedAmplified(NamedTuple):
-    """A circuit with amplifiers, ready for many solves; stands in for `Prepared`.
+    """A circuit with amplifiers, ready for many solves; same interface as `Prepared`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class PreparedAmplified(NamedTuple):
             places = [circuit.element_index(name) for name in values]
             sources = (kind == VOLTAGE) | (kind == CURRENT)
             if (kind[places] == AMPLIFIER).any():
-                # Other gains scale every source behind them.
+                # Other gains scale every source after them.
                 image = without_amplifiers(circuit)
                 places += np.flatnonzero(sources).tolist()
             scaled = np.where(sources, value / image.element, value)
@@ -80,8 +80,8 @@ def _physical(circuit: Circuit, image: Image, point: OperatingPoint, tolerance: 
         certificate = certify_amplified(circuit.arrays(), voltages, currents, drops, tolerance)
     if not certificate.certified:
         raise ConvergenceError(
-            f"the gains span more than double precision holds: the certificate fails by {certificate.worst:.1e} of a "
-            "local scale; accept less with a larger --tolerance"
+            f"the gains span more than double precision: relative residual {certificate.worst:.1e}; "
+            "accept it with a larger --tolerance"
         )
     gain = {name: float(image.node[circuit.node_index(name)]) for name in point.intervals}
 
@@ -102,7 +102,7 @@ def certify_amplified(
 ) -> Certificate:
     """The certificate of a circuit with amplifiers, in volts and amperes.
 
-    Each amplifier stands as what it is made of, at the values that its laws demand: a source that draws i_L from its
+    Each amplifier is replaced by its sources, at the values that its equations demand: one that draws i_L from its
     left terminal, and a source of a v_L at its right terminal that delivers a i_L. So "source" measures v_R = a v_L,
     "kcl" measures i_R = a i_L, and nothing of the coordinates it was solved in enters.
 
@@ -123,7 +123,7 @@ def certify_amplified(
     gain, left, right = value[amplifiers], first[amplifiers], second[amplifiers]
     drawn = currents[amplifiers]
     ground = np.full(amplifiers.size, GROUND)
-    # In place of each amplifier what draws i_L; behind all elements what delivers a i_L at a v_L.
+    # In place of each amplifier what draws i_L; after all elements what delivers a i_L at a v_L.
     kind, second, value = kind.copy(), second.copy(), value.copy()
     kind[amplifiers], second[amplifiers], value[amplifiers] = CURRENT, GROUND, drawn
     whole = CircuitArrays(

@@ -41,7 +41,7 @@ BLOCK = 16
 """Samples that one thread treats together: each but the first starts at the one before; columns of one substitution."""
 
 SHARE = 5_000
-"""Fewest node-samples that are worth a thread of their own: to start one takes as long as 2,000 of them."""
+"""Minimum number of node-samples that are worth a thread of their own: to start one takes as long as 2,000 of them."""
 
 
 class _Sample(NamedTuple):
@@ -156,7 +156,7 @@ class BatchSolver:
         # Potentials of parts without a path to ground are those against a reference node.
         solve = partial(_plain, ready, diodes, stiffness < 0.0 or not ready.structure.references.size)
         if smooth is not None:
-            # A negative resistor is no element of the energy of the circuit.
+            # A negative resistor is not part of the energy of the circuit.
             way = Way(Ports(ready.circuit, smooth).resistances) if stiffness < 0.0 else None
             solve = partial(_newton, ready, smooth, None if small is None else SmallNewton(small, smooth), way)
 
@@ -372,8 +372,8 @@ class BatchSolver:
         limit = self.stiffness_limit()
         if -stiffness >= limit:
             raise UnboundedError(
-                f"a nudge of {stiffness:g} S leaves no convex energy: the circuit holds its outputs with {limit:.6g} S "
-                "when all diodes block; use a smaller beta, a current nudge or the positive estimator",
+                f"a nudge of {stiffness:g} S makes the energy nonconvex: the circuit's conductance at its outputs is "
+                f"{limit:.6g} S with all diodes blocking; use a smaller beta, a current nudge or the positive variant",
                 elements=[],
                 nodes=sorted({self.circuit.node_names[k] for k in self.outputs.ravel().tolist()}),
             )

@@ -16,7 +16,7 @@ class BatchSolution:
     Attributes
     ----------
     voltages : (samples, n_nodes) float array
-        Node potentials, V.
+        Node voltages, V.
     currents : (samples, m) float array
         Branch currents in SPICE signs, A.
     closed : (samples, d) bool array
@@ -44,7 +44,7 @@ class BatchSolution:
     stiffness: float
 
     def __getitem__(self, node: str) -> np.ndarray:
-        """Potentials of a node, V (samples,)."""
+        """Voltages of a node, V (samples,)."""
         return self.voltages[:, self.circuit.node_index(node)]
 
     def current(self, name: str) -> np.ndarray:

@@ -33,9 +33,9 @@ def batched(
     inputs : sequence of str
         Voltage and current sources whose values each sample brings.
     outputs : sequence of (str, str)
-        Node pairs that may be nudged and read.
+        Node pairs whose voltages are read and may be nudged.
     tolerance : float
-        What every certificate is held to, relative to local scales.
+        Tolerance of every certificate, relative to local scales.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _elementary(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExpandedBatch:
-    """A circuit with devices ready for batches; stands in for `BatchSolver`.
+    """A circuit with devices ready for batches; same interface as `BatchSolver`.
 
     Currents of devices are those of their parts at the first terminal; ``closed`` of its solutions are the ideal
     diodes of the elementary circuit.

@@ -22,7 +22,7 @@ from circuitsim.models import Device, Region
 from circuitsim.models.smooth import SmoothDevice
 
 ROUNDED = 1e-6
-"""Least current of the parts of a device that a tolerance is relative to, of the largest current of a circuit with
+"""Minimum current of the parts of a device that a tolerance is relative to, of the largest current of a circuit with
 controlled sources: their equations have the rounding of the whole circuit."""
 
 
@@ -137,8 +137,8 @@ def _hold(
     low, high = device.law(voltage - dv)[0], device.law(voltage + dv)[1]
     if not low - di <= current <= high + di:
         raise ConvergenceError(
-            f"{name} does not follow its law: {current:.9g} A at {voltage:.9g} V, which allows {low:.9g} to {high:.9g} "
-            "A; accept less with a larger --tolerance"
+            f"{name} is off its I–V curve: {current:.9g} A at {voltage:.9g} V, where it has {low:.9g} to {high:.9g} A; "
+            "accept it with a larger --tolerance"
         )
 
 

@@ -40,22 +40,22 @@ from circuitsim.controlled.verdict import Uniqueness
 from circuitsim.errors import ConvergenceError, NoOperatingPointError, TopologyError
 
 CHANGES = 8
-"""Most changes of the diodes' states after refinement."""
+"""Maximum number of changes of the diodes' states after refinement."""
 
 SHORTED = 1e-9
-"""Voltage of a conducting diode, as a share of the largest of a diode, that is no rounding of zero."""
+"""Voltage of a conducting diode, as a fraction of the largest of a diode, that is no rounding of zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedControlled:
-    """A circuit with controlled sources, ready for many solves; stands in for `Prepared`.
+    """A circuit with controlled sources, ready for many solves; same interface as `Prepared`.
 
     Attributes
     ----------
     circuit : Circuit
         Without devices and amplifiers.
     tolerance : float
-        What the certificate is held to, relative to local scales.
+        Tolerance of the certificate, relative to local scales.
     any_one : bool
         Whether there is no search for other operating points, and no verdict, where all of them differ in nothing that
         dissipates (`ControlledSystem.monotone`).
@@ -138,7 +138,7 @@ class PreparedControlled:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             found = _changed(system, circuit, right, start, self.tolerance, quick=True, noise=noise)
         if found is None and not search:
-            raise ConvergenceError("no operating point was found beside the start")
+            raise ConvergenceError("no operating point was found near the start")
         return self.solve(column, start, verdict=False) if found is None else found
 
     @cached_property
@@ -217,7 +217,7 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
     """
     if circuit.amplified:
         raise TopologyError(
-            "bidirectional amplifiers and controlled sources do not go together: write the amplifier as an E and an F"
+            "bidirectional amplifiers and controlled sources cannot be combined: write the amplifier as an E and an F"
         )
     return PreparedControlled(circuit, tolerance)
 
@@ -225,7 +225,7 @@ def prepared_controlled(circuit: Circuit, tolerance: float) -> PreparedControlle
 def _searched(system: ControlledSystem, value: np.ndarray, start: np.ndarray | None, verdict: bool) -> Outcome:
     """What the search finds, for a ``verdict`` on a small circuit in rational arithmetic.
 
-    Values are doubles then, or the decimals that these stand for: what is proven holds for both.
+    Values are doubles then, or the decimals that these represent: what is proven holds for both.
     """
     if not (verdict and system.decidable):
         right = system.sources.of(value)
@@ -271,9 +271,9 @@ def _none(system: ControlledSystem, outcome: Outcome) -> NoOperatingPointError:
     elements, nodes = system.members(block.rows, block.columns)
     diodes = [system.circuit.names[system.eq.diode[k]] for k in block.diodes.tolist()]
     if outcome.proven:
-        text = f"no operating point exists: every state of {some(diodes)} contradicts the laws of"
+        text = f"no operating point exists: every state of {some(diodes)} contradicts the equations of"
     else:
-        text = f"no operating point was found (which is no proof that there is none): no state of {some(diodes)} fits"
+        text = f"no operating point was found (which is no proof that none exists): no state of {some(diodes)} fits"
     given = system.given(block)
     text = f"{text} {listed(elements, nodes)}"
     if given:
@@ -331,7 +331,7 @@ def _changed(
     every = np.arange(eq.diode.size)
 
     def wrong_in(x: np.ndarray, clear: float) -> tuple[np.ndarray, bool]:
-        """Diodes whose current or voltage has the wrong sign; whether one is above this share of the largest."""
+        """Diodes whose current or voltage has the wrong sign; whether one is above this fraction of the largest."""
         v, i = port_values(eq, every, x)
         wrong, size = np.where(conducting, i < 0.0, v > 0.0), np.abs(np.where(conducting, i, v))
         return wrong, bool((size[wrong] > clear * size.max(initial=0.0)).any())
@@ -389,7 +389,7 @@ def _judged(
     if not good:
         raise ConvergenceError(
             "the search ended at an operating point whose certificate fails: the values span more than double "
-            "precision holds; scale them, or accept less with a larger --tolerance"
+            "precision; scale them, or use a larger --tolerance"
         )
     point = good[0]
     if clear and len(good) > 1 and (outcome.choices[0].exact is not None or not same_point(good[0], good[1])):

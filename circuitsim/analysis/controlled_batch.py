@@ -30,7 +30,7 @@ class SmoothDevices(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ControlledBatch:
-    """A circuit with controlled sources ready for batches; stands in for `BatchSolver`.
+    """A circuit with controlled sources ready for batches; same interface as `BatchSolver`.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ControlledBatch:
     outputs : (q, 2) int array
         Node pairs that are read.
     devices : SmoothDevices, optional
-        What tangents among the elements stand for.
+        The devices whose tangents are among the elements.
     """
 
     ready: PreparedControlled
@@ -210,6 +210,6 @@ def places_of(
     chosen = np.array([circuit.element_index(name) for name in inputs], dtype=np.int64)
     for k in chosen.tolist():
         if kind[k] not in (VOLTAGE, CURRENT):
-            raise TopologyError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
+            raise TopologyError(f"{circuit.names[k]} is not a source: inputs are voltage or current sources")
     pairs = [[circuit.node_index(p), circuit.node_index(q)] for p, q in outputs]
     return chosen, np.array(pairs, dtype=np.int64).reshape(-1, 2)

@@ -19,7 +19,7 @@ NOISE = 2.0**-80
 """Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
 
 Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Potentials, what rounding them to doubles leaves over (n_nodes,), V, currents, A, and drops, V (m,)."""
+"""Potentials, their low-order parts (n_nodes,), V, currents, A, and drops, V (m,)."""
 
 
 def branches(
@@ -73,7 +73,7 @@ def largest_voltage(arrays: CircuitArrays, value: np.ndarray, voltages: np.ndarr
 def measured(
     system: ControlledSystem, circuit: Circuit, x: Pair, conducting: np.ndarray, limits: tuple[float, float]
 ) -> OperatingPoint:
-    """The operating point with its certificate; ``limits`` are its tolerance and the share of noise."""
+    """The operating point with its certificate; ``limits`` are its tolerance and the fraction of noise."""
     tolerance, noise = limits
     voltages, low, currents, drops = branches(system, circuit.arrays().value, x, conducting, noise)
     certificate = certify_controlled(circuit.arrays(), system.laws, voltages, currents, drops, tolerance, low)

@@ -104,7 +104,7 @@ class ControlledSystem:
 
     @property
     def raw(self) -> list[RawBlock]:
-        """Equations, unknowns and diodes of the blocks, each behind those that it depends on."""
+        """Equations, unknowns and diodes of the blocks, each after those that it depends on."""
         if self._raw is None:
             try:
                 self._raw = blocks(self.eq, self.pattern)

@@ -28,10 +28,10 @@ SMALL = ("auto", "active-set")
 """Solvers whose work the small driver does where it can."""
 
 ITERATIONS = 400
-"""Most linear circuits of the active-set engine."""
+"""Maximum number of linear circuits of the active-set engine."""
 
 CORRECTIONS = 100
-"""Most linear circuits to make the answer of an approximate method exact."""
+"""Maximum number of linear circuits to make the answer of an approximate method exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Prepared:
     solver : str
         ``"auto"`` or the name of a method.
     tolerance : float
-        What the certificate is held to, relative to local scales.
+        Tolerance of the certificate, relative to local scales.
     small : SmallCircuitSolver or str
         For circuits small enough for one compiled kernel, else why there is none.
     """
@@ -245,8 +245,8 @@ def _certificate(structure: Structure, found: SteadyState, tolerance: float) -> 
 def _identified(structure: Structure, program: QuadraticProgram, solution: Solution) -> _Start:
     """The conducting diodes, the largest current first, and the branch currents that an approximate solution tells.
 
-    A diode conducts whose ends are close to equal or, where currents are known, whose share of the largest current
-    exceeds the share of its voltage in the largest potential.
+    A diode conducts whose ends are close to equal or, where currents are known, whose fraction of the largest current
+    exceeds the fraction of its voltage in the largest potential.
     """
     kind, first, second, value, _ = structure.arrays
     voltages = np.append(solution.x, 0.0)[structure.coordinate] + program.offset
@@ -265,10 +265,10 @@ def _identified(structure: Structure, program: QuadraticProgram, solution: Solut
 
 def _failed(certificate: Certificate, exact: bool) -> str:
     worst = max(certificate.relative, key=lambda key: certificate.relative[key])
-    hint = "the values span more than double precision holds" if exact else "use --solver auto"
+    hint = "the values span more than double precision" if exact else "use --solver auto"
     return (
-        f"its certificate fails ({worst} is off by {certificate.relative[worst]:.1e} of its scale, tolerance "
-        f"{certificate.tolerance:.0e}); {hint}, or accept less with a larger --tolerance"
+        f"its certificate fails ({worst}: relative residual {certificate.relative[worst]:.1e}, tolerance "
+        f"{certificate.tolerance:.0e}); {hint}, or a larger --tolerance"
     )
 
 

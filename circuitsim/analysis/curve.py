@@ -1,4 +1,4 @@
-"""The current of a two-terminal circuit over its voltage; breakpoints of piecewise-linear ones.
+"""The I–V curve of a two-terminal circuit, with the breakpoints of piecewise-linear ones.
 
 Values at given voltages are operating points with a voltage source between the two nodes. Breakpoints are those along
 a load line w = v + r i, which meets every monotone curve once, its vertical pieces, too: between two operating points
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEAR = 1e-12
-"""Share of a load line's range within which one piece ends and the next begins."""
+"""Fraction of a load line's range within which one piece ends and the next begins."""
 
 MOST = 2000
-"""Most breakpoints that are looked for."""
+"""Maximum number of breakpoints."""
 
 DOUBLINGS = 60
 """How often the load line's range is doubled to reach a voltage."""
@@ -57,7 +57,7 @@ class Breakpoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Result):
-    """A curve of current over voltage.
+    """An I–V curve.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def curve(
     without: Sequence[str] = (),
     tolerance: float = TOLERANCE,
 ) -> Curve:
-    """The curve of a circuit between two of its nodes.
+    """The I–V curve of a circuit between two of its nodes.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def curve(
 
 
 def device_curve(circuit: Circuit, name: str, voltages: Sequence[float], tolerance: float = TOLERANCE) -> Curve:
-    """The curve of one element alone, from its first terminal to its second; see `curve`."""
+    """The I–V curve of one element, from its first terminal to its second; see `curve`."""
     k = circuit.element_index(name)
     if k in circuit.laws:
         raise UsageError(f"{circuit.names[k]} is a controlled source: alone it has no curve")
@@ -217,7 +217,7 @@ class _Sample(NamedTuple):
 
 
 class _LoadLine:
-    """The circuit behind a source and a resistance."""
+    """The circuit driven by a source through a resistance."""
 
     def __init__(self, circuit: Circuit, between: tuple[str, str], tolerance: float) -> None:
         kind, _, _, value, _ = circuit.arrays()

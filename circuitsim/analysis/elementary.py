@@ -40,7 +40,7 @@ def elementary_point(point: OperatingPoint) -> OperatingPoint:
     """
     if point.circuit.amplified:
         raise UsageError(
-            "sensitivities of circuits with bidirectional amplifiers are not computed; "
+            "sensitivities of circuits with bidirectional amplifiers are not supported; "
             "circuitsim train circuit --compare has the derivatives of a loss"
         )
     inner = point.elementary

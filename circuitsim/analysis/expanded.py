@@ -1,6 +1,6 @@
 """Circuits with devices: expanded into elementary elements, solved, collapsed, held against the devices' own laws.
 
-Any voltage of a device at a level piece of its curve goes with its current, so it holds no potential.
+On a flat segment of its curve a device has the same current at any voltage, so it holds no node voltage.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> dict[int, tuple[float, float]]:
-    """The smooth devices that are at level pieces with junction voltages (s,), V, by number, and the ends of these
+    """The smooth devices that are at flat segments with junction voltages (s,), V, by number, and the ends of these
     pieces, V."""
     found = {}
     for d, k in enumerate(smooth.elements.tolist()):
@@ -50,7 +50,7 @@ def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> di
 
 
 def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int, tuple[float, float]]) -> Found:
-    """Where Newton's method ended, with the ranges of potentials that level pieces leave open.
+    """Where Newton's method ended, with the ranges of potentials that flat segments leave open.
 
     The tangent of a level piece is 1e100 Ω, whose drop is rounding: such devices have the difference of potentials, and
     potentials that they alone hold are what all of them and all blocking diodes allow.
@@ -65,7 +65,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     Raises
     ------
     ConvergenceError
-        Some device is not on its level piece, or no potentials are allowed.
+        Some device is not on its flat segment, or no potentials are allowed.
     """
     point, chosen = found.point, np.array([*level])
     low, high = np.array([*level.values()]).T
@@ -80,9 +80,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
     across = np.where(np.abs(own - across) <= rounding, own, across)  # the own one has more digits
     off = np.maximum(low - across, across - high) > rounding
     if off.any():
-        raise ConvergenceError(
-            f"Newton's method ended on level pieces that the potentials leave ({across[off][0]:.6g} V)"
-        )
+        raise ConvergenceError(f"Newton's method ended outside a constant-current segment ({across[off][0]:.6g} V)")
     if free:
         blocks = (kind == DIODE) & ~carries
         drops[blocks] = voltages[first[blocks]] - voltages[second[blocks]]
@@ -108,7 +106,7 @@ def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreparedExpanded:
-    """A circuit with devices, ready for many solves; stands in for `Prepared`.
+    """A circuit with devices, ready for many solves; same interface as `Prepared`.
 
     Attributes
     ----------

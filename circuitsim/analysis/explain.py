@@ -19,7 +19,7 @@ def explain(point: OperatingPoint) -> list[str]:
         Solved by any method.
     """
     if point.elementary is not None:
-        head = f"devices: {len(point.circuit.devices)}, solved as the elements that they consist of"
+        head = f"devices: {len(point.circuit.devices)}, solved as their elementary elements"
         return [head, *explain(point.elementary)]
     structure = analyse(elementary(stand_in(point.circuit)))
     kind, first, second, _, n_nodes = structure.arrays
@@ -32,10 +32,10 @@ def explain(point: OperatingPoint) -> list[str]:
     name, why, linear = info.pop("name"), info.pop("why", ""), info.pop("linear", None)
     work = ", ".join(f"{count} {what}" for what, count in info.items())
     return [
-        f"circuit: {n_nodes} nodes, {kind.size} elements; {structure.n} unknown potentials once sources and shorts "
+        f"circuit: {n_nodes} nodes, {kind.size} elements; {structure.n} unknown node voltages after sources and shorts "
         "join nodes",
-        f"diodes: {diodes.size}, {int(np.count_nonzero(at_held))} of them with an end at a fixed potential; "
-        f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free potentials",
+        f"diodes: {diodes.size}, {int(np.count_nonzero(at_held))} of them with an end at a fixed voltage; "
+        f"{int(conducting.sum())} conduct, {int(free.sum())} of these between free nodes",
         f"method: {name} ({why})" + (f"; its linear circuits by {linear}" if linear else ""),
         f"work: {work or 'not counted'}",
     ]

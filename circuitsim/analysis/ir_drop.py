@@ -1,8 +1,8 @@
 """Voltage drops of power grids: supply nets, their worst nodes, and the currents of their pads.
 
-A net is what resistors, inductors and sources of 0 V join, ground left out. Its pads are the voltage sources between
-one of its nodes and ground; its nominal potential is the largest of theirs by size. The drop of a node is what it
-lacks of that potential, counted positive also where a ground net rises.
+A net is a set of nodes joined by resistors, inductors and sources of 0 V, without ground. Its pads are the voltage
+sources between one of its nodes and ground; its nominal voltage is the largest of theirs in magnitude. The drop of a
+node is the nominal voltage minus its own, in magnitude; a rise of a ground net counts as positive, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Pad(NamedTuple):
     net : int
         Position of its net.
     voltage : float
-        Potential that it holds, V.
+        Its voltage, V.
     current : float
         Current that it delivers into the net, A; negative where it takes current out of it.
     """
@@ -60,7 +60,7 @@ class Net(NamedTuple):
     Attributes
     ----------
     nominal : float
-        Potential without load, V.
+        Voltage without load, V.
     nodes, pads : int
         How many it has.
     current : float
@@ -114,7 +114,7 @@ class IrDrop(Result):
         Returns
         -------
         list of (str, int, float, float)
-            Name, position of the net, potential and drop, V; the largest drop first.
+            Name, position of the net, node voltage and drop, V; the largest drop first.
         """
         inside = np.flatnonzero(self.net >= 0)
         order = inside[np.lexsort((inside, -self.drop[inside]))][:count]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from circuitsim.analysis.operating_point import OperatingPoint
 
 STEPS = 400
-"""Most steps of Newton's method."""
+"""Maximum number of steps of Newton's method."""
 
 CIRCLING = 24
 """Steps after which only half of a step is made, and after twice as many a quarter: where load lines led in circles."""
@@ -44,7 +44,7 @@ HUGE = 1e150
 """A current above it counts as that much in the slope of the energy, A."""
 
 PARTS = 40
-"""Most evaluations of the laws on the way to the least energy."""
+"""Maximum number of evaluations of the laws on the way to the least energy."""
 
 PATIENT = 10
 """Steps along the circuit's load lines; later ones alternate with load lines nearer to the tangents' own."""
@@ -60,11 +60,11 @@ CLOSE = 2e-15
 """Distance from the curves, relative, at which the iteration ends."""
 
 ROUNDING = 1e-4
-"""Share of potentials and currents at a device's ends in the scales of its own voltage and current: with a tolerance
+"""Fraction of potentials and currents at a device's ends in the scales of its own voltage and current: with a tolerance
 of 1e-9 the rounding of these may be a thousand times that of doubles."""
 
 LEAST_SLOPE = 1e-14
-"""Least conductance of a tangent, of current / voltage."""
+"""Minimum conductance of a tangent, of current / voltage."""
 
 BEYOND = 1e200
 """A current or slope of a tangent above which solutions leave the range of doubles."""
@@ -73,7 +73,7 @@ NOTHING = 1e-90
 """Currents and voltages below this, A and V, count as zero: so small are those that `OPEN` makes."""
 
 OPEN = 1e-100
-"""Least conductance of any tangent, S."""
+"""Minimum conductance of any tangent, S."""
 
 
 FALLBACKS = (1e25, 1e19, 1e14)
@@ -284,7 +284,7 @@ def _settle(
     smooth: Smooth, voltage: np.ndarray, current: np.ndarray, near: State, distance: np.ndarray, least: float
 ) -> None:
     """Currents below what certificates resolve, ``least``, A, are zero where that lies on the curve at their voltage:
-    of level pieces, whose points nearest to a current that is noise lie anywhere."""
+    of flat segments, where the nearest point to a noisy current is arbitrary."""
     lost = (distance > CLOSE) & (np.abs(current) <= least)
     if not lost.any():
         return
@@ -311,7 +311,7 @@ def _across(drops: np.ndarray, smooth: Smooth) -> np.ndarray:
 def least_energy(
     arrays: CircuitArrays, smooth: Smooth, column: np.ndarray, before: np.ndarray, after: np.ndarray, state: State
 ) -> float:
-    """The share of a step at which the energy is least.
+    """The fraction of a step at which the energy is least.
 
     On the way all drops are affine in the share t, and ideal diodes and voltage sources obey their laws; the slope of
     the energy, Σ i(v) dv/dt over resistors, current sources and devices, rises with t.

@@ -12,11 +12,11 @@ from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
 Ranges = dict[int, tuple[float, float]]
-"""Least and largest potential of nodes, V (±inf where open)."""
+"""Smallest and largest potential of nodes, V (±inf where open)."""
 
 
 class Level(NamedTuple):
-    """Devices at level pieces of their curves: the voltage between two nodes may be anything from ``low`` to ``high``,
+    """Devices at flat segments of their curves: the voltage between two nodes may be anything from ``low`` to ``high``,
     and the current is the same.
 
     Attributes
@@ -59,7 +59,7 @@ def nonunique_potentials(structure: Structure, voltages: np.ndarray, carries: np
 def released_potentials(
     structure: Structure, voltages: np.ndarray, carries: np.ndarray, level: Level
 ) -> tuple[np.ndarray, Ranges]:
-    """As `nonunique_potentials`, where devices at level pieces leave room, too; and potentials (n_nodes,) that all
+    """As `nonunique_potentials`, where devices at flat segments leave room, too; and potentials (n_nodes,) that all
     these devices and the diodes allow: those given, or others where the steady state has none for such parts.
 
     Raises
@@ -100,7 +100,7 @@ def _loose(structure: Structure, group: np.ndarray) -> np.ndarray:
 
 
 def _rooms(structure: Structure, group: np.ndarray, voltages: np.ndarray, level: Level | None = None) -> Rooms:
-    """What diodes and devices at level pieces leave."""
+    """What diodes and devices at flat segments leave."""
     d = structure.diodes
     first, second = structure.arrays.first[d], structure.arrays.second[d]
     rooms = [(group[first], group[second], voltages[second] - voltages[first])]
@@ -144,4 +144,4 @@ def _shift(group: np.ndarray, rooms: Rooms) -> np.ndarray:
                 shift[a], moved = shift[b] + room, True
         if not moved:
             return shift - shift[-1]
-    raise ConvergenceError("level pieces and blocking diodes allow no potentials for the currents that were found")
+    raise ConvergenceError("flat segments and blocking diodes allow no node voltages for the currents found")

@@ -57,7 +57,7 @@ class OperatingPoint(Result):
     status : Status
         Always ``Status.SOLVED``: anything else is an exception.
     voltages : (n_nodes,) float array
-        Node potentials, V, in the order of ``circuit.node_names``.
+        Node voltages, V, in the order of ``circuit.node_names``.
     currents : (m,) float array
         Branch currents, A, in the order of ``circuit.names``: from the first terminal through the element (into an
         amplifier on its left).
@@ -81,11 +81,11 @@ class OperatingPoint(Result):
         With amplifiers: that of the circuit without them, in other coordinates.
     uniqueness : Uniqueness or None
         With controlled sources: whether it is the only operating point. Without any, potentials and currents are
-        unique but for ``intervals`` and ``unique``.
+        unique except for ``intervals`` and ``unique``.
     other : OperatingPoint or None
         A second operating point, where one was found.
     low : (n_nodes,) float array or None
-        With controlled sources: what rounding the potentials to doubles leaves over, V.
+        With controlled sources: low-order parts of the potentials, V.
     """
 
     regions: Mapping[int, Region] = MappingProxyType({})
@@ -156,7 +156,7 @@ class OperatingPoint(Result):
 
     @cached_property
     def powers(self) -> np.ndarray:
-        """What each element absorbs, W (m,)."""
+        """Power absorbed by each element, W (m,)."""
         kind, first, second, value, _ = self.circuit.arrays()
         # What an amplifier takes up on its left it does not deliver on its right: v_L i_L − (a v_R) i_L.
         amplified = self.voltages[first] - np.where(kind == AMPLIFIER, value, 1.0) * self.voltages[second]
@@ -177,7 +177,7 @@ class OperatingPoint(Result):
         return float(np.where(kind == CURRENT, value * self.drops, half).sum()) + own
 
     def __getitem__(self, node: str | int) -> float:
-        """Potential of a node, V; ``point[1]`` is that of the node ``"1"``."""
+        """Voltage of a node, V; ``point[1]`` is that of the node ``"1"``."""
         return float(self.voltages[self.circuit.node_index(node)])
 
     def voltage(self, first: str | int, second: str | int | None = None) -> float:
@@ -335,7 +335,7 @@ class OperatingPoint(Result):
 
 
 def warning_to_dict(warning: Problem) -> dict[str, object]:
-    """A warning as it stands in the JSON output: message, file, line, names."""
+    """A warning as in the JSON output: message, file, line, names."""
     where = warning.location
     return {
         "message": warning.message,
@@ -359,5 +359,5 @@ def status_of(error: CircuitError) -> Status:
 
 
 def cause_of(error: CircuitError) -> dict[str, object] | None:
-    """The witness as it stands in the JSON output; None for an error without one."""
+    """The witness as in the JSON output; None for an error without one."""
     return error.cause if isinstance(error, NoSteadyStateError) else None

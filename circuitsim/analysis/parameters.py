@@ -1,4 +1,4 @@
-"""What a quantity can depend on: element values and parameters of devices, as directions of the elementary circuit."""
+"""Parameters of a circuit (element values, device parameters) as directions of change of its elementary circuit."""
 
 from __future__ import annotations
 

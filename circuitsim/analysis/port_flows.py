@@ -1,6 +1,6 @@
 """Passes over the resistors of a linear circuit, for several responses side by side: interpreted or compiled.
 
-Arrays of rows: one row a node, one column a response. `Branches` tells which rows a resistor joins.
+Arrays of rows: one row per node, one column per response. `Branches` tells which rows a resistor joins.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def weighted_residuals(injected, net, size, rounding, weight, x, bound, largest)
     injected, net, size : (n + 1, c) float arrays
         Currents into the super-nodes, what resistors take from them, and sums of magnitudes, A.
     rounding : (n + 1,) float array
-        Share of the magnitudes.
+        Fraction of the magnitudes.
     weight : (n, k) float array
     x : (n + 1, c) float array
         Potentials, V.

@@ -33,7 +33,7 @@ EPSILON = 2.0**-52
 SAFETY = 1.01
 """For rounding in bounds: sums of positive numbers, right to many digits."""
 WEAK = 1e-4
-"""A response below this share of the largest voltage (current) in the circuit is held against that share."""
+"""A response below this fraction of the largest voltage (current) in the circuit is held against that share."""
 
 
 class Response(NamedTuple):
@@ -177,7 +177,7 @@ class PortNetwork:
 
     @cached_property
     def _rounding(self) -> np.ndarray:
-        """Share of the sum of magnitudes that a net current may be off by, from its number of summands (n + 1,)."""
+        """Fraction of the sum of magnitudes that a net current may be off by, from its number of summands (n + 1,)."""
         n = self.structure.n + 1
         degree = np.bincount(self.branches.a, minlength=n) + np.bincount(self.branches.b, minlength=n)
         return EPSILON * (degree + 6.0)

@@ -143,7 +143,7 @@ def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
     Raises
     ------
     UsageError
-        Something that is no such quantity, or a name that the circuit does not have.
+        Not a quantity, or a name that the circuit does not have.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def parse_probes(text: str, circuit: Circuit) -> list[Probe | Formula]:
         if text[at] == "{":
             end = text.find("}", at)
             if end < 0:
-                raise UsageError(f"{text[at:]!r}: a '{{' without its '}}'")
+                raise UsageError(f"{text[at:]!r}: unmatched '{{'")
             probes.append(Formula(text[at + 1 : end], circuit))
             at = end + 1
         elif found and not found[3] and ("*" in found[2] or "?" in found[2]):
@@ -196,7 +196,7 @@ def _matching(kind: str, pattern: str, word: str, circuit: Circuit) -> list[Prob
     """All quantities of a kind whose names match ``pattern`` (``*`` and ``?``)."""
     pattern = pattern.lower()
     if kind not in UNITS:
-        raise UsageError(f"{word!r} is no quantity that can be shown; {FORMS}")
+        raise UsageError(f"{word!r} is not a quantity; {FORMS}")
     every = circuit.node_names[1:] if kind == "v" else circuit.names
     found = [Probe(kind, name) for name in every if fnmatchcase(name.lower(), pattern.replace(":", "."))]
     if not found:
@@ -207,7 +207,7 @@ def _matching(kind: str, pattern: str, word: str, circuit: Circuit) -> list[Prob
 def _checked(kind: str, first: str, second: str | None, word: str, circuit: Circuit) -> Probe:
     kind = SAME_QUANTITY.get(kind, kind)
     if kind not in UNITS or (second is not None and kind != "v"):
-        raise UsageError(f"{word!r} is no quantity that can be shown; {FORMS}")
+        raise UsageError(f"{word!r} is not a quantity; {FORMS}")
     try:
         if kind != "v":
             return Probe(kind, circuit.names[_flat(first, circuit.element_index, circuit)])

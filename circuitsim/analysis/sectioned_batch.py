@@ -63,12 +63,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SectionedBatch(ControlledBatch):
-    """A circuit whose control graph has no loop, ready for batches with nudges; stands in for `BatchSolver`.
+    """A circuit whose control graph has no loop, ready for batches with nudges; same interface as `BatchSolver`.
 
     Attributes
     ----------
     parts : tuple of Part
-        Each behind those that control it.
+        Each after those that control it.
     sensors : (s,) int array
         Voltage sources whose currents are controls.
     """
@@ -134,8 +134,8 @@ class SectionedBatch(ControlledBatch):
         """
         if stiffness:
             raise UsageError(
-                "a circuit with buffers is nudged by constant currents: choose that nudge (--nudge constant), or "
-                "implicit differentiation (--method implicit)"
+                "a circuit with buffers needs the constant nudge (--nudge constant), or implicit differentiation "
+                "(--method implicit)"
             )
         rows = self.rows(values, injected)
         v, found = self._forward(rows, threads)

@@ -31,7 +31,7 @@ from circuitsim.errors import Problem
 from circuitsim.program.components import unchangeable
 
 COARSE = 1e-3
-"""A voltage below this share of the potentials at its ends is taken as a sum of drops instead."""
+"""A voltage below this fraction of the potentials at its ends is taken as a sum of drops instead."""
 
 LARGEST = 20_000
 """Most nodes of a circuit for which a plan is worth trying: beyond, few are sparse enough for scalar elimination."""
@@ -51,7 +51,7 @@ WHY_LOOPS = f"{WHY}; conducting diodes close loops, whose currents are those of 
 TOO_LARGE = f"active-set engine: more than {LARGEST:,} nodes"
 TOO_DENSE = f"active-set engine: one elimination takes more than {UPDATES:,} updates"
 _LEFT = {
-    Outcome.SINGULAR: "sources close a loop, or only blocking diodes hold some potential",
+    Outcome.SINGULAR: "sources close a loop, or only blocking diodes hold some node voltage",
     Outcome.MAX_ITERATIONS: f"{MAX_ITERATIONS} iterations of the kernel were not enough, or there is no steady state",
 }
 _DIGITS = "branch currents need refinement"
@@ -73,7 +73,7 @@ class SmallCircuitSolver:
     circuit : Circuit
         As it was when planned.
     tolerance : float
-        What certificates are held to.
+        Tolerance of certificates.
     """
 
     def __init__(self, circuit: Circuit, tolerance: float, packed: np.ndarray) -> None:

@@ -54,16 +54,16 @@ from circuitsim.errors import ConvergenceError, NoOperatingPointError, NoSteadyS
 from circuitsim.models.smooth import SmoothDevice
 
 STEPS = 40
-"""Most steps from one start."""
+"""Maximum number of steps from one start."""
 
 SHORTER = 12
-"""Most halvings of a step."""
+"""Maximum number of halvings of a step."""
 
 MOST = 60
-"""Most ports of a circuit that is searched in this way."""
+"""Maximum number of ports of a circuit that is searched in this way."""
 
 CLOSE = 1e-9
-"""Share of the terms of an equation that its residual may have at the end."""
+"""Fraction of the terms of an equation that its residual may have at the end."""
 
 SAME = 1e-6
 """Waves that differ by less than this share are one."""
@@ -158,10 +158,10 @@ STARTS, FEW = 32, 6
 """Starts of the search for a second operating point; on a branch that is followed."""
 
 LONG = 100
-"""Most steps of Newton's method from zero volts."""
+"""Maximum number of steps of Newton's method from zero volts."""
 
 PATIENCE = 25
-"""Most steps of Newton's method from a start that is near an operating point if there is one."""
+"""Maximum number of steps of Newton's method from a start that is near an operating point if there is one."""
 
 HALVINGS = 4
 """How often the way from a start to new values is halved where it seems to jump."""
@@ -170,14 +170,14 @@ APART = 1e-6
 """Distance from the curves, relative, that the middle of two operating points has at least."""
 
 FAR = 1e10
-"""Node voltage, V, above which a point may be an effect of rounding: a matrix that is singular but for it."""
+"""Node voltage, V, above which a point may be an effect of rounding: a matrix that is singular except for it."""
 
 FARTHEST = 1e60
 """Voltage of a device, V, above which it would depend on the least conductance of tangents, 1e-100 S, which is no part
 of the circuit: of op-amps with positive feedback through open devices."""
 
 TIED, WEAKEST = 1e-15, 1e-14
-"""Least conductance of a tangent, of the largest of the circuit, and never above so much, S: smaller ones do not tell
+"""Minimum conductance of a tangent, of the largest of the circuit, and never above so much, S: smaller ones do not tell
 the potential of a part that junctions alone tie to others."""
 
 
@@ -284,7 +284,7 @@ def _resistance(circuit: Circuit, k: int) -> float:
 
 
 def _curve(circuit: Circuit, k: int) -> int:
-    """Whether the curve of a device rises everywhere, or has level pieces."""
+    """Whether the curve of a device rises everywhere, or has flat segments."""
     device = circuit.devices[k]
     assert isinstance(device, SmoothDevice)
     return RISING if device.rises() else LEVEL
@@ -365,7 +365,7 @@ class _Search:
         return self.ready.inner.near(column, before, not (column[self.smooth.slope] > FALLBACKS[-1]).any(), noise)
 
     def _least(self, column: np.ndarray) -> float:
-        """Least conductance of tangents, S, where blocking junctions alone tell the potential of a winding."""
+        """Minimum conductance of tangents, S, where blocking junctions alone tell the potential of a winding."""
         own = np.isin(np.arange(column.size), self.smooth.slope)
         ohms = column[(self.ready.expansion.circuit.arrays().kind == RESISTOR) & (column > 0.0) & ~own]
         return max(min(TIED / float(ohms.min(initial=np.inf)), WEAKEST), OPEN)
@@ -481,8 +481,8 @@ class _Search:
         names = [self.circuit.names[k] for k in self.smooth.elements.tolist()]
         names += [self.circuit.names[k] for k in self.circuit.laws]
         return NoOperatingPointError(
-            "no operating point was found (which is no proof that there is none): Newton's method did not end on the "
-            f"curves of the devices and the laws of the sources, {some(names)}",
+            "no operating point was found (which is no proof that none exists): Newton's method did not converge "
+            f"for {some(names)}",
             names,
         )
 
@@ -511,6 +511,4 @@ class _Search:
 
 def _jump(circuit: Circuit, smooth: Smooth) -> Problem:
     names = [circuit.names[k] for k in smooth.elements.tolist()]
-    return Problem(
-        "jump", "the branch of operating points ended on the way here: the operating point has jumped", names=names[:8]
-    )
+    return Problem("jump", "the branch of operating points ended: the operating point jumped", names=names[:8])

@@ -17,7 +17,7 @@ from circuitsim.program import Structure
 from circuitsim.program.components import component_labels
 
 IMPLAUSIBLE = 1e6
-"""A current, A, that no diode carries: the largest rectifiers stand surges of some 1e5 A."""
+"""A current, A, that no diode carries: the largest rectifiers withstand surges of some 1e5 A."""
 
 
 def solution_warnings(
@@ -40,15 +40,15 @@ def nonunique_currents(circuit: Circuit, unique: np.ndarray) -> Problem:
 
 def floating(nodes: list[str]) -> Problem:
     """The warning that a part has no path to ground; the first of its nodes is the reference."""
-    message = f"no path to ground from {_listed(nodes)}: potentials are relative to node {nodes[0]}"
+    message = f"no path to ground from {_listed(nodes)}: voltages are relative to {nodes[0]}"
     return Problem("floating", message, hint="connect a node of this part to ground (0)", names=nodes)
 
 
 def nonunique_potential(nodes: list[str]) -> Problem:
     """The warning that the potentials of some nodes, held by blocking diodes and level pieces alone, are not unique."""
     message = (
-        f"only blocking diodes or level pieces of tables hold {_listed(nodes)}: one consistent value each is shown, "
-        "'intervals' has the range"
+        f"the voltages of {_listed(nodes)} are not unique (only blocking diodes or flat segments of tables hold them): "
+        "one value is shown, 'intervals' has the range"
     )
     return Problem("nonunique-potential", message, names=nodes)
 
@@ -57,7 +57,7 @@ def nonunique_current(names: list[str]) -> Problem:
     """The warning that the currents of some elements are not unique."""
     message = (
         f"the currents of {_listed(names)} are not unique (loops of sources, shorts or conducting diodes): "
-        "those of least norm are shown"
+        "the least-norm currents are shown"
     )
     return Problem("nonunique-current", message, names=names)
 
@@ -91,7 +91,7 @@ def _listed(names: list[str], shown: int = 8) -> str:
 
 
 SAME = 1e-7
-"""Share of the largest below which a difference is one of rounding."""
+"""Fraction of the largest below which a difference is one of rounding."""
 
 
 def listed(elements: list[str], nodes: list[str]) -> str:
@@ -105,7 +105,7 @@ def some(names: list[str], shown: int = 8) -> str:
 
 
 def same_point(a: OperatingPoint, b: OperatingPoint) -> bool:
-    """Whether two operating points are one but for rounding."""
+    """Whether two operating points are one except for rounding."""
     pairs = ((a.voltages, b.voltages), (a.currents, b.currents))
     return all(bool((np.abs(x - y) <= SAME * np.abs(x).max(initial=0.0)).all()) for x, y in pairs)
 
@@ -132,7 +132,7 @@ def jump(names: list[str]) -> Problem:
     """The warning of a branch that has ended, with the diodes that changed there."""
     return Problem(
         "jump",
-        f"the branch of operating points ended on the way here (diodes {some(names)}): the operating point has jumped",
+        f"the branch of operating points ended (diodes {some(names)}): the operating point jumped",
         names=names,
     )
 
@@ -141,7 +141,7 @@ def floating_control(names: list[str]) -> Problem:
     """The warning of controls by the potential of a part that nothing ties to ground."""
     return Problem(
         "floating-control",
-        f"{some(names)}: controlled by a node voltage without a path to ground, which may have any value",
+        f"{some(names)}: controlled by a node without a path to ground, whose voltage is undetermined",
         hint="connect that part to ground, with a large resistor say",
         names=names,
     )

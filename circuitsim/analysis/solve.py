@@ -33,7 +33,7 @@ def prepared(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = T
     solver : str
         As for `solve`.
     tolerance : float
-        Largest relative violation that the certificate of each solution allows, 0 to 1.
+        Largest relative residual that the certificate of each solution allows, 0 to 1.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def solve(circuit: Circuit | Deck, solver: str = "auto", tolerance: float = TOLE
     solver : str
         ``"auto"``, ``"active-set"``, ``"coordinate-descent"`` or ``"cvxpy:NAME"`` (for instance ``cvxpy:CLARABEL``).
     tolerance : float
-        What every equation must hold to, relative to its local scale (see `circuitsim.certificate`).
+        Largest relative residual that the certificate allows, on local scales (see `circuitsim.certificate`).
 
     Returns
     -------

@@ -15,7 +15,7 @@ HALF = math.sqrt(0.5)
 ROUNDS = 3
 """How often rows and columns are scaled in turn."""
 RESOLUTION = 1e-3
-"""Share of the tolerance to which potentials resolve every drop."""
+"""Fraction of the tolerance to which potentials resolve every drop."""
 MEASURED = 16
 """Numbers of a certificate: violations, then against their scales (`circuitsim.certificate.EQUATIONS`), the largest
 distance of a device from its curve, and the sum of products of these distances, W."""

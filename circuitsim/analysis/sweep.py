@@ -47,7 +47,7 @@ def sweep(
     source : Circuit or Deck
         A deck also lets its parameters vary.
     vary : dict of str to sequence of float, optional
-        Without it and ``values``: what a deck's ``.dc``, ``.step`` and ``.temp`` cards vary. Values by element name (of
+        By default what a deck's ``.dc``, ``.step`` and ``.temp`` cards vary. Values by element name (of
         a deck: those of its card, of which ``m=`` and temperature make the element's), by
         device parameter (``D1.vfwd``), by parameter of the deck (``param:NAME`` where an
         element has the name too), of its temperature (``temp``, °C), or of the time (``time``, s) at which its sources
@@ -58,14 +58,14 @@ def sweep(
     solver, tolerance
         As for `circuitsim.solve`.
     progress : callable, optional
-        Called with the points done and the points in all.
+        Called with the number of points done and the total.
     workers : int, optional
-        Processes; 1: none but this one; None: a thread a processor. The results do not depend on it. With controlled
+        Processes; 1: only this one; None: a thread per processor. Results do not depend on it. With controlled
         sources the rows follow one another in one task.
     executor : concurrent.futures.Executor, optional
-        Where the tasks run, in place of ``workers``.
+        Runs the tasks, in place of ``workers``.
     checkpoint : path, optional
-        A folder for finished blocks of rows: the same call goes on after them.
+        A folder for finished blocks of rows: the same call resumes after them.
     **values : sequence of float
         More of ``vary``, by names that Python can write: ``sweep(circuit, V1=[0, 5])``.
 
@@ -97,7 +97,7 @@ def sweep(
     if not asked and isinstance(source, Deck):
         asked = ranges_of(source)
         if TIME in asked and memory(circuit):
-            raise UsageError("the deck's .tran runs over time: use circuitsim.transient, or transient_sweep for .step")
+            raise UsageError("the deck has a .tran: use circuitsim.transient, or transient_sweep for .step")
     if TIME not in asked:
         warn_of_time(source)
     if columns is None and isinstance(source, Deck):

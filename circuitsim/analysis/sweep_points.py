@@ -39,7 +39,7 @@ class Branch:
         self._jumps: list[Problem] = []
 
     def take(self, values: Mapping[str, float], point: OperatingPoint) -> list[Problem]:
-        """Go on to ``point``; its warnings but for those of branches."""
+        """Go on to ``point``; its warnings except for those of branches."""
         self.last = point
         self._several += [warning for warning in point.warnings if warning.kind == "several"]
         at = ", ".join(f"{name} = {value:g}" for name, value in values.items())
@@ -55,7 +55,7 @@ class Branch:
         if self._several:
             count, names = len(self._several), self._several[0].names
             some = "one point has" if count == 1 else f"{count} points have"
-            message = f"{some} several operating points: the branch of the point before is followed"
+            message = f"{some} several operating points: the branch of the previous point is followed"
             found.append(Problem("several", message, names=names))
         return found
 
@@ -68,7 +68,7 @@ BLOCKS = 64
 """Blocks of a sweep, within these limits of their rows."""
 
 LEAST, LARGEST = 16, 256
-"""Fewest and most rows of a block."""
+"""Minimum and maximum number of rows of a block."""
 
 
 class Job(NamedTuple):

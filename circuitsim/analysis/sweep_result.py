@@ -45,7 +45,7 @@ class Sweep(Result):
     units : dict of str to str
         Unit of each axis (empty for parameters) and column.
     status : tuple of Status
-        One a row.
+        One per row.
     failures : tuple of Failure
     warnings : tuple of Problem
         Warnings about the operating points, each once.
@@ -147,7 +147,7 @@ def runs(
     errors: Mapping[int, CircuitError],
     shape: tuple[int, ...],
 ) -> Sweep:
-    """A row a run: the varied values (axes, runs) and what was measured; nan where that failed."""
+    """A row per run: the varied values (axes, runs) and what was measured; nan where that failed."""
     names = list(dict.fromkeys(name for run in measured for name in run))
     values = {name: np.array([np.nan if (own := run.get(name)) is None else own for run in measured]) for name in names}
     units = {axis.label: axis.unit for axis in axes} | dict.fromkeys(names, "")

@@ -40,7 +40,7 @@ def circuit_at_operating_point(
 def at_frequencies(
     circuit: Circuit, couplings: Mapping[tuple[str, str], float]
 ) -> tuple[Circuit, Mapping[tuple[str, str], float]]:
-    """A circuit for small signals, switches in the states of its operating point, and its couplings: those of its deck,
+    """The circuit of an AC analysis, switches in the states of its operating point, and couplings: those of its deck,
     and those given.
 
     Raises

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from circuitsim.circuit.dynamics import Dynamics
 
 TRIES = 50
-"""Most sets of states to try, each from the controls of the one before."""
+"""Maximum number of sets of states to try, each from the controls of the one before."""
 
 ALL_STATES = 6
-"""Most switches, of those whose controls no sources fix, of which all states are tried."""
+"""Maximum number of switches, of those whose controls no sources fix, of which all states are tried."""
 
 
 class Switch(NamedTuple):
@@ -97,7 +97,7 @@ class Operated(NamedTuple):
     point : OperatingPoint
     closed : (s,) bool array
     others : tuple of (s,) bool arrays
-        Other states that hold, as far as they were tried.
+        Other consistent states, of those that were tried.
     complete : bool
         Whether all states were tried that the controls leave open.
     """
@@ -155,20 +155,20 @@ def operated(
         return found
     if free.size > ALL_STATES:
         if found is None:
-            raise _none(switching, ~fixed, f"no agreement in {TRIES} sets of states")
+            raise _none(switching, ~fixed, f"not found in {TRIES} sets of states")
         return found._replace(complete=False)
     agreeing = [*_agreeing(solve, switching, before, np.where(fixed, now, before), free)]
     if found is None:
         if not agreeing:
-            raise _none(switching, ~fixed, "all states contradict the controls which they cause")
+            raise _none(switching, ~fixed, "every set of states contradicts its controls")
         found = agreeing.pop(0)
     return found._replace(others=tuple(one.closed for one in agreeing if (one.closed != found.closed).any()))
 
 
 def _none(switching: Switching, mask: np.ndarray, why: str) -> ConvergenceError:
     return ConvergenceError(
-        f"{switching.named(mask)}: no state holds at the operating point ({why}); separate the thresholds (VH, IH), or "
-        "run circuitsim tran with initial values (UIC)"
+        f"{switching.named(mask)}: no state is consistent at the operating point ({why}); separate the thresholds "
+        "(VH, IH), or run circuitsim tran with initial values (UIC)"
     )
 
 
@@ -322,7 +322,7 @@ def _check_smooth(found: Operated, switching: Switching) -> None:
         if switch.hysteresis < 0.0 and abs(control - switch.threshold) <= -switch.hysteresis:
             raise ConvergenceError(
                 f"{name}: its control, {control:g}, is inside the smooth transition of a negative hysteresis "
-                f"({switch.hysteresis:g}), which is not done; state a VH or IH that is not negative"
+                f"({switch.hysteresis:g}), which is not supported; state a VH or IH that is not negative"
             )
 
 
@@ -334,15 +334,15 @@ def _warnings(found: Operated, switching: Switching) -> list[Problem]:
         return [
             Problem(
                 "several",
-                f"several states of the switches hold: here {switching.stated(found.closed)}; also {more}",
+                f"several states of the switches are consistent: here {switching.stated(found.closed)}; also {more}",
                 hint="write ON or OFF on their cards to choose",
                 names=names,
             )
         ]
     if not found.complete:
         message = (
-            f"the states of {', '.join(names[:8])} agree with their controls; others may too: all are tried of at most "
-            f"{ALL_STATES} switches that switches may control"
+            f"the states of {', '.join(names[:8])} are consistent; others may be too: all are tried only for "
+            f"up to {ALL_STATES} switches"
         )
         return [Problem("several", message, hint="write ON or OFF on their cards to choose", names=names)]
     return []

@@ -14,7 +14,7 @@ from circuitsim.controlled.linear import CORRECTIONS, FINE, POOR
 from circuitsim.newton.laws import charging, project
 
 FIXED = 1e-9
-"""Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
+"""Minimum conductance of the rest of a circuit that is resolved beside the device's own, as a fraction of that."""
 
 
 def tangent_newton(made, laws, column, right, same, start, tolerance, device, branch, node):
@@ -38,7 +38,7 @@ def tangent_newton(made, laws, column, right, same, start, tolerance, device, br
     branch : (2, m) float array
         Filled: currents, A, and drops, V.
     node : (2, n_nodes) float array
-        Filled: potentials, and what rounding them to doubles leaves over, V.
+        Filled: potentials, and their low-order parts, V.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def put_factor(made, column, value, lu, scale, pivot):
 
 
 def subtract(x, share, other, begin, end):
-    """Subtract a share of another row from a row, from one place to another."""
+    """Subtract a fraction of another row from a row, from one place to another."""
     for a in range(begin, end):
         x[a] -= share * other[a]
 

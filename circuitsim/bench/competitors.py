@@ -131,7 +131,7 @@ class Ours:
 
 # ---------------------------------------------------------------------- cvxpy
 def incidence(arrays: CircuitArrays, kind: int) -> Any:
-    """One row an element of a kind: +1 at its first node, −1 at its second; columns are the nodes but ground.
+    """One row per element of a kind: +1 at its first node, −1 at its second; columns are the nodes but ground.
 
     Nothing of circuitsim's own program is used, no super-nodes, no reductions: it is what a user of cvxpy would write.
     """

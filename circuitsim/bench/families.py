@@ -19,7 +19,7 @@ from circuitsim.circuit.elements import CURRENT, DIODE, RESISTOR, VOLTAGE
 from circuitsim.errors import UsageError
 
 DIODE_SHARE = 0.3
-"""Share of the edges that carry a diode in parallel."""
+"""Fraction of the edges that carry a diode in parallel."""
 LARGEST_CURRENT = 0.1
 """Bound of the random current sources, A."""
 SHUNT = 0.05
@@ -244,7 +244,7 @@ def _drn(unknowns: int, seed: int) -> Sheet:
 
 def junctions(m: int, share: float = DIODE_SHARE, seed: int = 0) -> Circuit:
     """A mesh of m×m nodes, 1 kΩ e^{0.5 N(0, 1)} an edge, a junction diode (IS 1e-14 A) of random direction beside a
-    share of them; m V through 1 kΩ on the left side, 1 kΩ to ground on the right."""
+    fraction of them; m V through 1 kΩ on the left side, 1 kΩ to ground on the right."""
     from circuitsim.models import MODELS
 
     rng = np.random.default_rng([seed, m, 9])

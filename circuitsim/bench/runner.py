@@ -41,7 +41,7 @@ MOVES = (1e-12, 1e-10, 1e-9)
 """How far apart, in shares of the largest potential, ends may be that are made equal: no farther than the tolerance of
 the answer."""
 EQUAL = 1e-12
-"""Ends that were made equal differ by less than this share of their potentials."""
+"""Ends that were made equal differ by less than this fraction of their potentials."""
 LEAK = 1e15
 """Resistance, Ω, that takes what 1 Ω wires of a loop cannot carry: the imbalance of an approximate answer."""
 
@@ -59,7 +59,7 @@ def verified_error(circuit: Circuit, voltages: np.ndarray, good: float = 0.0) ->
     Which diodes conduct is not known of a foreign answer, and where one does its ends are hardly ever equal to the last
     bit, which at zero volts is all that a local scale allows. So the most favourable reading counts: ends of diodes
     that are closer than some share of their own potentials count as equal (`SLACKS`), or are made equal where they are
-    closer than a small share of the largest potential of all (`MOVES`); what makes the answer look best is taken.
+    closer than a small fraction of the largest potential of all (`MOVES`); what makes the answer look best is taken.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _judged(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight
 
 
 def _currents(structure: Structure, value: np.ndarray, voltages: np.ndarray, tight: float) -> np.ndarray:
-    """Branch currents (m,), A, at node potentials: Ohm's law in resistors, Kirchhoff's current law elsewhere.
+    """Branch currents (m,), A, at node voltages: Ohm's law in resistors, Kirchhoff's current law elsewhere.
 
     Sources, shorts and diodes with ends as close as ``tight`` carry what is missing at the nodes, by leaf elimination
     on a spanning forest; those off the forest carry what wires of 1 Ω would.
@@ -307,7 +307,7 @@ def _load(convex_program: bool) -> None:
 
 def _judge(circuit: Circuit, convex_program: bool) -> Callable[[np.ndarray], Verified]:
     """The error of node voltages: by the certificate of a quadratic program, else by the distance from our certified
-    answer, in shares of the largest potential."""
+    answer, in fractions of the largest potential."""
     if convex_program:
         return lambda voltages: verified_error(circuit, voltages, GOOD)
     exact = solve(circuit)
@@ -366,7 +366,7 @@ def _seconds(action: Callable[[], object]) -> float:
 
 # ---------------------------------------------------------------------- all of them
 def finished(folder: Path) -> list[dict[str, Any]]:
-    """The rows of an earlier run; a line cut off in mid-write, or that is no row, is left out and measured again."""
+    """The rows of an earlier run; a line cut off in mid-write, or that is not a row, is left out and measured again."""
     path, rows = folder / RESULTS, []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
         try:

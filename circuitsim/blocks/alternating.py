@@ -35,7 +35,7 @@ ROUNDING = 1e-3
 """Share of a layer's own curvature below which that of a nudge counts as rounding."""
 
 KINK = 1e-9
-"""A unit at a bound whose minimum without it is within this share of max(1, |s|) of it is at a kink."""
+"""A unit at a bound whose minimum without it is within this fraction of max(1, |s|) of it is at a kink."""
 
 
 UNTILTED = Nudge(np.zeros(()))
@@ -226,7 +226,7 @@ class LayeredEnergy:
         Raises
         ------
         ConvergenceError
-            q does not converge: the state is no strict minimum, or nearly none.
+            q does not converge: the state is not a strict minimum, or nearly none.
         """
         xp, states = namespace(cotangent), relaxed.layers
         layers = [

@@ -42,7 +42,7 @@ from circuitsim.newton.contrasts import NODES, WEIGHTS
 from circuitsim.newton.kernels import newton_kernel
 
 KINK = 1e-9
-"""A diode whose current and voltage are within this share of their scales is at a kink."""
+"""A diode whose current and voltage are within this fraction of their scales is at a kink."""
 
 
 class CircuitState(NamedTuple):
@@ -51,7 +51,7 @@ class CircuitState(NamedTuple):
     Attributes
     ----------
     voltages : (batch, n_nodes) float array
-        Node potentials, V.
+        Node voltages, V.
     current : (batch, m) float array
         Branch currents in SPICE signs, A.
     output : (batch, outputs) float array
@@ -361,7 +361,7 @@ class CircuitBlock:
         arrays, diodes = self.circuit.arrays()._replace(value=self.values()), np.flatnonzero(self._kind == DIODE)
         v, current = self._inside(state)
         drop, count = self._drops(v), np.zeros(len(v), dtype=np.int64)
-        # The largest drop and current of all are larger than the scales of a diode: the others are no kinks.
+        # The largest drop and current of all are larger than the scales of a diode: the others are not kinks.
         sizes = np.abs(drop), np.abs(current)
         near = [size[:, diodes] <= KINK * size.max(axis=1, initial=0.0, keepdims=True) for size in sizes]
         for sample in np.flatnonzero((near[0] & near[1]).any(axis=1)).tolist():

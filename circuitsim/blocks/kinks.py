@@ -27,7 +27,7 @@ class Kinks(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of all diodes and units with bounds, over the batch."""
+        """Fraction of all diodes and units with bounds, over the batch."""
         return float(self.changes.sum()) / max(1, self.changes.size * self.switches)
 
 

@@ -71,7 +71,7 @@ class LawParameters(NamedTuple):
         return self._coordinates([getattr(self.circuit.devices[row.device], row.name) for row in self.rows])
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and largest coordinates."""
+        """Smallest and largest coordinates."""
         low = self._coordinates([row.minimum for row in self.rows])
         return low, self._coordinates([row.maximum for row in self.rows])
 

@@ -90,7 +90,7 @@ class EnergyBlock(Protocol):
         Returns
         -------
         State
-            One row a sample; those without a certificate are marked.
+            One row per sample; those without a certificate are marked.
         """
         ...
 

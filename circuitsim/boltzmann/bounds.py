@@ -28,7 +28,7 @@ def max_energy_change(machine: RestrictedBoltzmannMachine) -> float:
 
 
 def mixing_factor(delta: float, units: int, steps: int) -> float:
-    """(1 − exp(−(m + n) Δ))^k: the share of the initial distance that k Gibbs steps may leave, in [0, 1].
+    """(1 − exp(−(m + n) Δ))^k: the fraction of the initial distance that k Gibbs steps may leave, in [0, 1].
 
     Parameters
     ----------

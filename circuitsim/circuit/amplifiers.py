@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 ROUNDING = 1e-12
-"""Gains around a loop that multiply to one within this do so but for rounding."""
+"""Gains around a loop that multiply to one within this do so except for rounding."""
 
-RANGE = "the gains of the amplifiers multiply to more or less than a double can hold"
+RANGE = "the product of the amplifiers' gains exceeds the range of a double"
 
 
 class Image(NamedTuple):

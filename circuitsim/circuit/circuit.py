@@ -129,7 +129,7 @@ class Circuit(ElementTable):
         """
         pair = self.names[self.element_index(first)], self.names[self.element_index(second)]
         if any(self[name].kind != "inductor" for name in pair) or pair[0] == pair[1] or not -1.0 <= factor <= 1.0:
-            rule = "a coupling is of two inductors, with a factor from -1 to 1"
+            rule = "a coupling needs two inductors and a factor from -1 to 1"
             raise TopologyError(f"{first}, {second}, {factor!r}: {rule}")
         self._moving().couplings[pair] = float(factor)
 

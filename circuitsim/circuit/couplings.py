@@ -14,9 +14,9 @@ from circuitsim.errors import UsageError
 
 UNCOUPLED: Mapping[tuple[str, str], float] = MappingProxyType({})
 ROUNDING = 1e-12
-"""Least eigenvalue of the coupling factors, of a matrix with ones on its diagonal, that is not rounding."""
+"""Smallest eigenvalue of the coupling factors, of a matrix with ones on its diagonal, that is not rounding."""
 SHARE = 1e-3
-"""Least component of an eigenvector, of the largest, by which an inductor is named."""
+"""Smallest component of an eigenvector, of the largest, by which an inductor is named."""
 
 
 class Windings(NamedTuple):
@@ -78,7 +78,7 @@ def windings_of(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) ->
 
 
 def _factors(own: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Order of elimination, D and U of inductances (n, n): the largest share of itself that is left goes first."""
+    """Order of elimination, D and U of inductances (n, n): the largest fraction of itself that is left goes first."""
     left, first = own.copy(), own.diagonal().copy()
     order, waiting, rows = list[int](), list(range(first.size)), []
     while waiting:

@@ -1,5 +1,4 @@
-"""What a circuit states beside the values of its elements: time functions, amplitudes, initial values, switches,
-couplings."""
+"""Data of a circuit besides element values: time functions, amplitudes, initial values, switches, couplings."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class SwitchLaw(NamedTuple):
 
 
 class Dynamics:
-    """What analyses over time and frequency take beside a circuit's values, and operating points for switches.
+    """Data for transient and AC analysis besides a circuit's values, and for operating points with switches.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ class Dynamics:
     frozen: Mapping[int, Any] = NONE
     """Controlled elements whose laws hold the values of independent sources, by position."""
     set_switches: Mapping[int, SwitchLaw] = NONE
-    """Switches that were given a resistance, as in an operating point: they no longer operate."""
+    """Switches that were given a resistance, as in an operating point: they do not switch."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Dynamics:
         self.switches, self.couplings = dict(switches), dict(couplings)
 
     def acts(self) -> bool:
-        """Whether the circuit alone is not all: something acts over time or frequency, or follows by a formula."""
+        """Whether there is anything besides element values: data for transient or AC analysis, or formulas."""
         return bool(self.waves or self.formulas or self.frozen or self.phasors or self.switches or self.couplings)
 
     def coupled(self, given: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -85,7 +84,7 @@ class Dynamics:
         return found
 
     def copied(self) -> Self:
-        """A copy that may grow."""
+        """A copy to which elements can be added."""
         found = copy(self)
         for name in ("waves", "initials", "phasors", "switches", "couplings"):
             setattr(found, name, dict(getattr(self, name)))

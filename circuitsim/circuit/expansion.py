@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Expansion(NamedTuple):
-    """A circuit of elementary elements with the laws of one with devices.
+    """A circuit of elementary elements, equivalent to one with devices.
 
     Attributes
     ----------
     circuit : Circuit
-        Nodes and elements as in the original, at the same places; a device's first part stands at its place, other
-        parts and the nodes inside devices behind everything else.
+        Nodes and elements as in the original, at the same places; a device's first part takes its place, other
+        parts and the nodes inside devices after everything else.
     parts : dict of int to tuple of int
         Elements that each device, by its place in the original, consists of.
     owner : dict of str to str
@@ -54,7 +54,7 @@ class Expansion(NamedTuple):
 
 
 def same_shape(a: Device, b: Device) -> bool:
-    """Whether two devices consist of the same elements but for their values."""
+    """Whether two devices consist of the same elements except for their values."""
     return [p[:4] for p in a.expand()] == [p[:4] for p in b.expand()]
 
 

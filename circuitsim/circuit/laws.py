@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Quantity(enum.Enum):
-    """What of its own branch a controlled element determines."""
+    """Which quantity of its own branch a controlled element determines."""
 
     VOLTAGE = "voltage"
     CURRENT = "current"

@@ -1,4 +1,4 @@
-"""The circuit of what a function is given: a circuit itself, or a deck, point or result that holds one."""
+"""The circuit of an argument: a circuit itself, or a deck, operating point or result that holds one."""
 
 from __future__ import annotations
 

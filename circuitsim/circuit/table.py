@@ -1,7 +1,7 @@
 """The table of a circuit: elements and nodes as compact columns, which grow and are read, and their names.
 
 Columns are machine arrays, so that a circuit of millions of elements costs tens of bytes an element, and numpy is only
-needed once somebody computes. Names are made on demand for circuits from arrays, and looked up in either case.
+imported only for computations. Names are made on demand for circuits from arrays, and looked up in either case.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def spice_number(name: str, what: str, value: float | str) -> float:
     Raises
     ------
     TopologyError
-        Text that is no number.
+        Text that is not a number.
     """
     if not isinstance(value, str):
         return float(value)
@@ -335,7 +335,7 @@ class ElementTable:
         Raises
         ------
         TopologyError
-            No such element, or one that is no device.
+            No such element, or one that is not a device.
         """
         found = self._devices.get(self.element_index(name))
         if found is None:

@@ -23,9 +23,9 @@ MOST_CYCLES = 5_000_000
 PERIODS = 8
 """Periods of a sine after which its state is taken from its formula again: rounding does not add up."""
 FAR = 1e290
-"""Time that stands for an infinite one, s."""
+"""Time that represents an infinite one, s."""
 SLOWEST = 1e-290
-"""Frequency that stands for 0, Hz."""
+"""Frequency that represents 0, Hz."""
 SPENT = 300.0
 """Time constants after which nothing is left of an exponential: squares of less than that underflow."""
 LINE = np.array([[0.0, 1.0], [0.0, 0.0]])
@@ -296,7 +296,7 @@ class Pulse(PiecewiseLinear):
         count: float = math.inf,
     ) -> None:
         if min(rise, fall, width) < 0.0 or not period > 0.0:
-            raise UsageError("a pulse needs times that are not negative and a positive period")
+            raise UsageError("a pulse needs non-negative times and a positive period")
         self.low, self.high, self.delay, self.rise, self.fall = low, high, delay, rise, fall
         self.width, self.period, self.count = width, period, count if count > 0.0 else math.inf
         super().__init__([delay], [low])

@@ -1,4 +1,4 @@
-"""The command line: one module a command, imported only when that command runs."""
+"""The command line: one module per command, imported only when that command runs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Help(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `UsageError`; what begins as a negative number is no option.
+    """A parser whose errors are `UsageError`; what begins as a negative number is not an option.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ def _flushed(code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # A closed pipe (`circuitsim … | head`) is no error.
+        # A closed pipe (`circuitsim … | head`) is not an error.
         _discard_output()
         return 0
     except OSError as error:

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    """One line a deck: its name and its title."""
+    """One line per deck: its name and its title."""
     from circuitsim.examples import examples
 
     found = examples()

@@ -31,14 +31,14 @@ class Kind(Enum):
     TABLES = "a list of tables"
 
     def holds(self, value: object) -> bool:
-        """Whether ``value`` is of this kind: ``True`` is no number, ``1.5`` is not whole."""
+        """Whether ``value`` is of this kind: ``True`` is not a number, ``1.5`` is not whole."""
         match self:
             case Kind.WHOLE:
                 return isinstance(value, int) and not isinstance(value, bool)
             case Kind.NUMBER:
                 if isinstance(value, bool) or not isinstance(value, (int, float)):
                     return False
-                # A whole number of hundreds of digits is no double.
+                # A whole number of hundreds of digits is not a double.
                 return abs(value) < 2**1023 if isinstance(value, int) else math.isfinite(value)
             case Kind.WORD:
                 return isinstance(value, str) and "\0" not in value

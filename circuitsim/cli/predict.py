@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one row a sample: its number, its class if there are classes, its outputs; then the errors."""
+    """Print one row per sample: its number, its class if there are classes, its outputs; then the errors."""
     from circuitsim.formats.columns import csv, table
     from circuitsim.formats.strict_json import dumps
     from circuitsim.trained import load_run

@@ -26,7 +26,7 @@ class LateProgress:
         self._line: ProgressLine | None = None
 
     def update(self, done: float, points: float) -> None:
-        """Show the share of the points that is done."""
+        """Show the fraction of the points that is done."""
         if self._line is None and done < points and self._clock() - self._began > 1.0 and sys.stderr.isatty():
             from circuitsim.training.progress import ProgressLine
 

@@ -87,7 +87,7 @@ def run_seeds(options: Any) -> int:
 
 
 def train_seed(task: Task) -> Finished:
-    """Train with one seed, or go on with what its folder holds."""
+    """Train with one seed, or continue the run in its folder."""
     from circuitsim.training.history import History
 
     options, folder = task.options, None if task.folder is None else Path(task.folder)

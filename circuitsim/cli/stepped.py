@@ -66,7 +66,7 @@ def present_runs(
     chosen: Sweep, measured: Sweep, args: argparse.Namespace, figure: Callable[[], Figure] | None = None
 ) -> None:
     """Write the columns of several runs, or with ``--measure`` their measurements; those of the deck are in JSON, else
-    a line a run on standard error."""
+    a line per run on standard error."""
     columns = {} if args.measure else measured.to_dict()["columns"]
     present(chosen, args, more={"measurements": columns} if columns else {}, figure=figure)
     failed = {failure.row for failure in measured.failures}

@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
 
 
 class ClosedStream(io.TextIOBase):
-    """What stands for a standard stream that is closed (``circuitsim solve my.cir >&-``)."""
+    """Replaces a standard stream that is closed (``circuitsim solve my.cir >&-``)."""
 
     def write(self, text: str) -> int:
         """Refuse to write, as the system does."""
@@ -96,7 +96,7 @@ def escaping_streams(colour: str = "never") -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    errors: Any = before[1] or io.StringIO()  # nobody sees the messages
+    errors: Any = before[1] or io.StringIO()  # no stream to write to
     output: Any = before[0] or ClosedStream()
     sys.stdout = EscapingStream(output, "standard output")
     sys.stderr = EscapingStream(errors, "standard error", shows_colour(errors, colour))

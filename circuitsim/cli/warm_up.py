@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compile the kernels, with one line a command on stderr, and print the seconds."""
+    """Compile the kernels, with one line per command on stderr, and print the seconds."""
     from circuitsim.controlled.kernels import controlled_kernel
     from circuitsim.engine.small.kernels import load
     from circuitsim.newton.kernels import newton_kernel

@@ -37,10 +37,10 @@ class StructureError(ArithmeticError):
 
 
 INVERTED = 300
-"""Most unknowns of a block that is inverted to prove it regular."""
+"""Maximum number of unknowns of a block that is inverted to prove it regular."""
 
 ENTRIES = 4_000_000
-"""Most entries of the inverses of all blocks."""
+"""Maximum number of entries of the inverses of all blocks."""
 
 
 class Inverse(NamedTuple):
@@ -270,7 +270,7 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
 
 
 def _ordered(count: int, user: np.ndarray, used: np.ndarray) -> Sequence[int]:
-    """Components, each behind those it uses."""
+    """Components, each after those it uses."""
     pairs = np.unique(np.stack([user, used])[:, user != used], axis=1)
     waiting = np.bincount(pairs[0], minlength=count)
     by_used = pairs[0][np.argsort(pairs[1], kind="stable")]

@@ -1,6 +1,6 @@
 """The proof of an operating point with controlled elements: all laws again, from currents, drops and potentials.
 
-A controlled element stands as the source that its law demands, so that Kirchhoff's laws are held as everywhere. Its law
+A controlled element is replaced by the source that its law demands, and Kirchhoff's laws are checked as usual. Its law
 is held against the largest of its terms: it is exact for a circuit whose gains differ by the tolerance.
 """
 
@@ -33,7 +33,7 @@ def certify_controlled(
     laws : LawArrays
         Of the controlled elements.
     voltages, low : (n_nodes,) float arrays
-        Potentials, and what rounding them to doubles leaves over, V.
+        Potentials, and their low-order parts, V.
     currents, drops : (m,) float arrays
         A, V.
     tolerance : float

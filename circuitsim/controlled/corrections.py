@@ -30,7 +30,7 @@ def corrected(value, column, ends, right, change, high, low, residual):
     Returns
     -------
     share, largest, most : float
-        The largest |change| as a share of the unknown before, in itself, and the largest |unknown| before.
+        The largest |change| as a fraction of the unknown before, in itself, and the largest |unknown| before.
     """
     share = largest = most = 0.0
     for k in range(high.size):

@@ -31,10 +31,10 @@ from circuitsim.circuit.laws import Law, Quantity
 from circuitsim.controlled.law_arrays import LawArrays
 
 SMALL = 1e-6
-"""A resistor below this share of the largest one at its ends has its current as an unknown of its own."""
+"""A resistor below this fraction of the largest one at its ends has its current as an unknown of its own."""
 
 OPEN = 1e90
-"""A resistance, Ω, that lets nothing through: tangents of level pieces have more."""
+"""A resistance, Ω, that lets nothing through: tangents of flat segments have more."""
 
 GOLDEN = 0.6180339887498949
 
@@ -48,7 +48,7 @@ class RawBlock(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """The triplets of the matrix, the right-hand side, and where things stand.
+    """The triplets of the matrix, the right-hand side, and the indices of unknowns.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class RightSide:
 
 
 def _roles(arrays: CircuitArrays, varying: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Resistors that stand as conductances, and elements whose current is an unknown; see `equations`."""
+    """Resistors stamped as conductances, and elements whose current is an unknown; see `equations`."""
     kind, first, second, value, n = arrays
     resistor = kind == RESISTOR
     largest = np.zeros(n)

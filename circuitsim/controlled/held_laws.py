@@ -6,7 +6,7 @@ import numpy as np
 
 
 def laws_held(laws, value, voltages, low, currents, drops, worst):
-    """Fill in by how much laws are missed at most, and the largest share of the largest of their terms.
+    """Fill in by how much laws are missed at most, and the largest fraction of the largest of their terms.
 
     Parameters
     ----------
@@ -14,11 +14,11 @@ def laws_held(laws, value, voltages, low, currents, drops, worst):
     value : (m,) float array
         Gains, among the values of all elements; not a number: 1.
     voltages, low : (n_nodes,) float arrays
-        Potentials, and what rounding them to doubles leaves over, V.
+        Potentials, and their low-order parts, V.
     currents, drops : (m,) float arrays
         A, V.
     worst : (2, 2) float array
-        Amounts (V, A) and shares of laws of voltages and nullors, and of laws of currents; zeros at the start.
+        Amounts (V, A) and fractions of laws of voltages and nullors, and of laws of currents; zeros at the start.
     """
     for k in range(laws.element.size):
         at = laws.element[k]

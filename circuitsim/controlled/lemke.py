@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 ZERO = 1e-11
-"""Pivots below this share of their column count as zero."""
+"""Pivots below this fraction of their column count as zero."""
 
 
 def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots: int = 0) -> np.ndarray | None:

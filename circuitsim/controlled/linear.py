@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import SuperLU
 
 FEW = 4
-"""Most right-hand sides that a dense factor takes one by one."""
+"""Maximum number of right-hand sides that a dense factor takes one by one."""
 DENSE = 100
-"""Most unknowns of a matrix that is factored as a dense one."""
+"""Maximum number of unknowns of a matrix that is factored as a dense one."""
 
 CORRECTIONS = 12
-"""Most corrections of one solution."""
+"""Maximum number of corrections of one solution."""
 
 FINE = 2.0**-90
-"""A correction below this share of every unknown ends the refinement."""
+"""A correction below this fraction of every unknown ends the refinement."""
 
 POOR = 1e-3
-"""A first correction above this share of the solution: the matrix is singular to working precision."""
+"""A first correction above this fraction of the solution: the matrix is singular to working precision."""
 
 
 class Pattern:
@@ -282,7 +282,7 @@ class Factor:
     def determined(self, x: np.ndarray) -> bool:
         """Whether the rounding of the matrix's own entries moves a solution ``x`` by less than `POOR` of its largest.
 
-        A matrix that is singular but for rounding has a solution, and one for the exact decimals lies far from it.
+        A matrix that is singular except for rounding has a solution, and one for the exact decimals lies far from it.
         """
         rounding = np.finfo(float).eps * (abs(self.terms.matrix()) @ np.abs(x))
         signs = np.sign(np.random.default_rng(0).standard_normal((x.size, 3)))

@@ -13,7 +13,7 @@ import numpy as np
 EPS = float(np.finfo(float).eps)
 
 MINORS = 20
-"""Most ports whose principal minors are checked one by one: 2²⁰ Schur complements take 100 MB."""
+"""Maximum number of ports whose principal minors are checked one by one: 2²⁰ Schur complements take 100 MB."""
 
 
 def inverse_error(a: np.ndarray, da: np.ndarray, inverse: np.ndarray) -> np.ndarray:

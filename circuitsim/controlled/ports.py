@@ -19,7 +19,7 @@ import numpy as np
 from circuitsim.controlled.matrices import EPS, inverted
 
 ROUNDING = 16.0 * np.finfo(float).eps
-"""Share of its terms that a quantity may be off by."""
+"""Fraction of its terms that a quantity may be off by."""
 
 
 class Ports(NamedTuple):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from circuitsim.controlled.equations import RawBlock
 
 LARGEST = 80
-"""Most unknowns of a block: it is eliminated in a second at most."""
+"""Maximum number of unknowns of a block: it is eliminated in a second at most."""
 
 PORTS, STRICT = 12, 6
 """Most ports whose principal minors are found, and of a pair of matrices of devices whose curves rise: 2^12
@@ -32,10 +32,10 @@ IDEAL, LEVEL, RISING = 0, 1, 2
 """Curves: any monotone one; the current is a function of the voltage; it rises everywhere."""
 
 LIMITS = 2000
-"""Most inequalities of an elimination."""
+"""Maximum number of inequalities of an elimination."""
 
 Read = Callable[[float], Fraction]
-"""What a value is without rounding: the double itself, or the shortest decimal that it stands for."""
+"""A value without rounding: the double itself, or its shortest decimal."""
 
 Vector = list[Fraction]
 Matrix = list[Vector]
@@ -45,7 +45,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 
 def decimal(value: float) -> Fraction:
-    """The shortest decimal that a double stands for: a loop gain of 0.1 · 10 is one."""
+    """The shortest decimal that rounds to a double: a loop gain of 0.1 · 10 is one."""
     return Fraction(repr(float(value)))
 
 

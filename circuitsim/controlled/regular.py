@@ -19,7 +19,7 @@ PASSIVE = 1e-10
 """Power, of what loads of ρ get from all ports, that rounding can make."""
 
 DECIDED = 50
-"""Most blocks that are decided in rational arithmetic."""
+"""Maximum number of blocks that are decided in rational arithmetic."""
 
 POOR = 1e-3
 """Condition, times rounding, above which a large block without diodes is taken for singular."""
@@ -45,7 +45,7 @@ def all_regular(
     inverse : mapping
         Of blocks, by their numbers.
     curves : (d,) int array, optional
-        What the diodes stand for (`circuitsim.controlled.rational.IDEAL` …); ideal ones if it is left out.
+        Kinds of the diodes (`circuitsim.controlled.rational.IDEAL` …); by default ideal.
     """
     large = [b for b in range(len(blocks)) if b not in inverse]
     if any(blocks[b].diodes.size for b in large):

@@ -78,7 +78,7 @@ def _constant_at(problem: Hybrid, volts: np.ndarray, amperes: np.ndarray) -> np.
 
 
 TRIED = 200
-"""Most choices of solutions of blocks that are followed up."""
+"""Maximum number of choices of solutions of blocks that are followed up."""
 
 STATES = 1024
 """Most states of a block that are decided in rational arithmetic, where rounding leaves them open: some seconds."""

@@ -150,7 +150,7 @@ def _holds(arrays: CircuitArrays, laws: Mapping[int, Law]) -> dict[int, Hold] | 
 
 
 def _ordered(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
-    """All keys, each behind what it needs; None where there is a loop."""
+    """All keys, each after what it needs; None where there is a loop."""
     waiting = {key: len(used) for key, used in needs.items()}
     users: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for key, used in needs.items():

@@ -12,10 +12,10 @@ from circuitsim.controlled.matrices import EPS, inverted
 from circuitsim.controlled.ports import Ports
 
 ALL = 12
-"""Most diodes whose states are tried one by one."""
+"""Maximum number of diodes whose states are tried one by one."""
 
 CLEAR = 1e-9
-"""A variable above this share of its terms has a sign that rounding does not change."""
+"""A variable above this fraction of its terms has a sign that rounding does not change."""
 
 STARTS = 12
 """Covering vectors, and sets of states, with which a large problem is searched."""
@@ -115,7 +115,7 @@ def enumerated(ports: Ports, base: np.ndarray) -> Found:
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two vectors are one but for rounding."""
+    """Whether two vectors are one except for rounding."""
     return bool((np.abs(a - b) <= 1e-7 * max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))).all())
 
 

@@ -84,7 +84,7 @@ def read_samples(path: str | Path, roles: Roles, classes: Sequence[str] = (), ta
 
 
 def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[Samples, Samples]:
-    """Samples to train on and a random share of ``fraction`` held out, the same share of every class.
+    """Samples to train on and a random ``fraction`` held out, the same fraction of every class.
 
     Raises
     ------

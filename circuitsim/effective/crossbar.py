@@ -33,7 +33,7 @@ class WireVoltages(NamedTuple):
 
     @property
     def loss(self) -> np.ndarray:
-        """(rows, columns) share of its input voltage that each device does not get; nan in rows without input."""
+        """(rows, columns) fraction of its input voltage that each device does not get; nan in rows without input."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return 1.0 - (self.word_lines - self.bit_lines) / self.inputs[:, None]
 

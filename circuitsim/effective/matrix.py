@@ -85,7 +85,7 @@ class EffectiveMatrix(Result):
     error : (q, k + 1) float array
         Bound on the error of each entry of matrix and offset.
     relative_error : float
-        The largest of these bounds as a share of the largest entry of its row, or of its column where the inputs are
+        The largest of these bounds as a fraction of the largest entry of its row, or of its column where the inputs are
         fewer than the outputs (voltages of opposite sign that cancel counted by magnitude); within the tolerance.
     tolerance : float
     """
@@ -115,11 +115,11 @@ class EffectiveMatrix(Result):
         with np.errstate(over="ignore", invalid="ignore"):
             found: np.ndarray = values @ self.matrix.T + self.offset
         if not np.isfinite(found).all():
-            raise UsageError("outputs are not finite: the input values hold numbers that are none, or too large")
+            raise UsageError("outputs are not finite: the input values are nan or too large")
         return found
 
     def tables(self) -> dict[str, Table]:
-        """``matrix``: a row an output, a column an input, and the offset."""
+        """``matrix``: a row per output, a column per input, and the offset."""
         header = ("output", *self.inputs, "offset")
         return {"matrix": Table(header, ("",) * len(header), (list(self.outputs), *self.matrix.T, self.offset), True)}
 
@@ -215,7 +215,7 @@ def effective_matrix(
     outputs : sequence of str or (str, str)
         Nodes, pairs of nodes, ``v(a,b)``, or currents of voltage sources, ``i(V1)``.
     tolerance : float
-        Largest error of an entry as a share of the largest entry of its row (column, where inputs are fewer).
+        Largest error of an entry as a fraction of the largest entry of its row (column, where inputs are fewer).
 
     Returns
     -------
@@ -226,7 +226,7 @@ def effective_matrix(
     TopologyError
         An element that is not linear, unknown names, loops of voltage sources, nodes without a path to ground.
     UsageError
-        Inputs that are no sources, or stand twice; outputs that are neither voltages nor currents of voltage sources.
+        Inputs that are not sources, or are repeated; outputs that are neither voltages nor currents of voltage sources.
     ConvergenceError
         The bounds on errors exceed the tolerance: `circuitsim.prepared` solves such circuits one input at a time.
 
@@ -253,9 +253,9 @@ def effective_matrix(
     for name in [inputs] if isinstance(inputs, str) else inputs:
         k = circuit.element_index(name)
         if k not in port:
-            raise UsageError(f"{circuit.names[k]} is no source: inputs are voltage or current sources")
+            raise UsageError(f"{circuit.names[k]} is not a source: inputs are voltage or current sources")
         if port[k] in driven:
-            raise UsageError(f"{circuit.names[k]} stands twice among the inputs: a source has one value")
+            raise UsageError(f"{circuit.names[k]} is an input twice: a source has one value")
         driven.append(port[k])
     probes = [_probe(output, circuit) for output in ([outputs] if isinstance(outputs, str) else outputs)]
     if not driven or not probes:
@@ -310,7 +310,7 @@ def _probe(output: Output, circuit: Circuit) -> Probe:
         return Probe("v", *(circuit.node_names[circuit.node_index(name)] for name in (first, second)))
     found = parse_probes(output, circuit)
     if len(found) != 1 or not isinstance(found[0], Probe) or found[0].kind not in ("v", "i"):
-        raise UsageError(f"{output!r} is no output of a matrix; {FORMS.split(', p(')[0]}")
+        raise UsageError(f"{output!r} is not an output of a matrix; {FORMS.split(', p(')[0]}")
     return found[0]
 
 
@@ -347,7 +347,7 @@ def _found(
     worst = float(np.divide(bound, scale, out=np.where(bound > 0.0, np.inf, 0.0), where=scale > 0.0).max())
     if not worst <= tolerance:
         raise ConvergenceError(
-            f"an entry of the matrix is known to {worst:.1e} only (tolerance {tolerance:.0e}): solve the circuit input "
+            f"an entry of the matrix is off by {worst:.1e} (tolerance {tolerance:.0e}): solve the circuit input "
             "by input with circuitsim.prepared, or accept less with a larger tolerance"
         )
     if by_outputs:

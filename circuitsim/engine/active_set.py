@@ -43,13 +43,13 @@ PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
 r (i − y)² of all diodes."""
 
 HELD = 1e-9
-"""Share of its conductance that a blocking diode keeps in Newton steps for parts that diodes alone tie to ground."""
+"""Fraction of its conductance that a blocking diode keeps in Newton steps for parts that diodes alone tie to ground."""
 
 STILL, STUCK = 0.999, 5
 """So little progress of a Newton step, so often in a row, is rounding."""
 
 DIGITS = 1e-12
-"""Share of the voltages at a diode's ends that r y is not to fall below, or rounding of these would be a current."""
+"""Fraction of the voltages at a diode's ends that r y is not to fall below, or rounding of these would be a current."""
 
 WIDE = 1e16
 """Ratio of conductances beyond which node voltages in doubles lose all digits of some drops."""
@@ -93,7 +93,7 @@ def on_potentials(net: Network, closed: np.ndarray, limit: int, factored: Factor
     """Where steps on node voltages in doubles end; None where these do not suit. For the arguments see
     `solve_active_set`; ``factored``, the nodal matrix at any set, is used up."""
     if limit < 1:
-        raise ConvergenceError("no linear circuit may be solved")
+        raise ConvergenceError("the iteration limit is zero")
     if not nodal.suits(net):
         return None
     circuits, conducting = Potentials(net, factored), np.searchsorted(net.diodes, closed)

@@ -30,7 +30,7 @@ FINEST = 1e-13
 MARGIN = 1e-5
 """How far below the accuracy of the currents its residuals are to be."""
 CLOSED, PRINTED = 1e-10, 1e-14
-"""What may be left over of Kirchhoff's voltage law in a chord's loop: share of the chord's own drop, and of the
+"""What may be left over of Kirchhoff's voltage law in a chord's loop: fraction of the chord's own drop, and of the
 potentials at its ends, whose rounding counts as closed."""
 DIGITS = 1e-3
 """A current that changes by more of itself is not known yet."""

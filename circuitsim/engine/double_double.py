@@ -10,11 +10,11 @@ SPLIT = 134217729.0
 """2²⁷ + 1 cuts a double into two halves whose products are exact."""
 
 CANCELLED = 2.0**-98
-"""A sum below this share of its terms is rounding: zero."""
+"""A sum below this fraction of its terms is rounding: zero."""
 
 
 def add(a, a_low, b, b_low):
-    """The sum of two pairs, right to about 2⁻¹⁰⁴ of |a| + |b|; zero where the two cancel (`CANCELLED`)."""
+    """The sum of two pairs, accurate to about 2⁻¹⁰⁴ of |a| + |b|; zero where the two cancel (`CANCELLED`)."""
     s = a + b
     t = s - a
     low = (a - (s - t)) + (b - t)
@@ -26,7 +26,7 @@ def add(a, a_low, b, b_low):
 
 
 def multiply(a, b, b_low):
-    """The product of a double and a pair, right to about 2⁻¹⁰⁴ of itself."""
+    """The product of a double and a pair, accurate to about 2⁻¹⁰⁴ of itself."""
     p = a * b
     t = SPLIT * a
     a_high = t - (t - a)
@@ -41,7 +41,7 @@ def multiply(a, b, b_low):
 
 
 def accumulate(a, a_low, b, b_low):
-    """The sum of two pairs with a low part of any size, right to 2⁻⁵³ of that."""
+    """The sum of two pairs with a low part of any size, accurate to 2⁻⁵³ of that."""
     s = a + b
     t = s - a
     return s, a_low + (((a - (s - t)) + (b - t)) + b_low)

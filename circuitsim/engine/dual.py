@@ -29,10 +29,10 @@ GROUNDING = (1e-9, 1e-12, 1e-6)
 """Conductances to ground of floating components against the least conductance of the circuit, tried in turn."""
 
 TIES = 8
-"""Most changes of the final set: floating components that touch others without a current."""
+"""Maximum number of changes of the final set: floating components that touch others without a current."""
 
 CIRCUITS = 20
-"""Most linear circuits for each diode, beside those that the primal method may solve."""
+"""Maximum number of linear circuits for each diode, beside those that the primal method may solve."""
 
 
 class _Solver:
@@ -126,14 +126,14 @@ def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
         point = solver.at(closed)
         wrong = kkt_violations(solver.net, point)
         closed = np.flatnonzero(point.closed)
-        if wrong.leave.size:  # only before the first diode enters, but for rounding
+        if wrong.leave.size:  # only before the first diode enters, except for rounding
             closed = np.setdiff1d(closed, wrong.leave)
             continue
         if not wrong.enter.size:
             return point
         key = closed.tobytes()
         if key in seen:
-            raise ConvergenceError("the dual active-set method returned to a set of diodes: rounding")
+            raise ConvergenceError("the dual active-set method cycles because of rounding")
         seen.add(key)
         closed = _enter(solver, point, int(wrong.enter[0]))
 
@@ -152,7 +152,7 @@ def _enter(solver: _Solver, point: LinearPoint, entering: int) -> np.ndarray:
         shortest = steps.min(initial=np.inf)
         if full <= shortest:
             if full == np.inf:
-                raise ConvergenceError("a loop of sources and conducting diodes has a voltage that nothing takes up")
+                raise ConvergenceError("a loop of sources and conducting diodes has a nonzero voltage")
             return np.append(closed, entering)
         amperes += float(shortest)
         leaving = closed[reduced][np.argmin(steps)]
@@ -174,7 +174,7 @@ def _floating(net: Network) -> np.ndarray:
 
 
 def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
-    """The network with a resistor to ground at each node ``floating``, its conductance this share of the least."""
+    """The network with a resistor to ground at each node ``floating``, its conductance this fraction of the least."""
     kind, first, second, value, _ = net.structure.arrays
     ohms = np.full(floating.size, max(float(net.ohms.max(initial=0.0)), 1e-30) / share)
     arrays = net.structure.arrays._replace(

@@ -28,7 +28,7 @@ class Network(NamedTuple):
     first, second : (m,) int arrays
         Terminals of the elements.
     ohms : (m,) float array
-        Resistances, Ω; 0 for all elements that are no resistors, and for shorts.
+        Resistances, Ω; 0 for all elements that are not resistors, and for shorts.
     emf : (m,) float array
         Voltages of voltage sources, V; 0 for all other elements.
     source : (m,) float array
@@ -286,7 +286,7 @@ def forest_of(net: Network, edges: np.ndarray) -> Tree:
 
 
 def representative(net: Network, on: np.ndarray) -> np.ndarray:
-    """For each coordinate (n + 1,) the one whose computed potential stands for its group of shorted ones: the last in
+    """For each coordinate (n + 1,) the one whose computed voltage represents its group of shorted ones: the last in
     the order of elimination, which has the least rounding."""
     n = net.structure.n
     last = np.arange(n + 1)

@@ -20,13 +20,13 @@ from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import ACCURACY, Factored
 
 CLEAR = 1e-9
-"""A current or voltage above this share of the magnitudes that it is a sum of is clear."""
+"""A current or voltage above this fraction of the magnitudes that it is a sum of is clear."""
 
 LOWEST = -2000
 """Below the exponents of all doubles."""
 
 EQUAL = 1e-13
-"""Ends of a diode that differ by less than this share of their potentials are equal."""
+"""Ends of a diode that differ by less than this fraction of their potentials are equal."""
 
 
 class End(NamedTuple):
@@ -44,7 +44,7 @@ class Start(NamedTuple):
     closed : int array
         Conducting diodes, the largest current first.
     v : (n_nodes,) float array
-        Node potentials, V.
+        Node voltages, V.
     factored : Factored or None
         The nodal matrix of the last iteration.
     iterations : int
@@ -70,7 +70,7 @@ class Start(NamedTuple):
 ROUGH = 1e-4
 """What iterative linear solvers leave of the net currents while many diodes are in the wrong state."""
 FEW = 0.02
-"""Share of the diodes that is not many."""
+"""Fraction of the diodes that is not many."""
 
 
 FINE = 1e-12
@@ -93,7 +93,7 @@ class _Accuracy:
         self.rough, self._whole = not self._direct, 0.0
 
     def next(self, state: steps.State) -> float:
-        """The share of the currents to carry that the next solution may leave."""
+        """The fraction of the currents to carry that the next solution may leave."""
         if self._direct:
             return ACCURACY
         # Conducting diodes carry what cancels within their groups; ground takes any current.

@@ -1,4 +1,4 @@
-"""Node potentials as sums of two doubles: the branch currents that they tell, and a bound on the errors of all.
+"""Node voltages as sums of two doubles: the branch currents that they tell, and a bound on the errors of all.
 
 The potentials of the last active-set iteration leave currents over at the nodes. The nodal matrix at hand tells what
 corrects them (iterative refinement); the corrected ones leave over some 1e-30 of the currents. That proves them: a
@@ -21,13 +21,13 @@ from circuitsim.engine.double_double import CANCELLED, accumulate, add, divide
 from circuitsim.engine.steps import contract_diodes
 
 ACCURATE = 1e-9
-"""Largest error of a current or potential, as a share of itself, that needs no refinement of branch currents."""
+"""Largest error of a current or potential, as a fraction of itself, that needs no refinement of branch currents."""
 
 CLOSING = 1e-9
-"""A sum of source voltages below this share of the largest of them may be rounding."""
+"""A sum of source voltages below this fraction of the largest of them may be rounding."""
 
 ULP = 2.0**-53
-"""Share of itself that a double may be off by."""
+"""Fraction of itself that a double may be off by."""
 
 
 class Elements(NamedTuple):
@@ -49,7 +49,7 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     v, v_low : (n_nodes,) float arrays
-        Node potentials, V.
+        Node voltages, V.
     current, current_low : (m,) float arrays
         Branch currents, A.
     need, need_low : (n_nodes,) float arrays
@@ -72,7 +72,7 @@ def leave_over(plan, elements, state, on, pairs):
     """Fill in what the potentials ``state.x`` of the super-nodes leave over, with the diodes ``on`` (d,) conducting.
 
     Returns a bound on the rounding of all sums together, A; infinite where a diode will conduct backwards, whatever
-    the correction is: it changes no current by more than what is left over.
+    the correction is: it changes no current by more than the residual.
     """
     forest = contract_diodes(plan, state, on)
     spread(plan, elements, forest, state.x, pairs)
@@ -299,7 +299,7 @@ def accurate(plan, elements, forest, root, current, total, carries):
 
 
 def level(plan, root, pairs, carries):
-    """Whether nodes without any current hang on one group each, so that resistors carry nothing there; gives them its
+    """Whether nodes without current have one neighbouring group each, so that resistors carry nothing; gives them its
     potential, which rounding may have missed. Marks them in ``carries``."""
     group, zero, count = np.empty(carries.size, np.int64), np.empty(plan.resistor.size, np.int64), 0
     for k in range(carries.size):

@@ -20,7 +20,7 @@ from circuitsim.solvers.protocol import Factored
 FURTHER = 6
 """Corrections after which a small current that still changes is rounding."""
 STEPS = 60
-"""Most corrections; each gains some ten digits but in networks of extreme spread."""
+"""Maximum number of corrections; each gains some ten digits but in networks of extreme spread."""
 
 
 class LinearPoint(NamedTuple):
@@ -34,7 +34,7 @@ class LinearPoint(NamedTuple):
     current, current_low : (m,) float arrays
         Branch currents, A; 0 in elements of fixed voltage outside the tree.
     v, v_low : (n_nodes,) float arrays
-        Node potentials, V.
+        Node voltages, V.
     need : (n_nodes,) float array
         At each root the net current into its component, A.
     block : (m,) int array

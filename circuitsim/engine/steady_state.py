@@ -1,4 +1,4 @@
-"""From conducting diodes to the steady state: branch currents and drops, node potentials, what of them is unique.
+"""From conducting diodes to the steady state: branch currents and drops, node voltages, what of them is unique.
 
 Potentials do not determine currents in loops of sources, shorts and conducting diodes: any circulation of positive
 diode currents is a steady state too. The choice shown is what wires of equal, vanishing resistance carry: the steady
@@ -32,7 +32,7 @@ from circuitsim.solvers.linear import Supernodal
 from circuitsim.solvers.protocol import Factored
 
 SMALL = 1_000
-"""Most elements on loops that the small driver takes: beyond, few are sparse enough for it."""
+"""Maximum number of elements on loops that the small driver takes: beyond, few are sparse enough for it."""
 
 
 class Loops(NamedTuple):
@@ -192,7 +192,7 @@ class SteadyState(NamedTuple):
     current, drop : (m,) float arrays
         Branch currents, A, and voltages first − second, V.
     voltages, low : (n_nodes,) float arrays
-        Node potentials, V, and what rounding them to doubles leaves over, V.
+        Node voltages, V, and their low-order parts, V.
     unique : (m,) bool array
         Where the branch current is the only one possible.
     iterations : int
@@ -402,7 +402,7 @@ def _drops(net: Network, point: LinearPoint, forward: np.ndarray, tight: np.ndar
 
 
 def _with_potentials(net: Network, point: LinearPoint, drop: np.ndarray) -> LinearPoint:
-    """The point with the node potentials that are shown.
+    """The point with the node voltages that are shown.
 
     In a loop of sources and elements without a drop that closes but for rounding, ends of such an element may differ by
     it. Then potentials are sums of drops along a forest that takes it first, then the tree's elements without a drop.

@@ -24,7 +24,7 @@ own."""
 
 
 BETWEEN = 0.7
-"""Conductance of every diode in the first linear circuit, as a share of what meets at that of its ends where less
+"""Conductance of every diode in the first linear circuit, as a fraction of what meets at that of its ends where less
 does: about what the circuit has between its ends. With half or twice of it, alternating directions leave as many wrong
 states one step later."""
 
@@ -36,7 +36,7 @@ STEPS = 5
 after the first, 3, 1.5, 0.8 and 0.5 % after the next ones; as long as an iteration of active sets takes five."""
 
 SETTLED = 0.003
-"""Share of the diodes, of which so few change in a step that it is the last one."""
+"""Fraction of the diodes, of which so few change in a step that it is the last one."""
 
 
 class Topology(NamedTuple):
@@ -180,7 +180,7 @@ def gather(plan, at_node, total):
 def contract_diodes(plan, space, closed):
     """The spanning forest of the conducting diodes; takes those that close loops out of ``closed``.
 
-    Trees are rooted where most conductance meets: what is left over from rounding stays there (`forest_currents`).
+    Trees are rooted where most conductance meets: the residual from rounding stays there (`forest_currents`).
     """
     node, parent, edge, last = space.forest
     some, root = space.some, space.root
@@ -214,7 +214,7 @@ def contract_diodes(plan, space, closed):
 
 
 def node_potentials(plan, forest, x, offset, v):
-    """Node potentials, V; the ends of conducting diodes exactly equal."""
+    """Node voltages, V; the ends of conducting diodes exactly equal."""
     for k in range(v.size):
         v[k] = x[plan.coordinate[k]] + offset[k]
     for k in range(forest.node.size):

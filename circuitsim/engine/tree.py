@@ -13,13 +13,13 @@ from circuitsim._graphs import Tracks, choose_forest, find, grow_forest
 from circuitsim.engine.double_double import add, multiply
 
 CLOSES = 2.0**-52
-"""A sum of n source values below n times this share of the largest of them is zero."""
+"""A sum of n source values below n times this fraction of the largest of them is zero."""
 COARSE = 1e-18
-"""A difference of potentials below this share of them is taken as a sum of drops instead."""
+"""A difference of potentials below this fraction of them is taken as a sum of drops instead."""
 ROUNDED = 2.0**-96
-"""Share of the largest current or potential that sums of pairs of doubles may be off by."""
+"""Fraction of the largest current or potential that sums of pairs of doubles may be off by."""
 RESOLUTION = 1e-28
-"""A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+"""A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 
 
 def grow(first, second, start, preferred, edges, order, edge, parent, edge_of, parent_of, depth, root_of, inside):
@@ -97,7 +97,7 @@ def tree_currents(
     most : (n_nodes,) float array
         Work space.
     share : float
-        A tree current below this share of the largest current in its subtree is zero.
+        A tree current below this fraction of the largest current in its subtree is zero.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def tree_currents(
 
 
 def tree_potentials(order, edge, parent, first, ohms, emf, current, current_low, v, v_low):
-    """Fill in node potentials, V, from the drops along the tree; those of the roots are given.
+    """Fill in node voltages, V, from the drops along the tree; those of the roots are given.
 
     ``ohms`` (m,) are resistances, 0 for all other elements; ``emf`` (m,) the voltages of voltage sources, else 0.
     """

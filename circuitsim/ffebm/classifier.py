@@ -44,7 +44,7 @@ class ChainClassifier(TrainedClassifier):
     random_state : int, RandomState or None
         Source of all chance.
     warm_start : bool
-        Whether `fit` goes on from the last one, with the same features and classes, in place of a fresh start.
+        Whether `fit` continues from the last one, with the same features and classes, in place of a fresh start.
     callbacks : sequence of callable
         Called with the history after each pass; one that returns True ends the training
         (`circuitsim.training.EarlyStopping`).

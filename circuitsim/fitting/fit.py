@@ -230,7 +230,7 @@ def _of_measures(targets: Sequence[MeasureTarget], result: TransientResult, name
     for own in targets:
         terms = measurement_terms(result, own.text, names)
         if terms.value is None:
-            raise ConvergenceError(f"measurement {own.name}: its event does not happen; begin with other values")
+            raise ConvergenceError(f"measurement {own.name}: its event never occurs; start from other values")
         miss = own.miss(terms.value)
         total += own.weight * miss**2 / whole
         factor = 2.0 * own.weight * miss / (own.scale * whole)

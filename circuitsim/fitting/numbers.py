@@ -52,12 +52,12 @@ class TimedDeck:
         self, deck: Deck, roles: Roles, steady: bool = False, stop: float | None = None, tolerance: float = 1e-9
     ) -> None:
         if not roles.trainable:
-            raise UsageError("nothing may change: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
+            raise UsageError("nothing is trainable: write '*! trainable R* C1' into the deck, or --trainable 'R* C1'")
         follow = {*deck.following.formulas, *deck.following.frozen}
         if follow:
             name = deck.operating_circuit.names[min(follow)]
             raise UsageError(
-                f"{name} follows other sources, which fits over time do not do yet: give it a time function of its own"
+                f"{name} follows other sources, which waveform fits do not support: give it a time function of its own"
             )
         self.deck, self.roles, self.steady, self.tolerance = deck, roles, steady, tolerance
         # The step of the card is the default of rise times: it stays as it is.

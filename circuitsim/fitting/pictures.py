@@ -15,11 +15,11 @@ from circuitsim.time_domain.result import columns
 
 POINTS = 1001
 PANELS = 4
-"""Most quantities that are drawn."""
+"""Maximum number of quantities that are drawn."""
 
 
 def draw_fit(fit: WaveformFit, first: np.ndarray, path: Path) -> None:
-    """Draw the first sample: one panel a quantity, before (dashed), after, target (dots).
+    """Draw the first sample: one panel per quantity, before (dashed), after, target (dots).
 
     Parameters
     ----------

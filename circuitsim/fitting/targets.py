@@ -15,7 +15,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import Deck, measurements_of
 
 LARGEST = 100_000
-"""Most target values in a file: each is one of the values that a run backwards begins with."""
+"""Maximum number of target values in a file: each is one of the values that a run backwards begins with."""
 
 
 class WaveTarget(NamedTuple):
@@ -100,7 +100,7 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
     Raises
     ------
     UsageError
-        No such file; columns that are missing or unknown; cells that are no numbers, by file and line.
+        No such file; columns that are missing or unknown; cells that are not numbers, by file and line.
     """
     path = Path(path)
     if not path.is_file():
@@ -114,7 +114,7 @@ def read_targets(path: str | Path, deck: Deck, inputs: Sequence[str] = ()) -> Ta
             raise UsageError(f"{path}:{line}: {len(row)} cells, the header has {len(header)}")
     lower = [name.lower() for name in header]
     if len(set(lower)) < len(lower):
-        raise UsageError(f"{path}:1: a column is there twice")
+        raise UsageError(f"{path}:1: a column is repeated")
     if "measurement" in lower:
         return _measures(path, lower, rows[1:], deck)
     if "time" not in lower:

@@ -44,7 +44,7 @@ def _csv_cell(cell: Cell) -> str:
 
 
 def cell_text(text: str) -> str:
-    """A text as it stands in a cell: behind an apostrophe where a spreadsheet would take it for a formula.
+    """A text for a cell, after an apostrophe if a spreadsheet would take it for a formula.
 
     >>> cell_text("@SUM"), cell_text("+1+cmd|x"), cell_text("-3"), cell_text("v(a)")
     ("'@SUM", "'+1+cmd|x", '-3', 'v(a)')
@@ -86,7 +86,7 @@ def scale_of(values: Iterable[float | None]) -> float:
 
 
 def shown(value: float | None, unit: str, scale: float, share: float = SMALLEST_SHARE) -> str:
-    """`quantity`, 0 where the number is below a share of its scale."""
+    """`quantity`, 0 where the number is below a fraction of its scale."""
     return quantity(0.0 if value is not None and abs(value) < share * scale else value, unit)
 
 
@@ -124,7 +124,7 @@ def _aligned(cells: list[str]) -> list[str]:
 
 
 def _number_length(cell: str) -> int:
-    """Length of the number that ``cell`` begins with, 0 where it is no quantity."""
+    """Length of the number that ``cell`` begins with, 0 where it is not a quantity."""
     number = cell.partition(" ")[0]
     try:
         float(number)

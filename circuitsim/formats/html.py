@@ -18,7 +18,7 @@ SHOWN, WIDE = 20, 24
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A ``<table>``; cells of numbers are aligned to the right, but for the first column, the names.
+    """A ``<table>``; cells of numbers are aligned to the right, except for the first column, the names.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ CSV_HEADER = ("kind", "name", "voltage", "current", "power", "state", "kink", "u
 
 
 def as_csv(point: Mapping[str, Any]) -> str:
-    """One row a node, then one row a branch; see `CSV_HEADER`. Volts, amperes, watts."""
+    """One row per node, then one row per branch; see `CSV_HEADER`. Volts, amperes, watts."""
     return csv(CSV_HEADER, _csv_rows(point))
 
 

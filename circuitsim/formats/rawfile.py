@@ -29,7 +29,7 @@ TYPES = {"s": "time", "Hz": "frequency", "°C": "temp-sweep", "Ω": "res-sweep"}
 
 
 def swept(title: str, table: Table, plot: str) -> str:
-    """A rawfile of a sweep, of waveforms, or of responses over frequency.
+    """A rawfile of a DC sweep, a transient or an AC analysis.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def swept(title: str, table: Table, plot: str) -> str:
 def rawfile(title: str, plot: str, variables: Sequence[Variable]) -> str:
     """An ASCII rawfile of one plot.
 
-    Its date is no clock's, so that the same deck gives the same bytes; its command names the program whose form of
-    rawfiles it has, by which readers recognise it.
+    Its date is fixed, so that the same deck gives the same bytes; its command names the program whose format it has, by
+    which readers recognise it.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from circuitsim.formats.table import Table
 
 LINE, TITLE = 120, 40
-"""Most characters of a `repr`, and of the title in it."""
+"""Maximum number of characters of a `repr`, and of the title in it."""
 
 
 def verdict(certificate: Any) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWN = 400
-"""Most elements of a circuit that is drawn without being asked."""
+"""Maximum number of elements of a circuit that is drawn without being asked."""
 
 
 class Picture(NamedTuple):

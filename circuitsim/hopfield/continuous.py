@@ -7,7 +7,7 @@ network becomes that of a Hopfield network in the variables
 
     s_j = √G_j v_j,    w_jk = g_jk / √(G_j G_k),    b_j = I_j / √G_j.
 
-Potentials that sources hold are no units: they are in the biases. A diode between a node and a held potential is a
+Potentials that sources hold are not units: they are in the biases. A diode between a node and a held potential is a
 bound; one between two free nodes has no counterpart. The inverse exists where no weight is negative and the spectral
 radius of the weights is below one (so that the energy is convex).
 """
@@ -101,7 +101,7 @@ class ResistiveUnits(NamedTuple):
         return self.gain * (np.append(state / self.root, 0.0)[self.coordinate] + self.offset)
 
     def state(self, voltages: np.ndarray) -> np.ndarray:
-        """(n,) the units at node potentials."""
+        """(n,) the units at node voltages."""
         first = _first_nodes(self.coordinate)[: self.root.size]
         return self.root * (voltages / self.gain - self.offset)[first]
 
@@ -169,7 +169,7 @@ class HopfieldCircuit(NamedTuple):
     root: np.ndarray
 
     def state(self, voltages: np.ndarray) -> np.ndarray:
-        """(n,) the units at node potentials (n_nodes,), V."""
+        """(n,) the units at node voltages (n_nodes,), V."""
         return self.root * voltages[1 : self.root.size + 1]
 
 

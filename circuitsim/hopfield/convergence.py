@@ -15,7 +15,7 @@ Layers = Sequence[np.ndarray]
 
 
 def sweeps_to_converge(step: Callable[[Layers], Layers], start: Layers, share: float, limit: int) -> np.ndarray:
-    """For each sample the sweeps after which no unit is ever farther from its final value than a share of its layer.
+    """For each sample the sweeps after which no unit is ever farther from its final value than a fraction of its layer.
 
     Parameters
     ----------

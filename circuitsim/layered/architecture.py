@@ -22,7 +22,7 @@ class Architecture:
     input_gain : float
         A, V for an input of one.
     gains : tuple of float
-        a^(ℓ) of the bidirectional amplifiers behind each layer 1..L (Scellier 2024, App. D); empty for none.
+        a^(ℓ) of the bidirectional amplifiers after each layer 1..L (Scellier 2024, App. D); empty for none.
     """
 
     units: tuple[int, ...]

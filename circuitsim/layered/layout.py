@@ -35,7 +35,7 @@ matrix, stride, row_layer, column_layer : (L + 1,) of each inner matrix its plac
 first, stop : (L + 1,) of each odd layer the matrices whose rows it is.
 size : conductances of all inner matrices.
 blocks : (n, 2) layer and first row of every block of `BLOCK` rows whose layer is odd.
-parts : (PARTS + 1,) where the shares of ``blocks`` begin.
+parts : (PARTS + 1,) where the parts of ``blocks`` begin.
 updates, update_parts : the same for the blocks of all inner matrices, matrix and first row; one part where few.
 """
 

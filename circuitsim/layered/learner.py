@@ -160,7 +160,7 @@ class LayeredLearner:
         """Train on images (bytes, 255 for one, or floats) and labels (int64).
 
         The metrics are ``loss``, ``error`` and ``residual``, all at the free state before each step, and with
-        equilibrium propagation ``kink_share``, the share of hidden units whose diode changes between the phases.
+        equilibrium propagation ``kink_share``, the fraction of hidden units whose diode changes between the phases.
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ class DeepResistiveNetwork(ResistiveBlock):
         )
 
     def least_output_conductance(self) -> float:
-        """Least conductance, S, that the outputs have together, with inputs at 0 V and all hidden units free to move.
+        """Minimum conductance, S, that the outputs have together, with inputs at 0 V and all hidden units free to move.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class DeepResistiveNetwork(ResistiveBlock):
 
         Nodes are called ``p1``, ``n1``, … (inputs +A x and −A x), ``h1_1``, ``h2_1``, … (hidden layer, unit) and
         ``out1``, …; with amplifiers a unit has its own name on their right side and ``…_in`` on their left.
-        Conductances of zero are no elements; biases of zero neither.
+        Conductances of zero are not elements; biases of zero neither.
 
         Raises
         ------

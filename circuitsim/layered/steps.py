@@ -102,7 +102,7 @@ def clip_layer(layer, layout, sums, v, problem, samples, measured):
 
 @kernel()
 def sweep_part(part, memory, layout, v, problem, samples, measured):
-    """One share of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`."""
+    """One part of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`."""
     inner, sums, partial = memory.inner, memory.sums, memory.partial
     inverse, low, high, phase = problem
     n, last, zero = layout.total, layout.units.size - 1, splat(v.dtype.type(0), LANES)
@@ -357,7 +357,7 @@ def relax(memory, layout, v, base, problem, samples, sweeps, tolerance, threads,
 
 @kernel()
 def score(memory, layout, labels, weight):
-    """Mean of ½ Σ (v_o − y_o)², weighted, and share of wrong answers, at the free state."""
+    """Mean of ½ Σ (v_o − y_o)², weighted, and fraction of wrong answers, at the free state."""
     n, last = layout.total, layout.units.size - 1
     cost, wrong, count = 0.0, 0, labels.size
     for b in range(count):
@@ -507,7 +507,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
     weight : (n,) ndarray of float64
         Factor on each sample's loss.
     metrics : (steps, 4) ndarray
-        Written: cost and share of wrong answers at the free state, its relative residual, the share that
+        Written: cost and fraction of wrong answers at the free state, its relative residual, the share that
         `contrast` counts.
     changed : bool
         Whether the inner matrices were changed from outside, so that their sums are wrong.

@@ -33,7 +33,7 @@ class AgnosticPropagation:
         Strength of the nudge, positive.
     nudging : Nudging
     tolerance : float
-        Largest error of the move, as a share of it.
+        Largest error of the move, as a fraction of it.
     iterations : int
         Largest number of iterations for the move.
     """

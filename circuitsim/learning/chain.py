@@ -93,7 +93,7 @@ class Chain:
     Notes
     -----
     Metrics of a batch, where samples are not omitted over those whose free states are certified: ``loss``; ``error``
-    (share of wrong classes, or mean squared distance); with blocks ``residual`` (the worst of the free states),
+    (fraction of wrong classes, or mean squared distance); with blocks ``residual`` (the worst of the free states),
     ``kink_share`` (of all clamped units and diodes those that change between the phases; of derivatives of the free
     state those at a kink) and ``uncertified_fraction`` (of the samples). Where the only block is the last element also
     the bracket ``lower`` ≤ loss ≤ ``upper`` if the rule measures it, ``nudged_residual`` (the worst of the nudged
@@ -353,7 +353,7 @@ class Chain:
         Returns
         -------
         dict of str to float
-            ``loss``; ``error``, the share of wrong labels or the mean squared distance; of more than 20 classes
+            ``loss``; ``error``, the fraction of wrong labels or the mean squared distance; of more than 20 classes
             ``top5_error``; with blocks ``residual``, the worst of their states.
 
         Raises

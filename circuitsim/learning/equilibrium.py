@@ -37,7 +37,7 @@ class EquilibriumPropagation:
     nudging : Nudging
         How the outputs are pulled.
     kink_share : float
-        With ``beta="auto"``: largest share of diodes and clamped units, over the batch, that may change.
+        With ``beta="auto"``: largest fraction of diodes and clamped units, over the batch, that may change.
     form : {"explicit", "implicit"}
         What goes on to the stages before a block of a chain: the difference of its two states (Nest & Ernoult 2024,
         Algorithm 4), or each state in turn (Algorithm 2).

@@ -102,7 +102,7 @@ def estimate_of(
     ----------
     contrast : Contrast
     weight : (batch,) array
-        Shares of the samples.
+        Fractions of the samples.
     counted : (batch,) bool array, optional
         Samples that enter the gradients; those of which all states are certified if not given.
     apart : bool

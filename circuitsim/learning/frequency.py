@@ -49,7 +49,7 @@ class FrequencyPropagation:
         Raises
         ------
         RuleError
-            A block that is no circuit.
+            A block that is not a circuit.
         """
         # Circuits are slow to import; chains without them need none.
         from circuitsim.blocks.circuit import CircuitState, combined

@@ -21,7 +21,7 @@ from circuitsim.netlist.deck import Deck
 from circuitsim.netlist.roles import Roles, make_roles, read_roles
 
 LISTED = 5
-"""Most samples that an error names."""
+"""Maximum number of samples that an error names."""
 
 
 class DifferentiableBlock(EnergyBlock, Protocol):

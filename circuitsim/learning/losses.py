@@ -67,7 +67,7 @@ class Loss(Protocol):
 
 
 def are_classes(target: Array) -> bool:
-    """Whether targets are classes: whole numbers, one a sample."""
+    """Whether targets are classes: whole numbers, one per sample."""
     return target.ndim == 1 and bool(namespace(target).isdtype(target.dtype, "integral"))
 
 
@@ -213,7 +213,7 @@ MANY_CLASSES = 20
 
 
 def among_largest(output: np.ndarray, labels: np.ndarray, count: int) -> float:
-    """Share of samples whose label is among the ``count`` largest outputs."""
+    """Fraction of samples whose label is among the ``count`` largest outputs."""
     right = output[np.arange(len(labels)), labels]
     return float(np.mean((output > right[:, None]).sum(axis=1) < count))
 

@@ -96,7 +96,7 @@ class FollowingCurrent(ResistorNudge):
     Parameters
     ----------
     tolerance : float
-        Largest change of an output in the last iteration, as a share of the largest output.
+        Largest change of an output in the last iteration, as a fraction of the largest output.
     iterations : int
         Largest number of iterations.
     """

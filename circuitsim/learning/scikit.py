@@ -229,7 +229,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
     random_state : int, RandomState or None
         Source of all chance.
     warm_start : bool
-        Whether `fit` goes on from the last one, with the same features and classes, in place of a fresh start.
+        Whether `fit` continues from the last one, with the same features and classes, in place of a fresh start.
     callbacks : sequence of callable
         Called with the history after each pass; one that returns True ends the training
         (`circuitsim.training.EarlyStopping`).
@@ -303,7 +303,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
 class CircuitClassifier(CircuitEstimator, TrainedClassifier):
     """Classification by a circuit: one output a class, the highest voltage is the answer; cross-entropy is its loss.
 
-    The parameters are those of `CircuitRegressor`, but for ``swing``.
+    The parameters are those of `CircuitRegressor`, except for ``swing``.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from circuitsim.errors import UsageError
 from circuitsim.learning.losses import Loss
 
 SHARE = 0.01
-"""Share of the least output conductance: a nudge moves outputs by about a hundredth of their error at most."""
+"""Fraction of the least output conductance: a nudge moves outputs by about a hundredth of their error at most."""
 
 PROBED = 64
 """Samples for the statistics of the first outputs."""

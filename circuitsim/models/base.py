@@ -220,7 +220,7 @@ class Device(ABC):
         self.check()
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a device does not change; {name} was set when it was made")
+        raise AttributeError(f"a device is immutable: {name} is set when it is made")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.values() == self.values()

@@ -18,16 +18,16 @@ Junction = Callable[[Any, Any], tuple[Any, Any]]
 """Current (A) and slope (S) of a junction with parameters p at a voltage (V)."""
 
 STEPS = 200
-"""Most evaluations of a law on the way to a load line; ten are usual."""
+"""Maximum number of evaluations of a law on the way to a load line; ten are usual."""
 
 ROUNDED = 8e-16
-"""Share of a voltage that a step may have at the end: rounding of the law."""
+"""Fraction of a voltage that a step may have at the end: rounding of the law."""
 
 SLOW = 0.8
-"""Share of what is left over from which on a step is followed by halving the bracket."""
+"""Fraction of the residual from which on a step is followed by halving the bracket."""
 
 WIDE = 1e6
-"""Volts, or ratio of its ends, above which a bracket is halved in its logarithm: no device stands a million volts."""
+"""Volts, or ratio of its ends, above which a bracket is halved in its logarithm: none withstands a million volts."""
 
 LARGEST = 700.0
 """Exponents above lie beyond the range of doubles."""

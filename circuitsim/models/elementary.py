@@ -1,6 +1,6 @@
 """The elementary elements, which the convex program and its kernels know by their codes; devices consist of them.
 
-The bidirectional amplifier (Scellier 2024, App. D) is no device of elementary parts: `circuitsim.circuit.amplifiers`
+The bidirectional amplifier (Scellier 2024, App. D) is not a device of elementary parts: `circuitsim.circuit.amplifiers`
 takes all amplifiers of a circuit out at once, by a change of coordinates that depends on the gains around every loop.
 """
 

@@ -1,6 +1,6 @@
 """The current at which a formula of a current has a voltage: `circuitsim.models.formula_tape` the other way round.
 
-Newton's method inside a bracket; a step that does not halve what is left over is followed by halving the bracket, in
+Newton's method inside a bracket; a step that does not halve the residual is followed by halving the bracket, in
 the exponent where its ends are far apart.
 """
 
@@ -12,20 +12,20 @@ from typing import Any
 from circuitsim.models.formula_tape import evaluate
 
 STEPS = 400
-"""Most evaluations of a formula; ten to twenty are usual."""
+"""Maximum number of evaluations of a formula; ten to twenty are usual."""
 
 ROUNDED = 2e-16
-"""Share of a current that the last step may have."""
+"""Fraction of a current that the last step may have."""
 
 BESIDE = 1e-12
 """How far beside a point of slope zero the slope is taken instead, A."""
 
 LEAST = 1e-100
-"""Least slope of a formula, Ω."""
+"""Minimum slope of a formula, Ω."""
 
 FAR, TINY, JUMP = 16.0, 1e-250, 2.0**-20
 """Ratio of the ends of a bracket from which on exponents are halved; a current that counts as zero, A; and the
-share of the far end that is tried where the near one is zero."""
+fraction of the far end that is tried where the near one is zero."""
 
 
 def between(low: Any, high: Any) -> Any:
@@ -82,7 +82,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p: numbers of the tape are no parameters."""
+    """Derivatives of the current by the entries of p: numbers of the tape are not parameters."""
     for k in range(p.size):
         out[k] = 0.0
     out[4] = junction(p, u)[0] / p[4]

@@ -44,7 +44,7 @@ HEAD = 5
 """Entries of a row before the tape."""
 
 DEPTH, LONGEST = 32, 400
-"""Most entries of the stack; most instructions of a tape."""
+"""Maximum number of entries of the stack; most instructions of a tape."""
 
 Tape = tuple[tuple[int, float], ...]
 """Operations with their numbers (0 where an operation has none)."""
@@ -69,7 +69,7 @@ _SIGNS = {ADD: "+", SUBTRACT: "-", MULTIPLY: "*", DIVIDE: "/"}
 
 
 def depth(tape: Tape) -> int:
-    """Most entries of the stack at a time."""
+    """Maximum number of entries of the stack at a time."""
     size = most = 0
     for op, _ in tape:
         size += 1 if op in (CONSTANT, VOLTAGE) else -1 if op in BINARY else -2 if op == CHOOSE else 0
@@ -78,13 +78,13 @@ def depth(tape: Tape) -> int:
 
 
 def text_of(tape: Tape, voltage: str) -> str:
-    """The expression that a tape stands for, in words that ngspice and this reader read alike.
+    """The expression of a tape, in words that ngspice and this reader read alike.
 
     Parameters
     ----------
     tape : Tape
     voltage : str
-        What stands for the voltage: ``v(a,b)``.
+        The text of the voltage: ``v(a,b)``.
     """
     stack: list[str] = []
     for op, number in tape:

@@ -135,10 +135,10 @@ def _constant(like: np.ndarray, number: float) -> Interval:
 
 
 def _wider(low: np.ndarray, high: np.ndarray) -> Interval:
-    """The interval with its ends moved outwards; an end that is no number is infinite."""
+    """The interval with its ends moved outwards; an end that is not a number is infinite."""
     low = np.where(np.isnan(low), -np.inf, low - WIDER * np.abs(low))
     high = np.where(np.isnan(high), np.inf, high + WIDER * np.abs(high))
-    # An infinite end minus its share is no number: it stays.
+    # An infinite end minus its share is not a number: it stays.
     return Interval(np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
@@ -261,7 +261,7 @@ FARTHEST = 2.0**40
 
 _BELOW = (0.0, *(2.0**k for k in (-1000, -500, -250, -120, -60, -40, -30)))
 LARGEST_INTERVALS = 40_000
-"""Most intervals at a time."""
+"""Maximum number of intervals at a time."""
 
 FINEST, SMALLEST = 2.0**-44, 2.0**-1000
 """Width of the last intervals, of their place; and V or A."""
@@ -391,20 +391,19 @@ def _search(tape: Tape, law: _Points, edges: np.ndarray) -> bool:
     if falling:
         a, b = _joined(falling)
         raise ValueError(
-            f"its {word.value} falls from {law.at(a):.6g} to {law.at(b):.6g} {word.unit} between "
-            f"{_near(a)} and {_near(b)} {word.of_unit}: no monotone law"
+            f"its {word.value} decreases from {law.at(a):.6g} to {law.at(b):.6g} {word.unit} between "
+            f"{_near(a)} and {_near(b)} {word.of_unit}: the formula must be monotone"
         )
     if low.size:
         raise ValueError(
-            f"that its {word.value} never falls is not proven between {_near(low.min())} and "
-            f"{_near(high.max())} {word.of_unit}: limit({word.argument[-1]}, low, high) in place of the "
-            f"{word.argument} bounds where a proof is needed"
+            f"its {word.value} is not proven to be monotone between {_near(low.min())} and {_near(high.max())} "
+            f"{word.of_unit}: limit({word.argument[-1]}, low, high) in place of the {word.argument} restricts the range"
         )
     if level and word is VOLTAGE_WORDS:
         a, b = _joined(level)
         raise ValueError(
-            f"its voltage stays at {law.at(a):.6g} V between {_near(a)} and {_near(b)} A: no law with one "
-            "current at each voltage; add a resistance, as in + 1u*i"
+            f"its voltage is {law.at(a):.6g} V between {_near(a)} and {_near(b)} A, so the current is not unique; "
+            "add a resistance, as in + 1u*i"
         )
     for u in sorted(ends)[1:-1]:
         _refuse_jump(law, np.nextafter(u, -np.inf), np.nextafter(u, np.inf))
@@ -454,7 +453,7 @@ def _refuse_jump(law: _Points, a: float, b: float) -> None:
     word = law.words
     raise ValueError(
         f"its {word.value} jumps from {first:.6g} to {second:.6g} {word.unit} at {_near(b)} "
-        f"{word.of_unit}: no continuous law"
+        f"{word.of_unit}: the formula must be continuous"
     )
 
 

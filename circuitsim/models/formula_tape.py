@@ -157,7 +157,7 @@ def junction(p: Any, u: Any) -> tuple[Any, Any]:
 
 
 def by_parameters(p: Any, u: Any, out: Any) -> None:
-    """Derivatives of the current by the entries of p: numbers of the tape are no parameters."""
+    """Derivatives of the current by the entries of p: numbers of the tape are not parameters."""
     for k in range(p.size):
         out[k] = 0.0
     out[4] = junction(p, u)[0] / p[4]

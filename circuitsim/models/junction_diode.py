@@ -1,4 +1,4 @@
-"""The junction diode: Shockley's law behind a resistance, with breakdown and temperature as in ngspice.
+"""The junction diode: Shockley's equation with a series resistance, with breakdown and temperature as in ngspice.
 
 With vt = N k T / q, u the junction's voltage and T the temperature:
 
@@ -12,7 +12,7 @@ it is BV. Two further effects, where the card states ISR or IKF:
     recombination      i = … + ISR (e^{w/vr} − 1) ((1 − w/VJ)² + 0.005)^{M/2},   w = max(u, −3 vt),   vr = NR k T / q
     high injection     i → i / (1 + √(i / IKF))   for i > 0
 
-Its charge acts over time and on small signals: q = TT i + ∫ C du with the depletion capacitance
+Its charge acts in transient and AC analysis: q = TT i + ∫ C du with the depletion capacitance
 
     C = CJO (1 − u/VJ)^{−M}   for u < FC VJ, beyond that its tangent
 

@@ -56,7 +56,7 @@ class Limiter(Device):
         return PASSING if currents.get("returns", 1.0) > 0.0 else REVERSE
 
     def law(self, voltage: float) -> tuple[float, float]:
-        """Least and largest current."""
+        """Smallest and largest current."""
         most, least = self.imax * self.m, -math.inf if self.irev is None else -self.irev * self.m
         if self.ron > 0.0:
             current = min(max(voltage * self.m / self.ron, least), most)

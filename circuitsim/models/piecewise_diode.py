@@ -102,7 +102,7 @@ class PiecewiseLinearDiode(Device):
         return BREAKDOWN if currents.get("reverse", 0.0) > 0.0 else OFF
 
     def law(self, voltage: float) -> tuple[float, float]:
-        """Least and largest current at ``voltage``; see the formulas above."""
+        """Smallest and largest current at ``voltage``; see the formulas above."""
         v = voltage / self.n
         low = high = v * self._goff
         if -v >= self._vrev:
@@ -113,7 +113,7 @@ class PiecewiseLinearDiode(Device):
         return low * self.m, high * self.m
 
     def _beyond(self, volts: float, knee: float, resistance: float) -> tuple[float, float]:
-        """Least and largest current of a cell ``volts`` beyond a knee, in the direction of that knee."""
+        """Smallest and largest current of a cell ``volts`` beyond a knee, in the direction of that knee."""
         if resistance > 0.0:
             current = volts / resistance + knee * self._goff
             return current, current

@@ -1,4 +1,4 @@
-"""Smooth devices: a junction behind a resistance, linearised in each step of Newton's method.
+"""Smooth devices: a junction in series with a resistance, linearised in each step of Newton's method.
 
 The linearised device is a conductance beside a current source, so a step is an operating point of one circuit of
 elementary elements with other values (`circuitsim.analysis.newton`).
@@ -71,11 +71,11 @@ class SmoothDevice(Device):
         return False
 
     def rises(self) -> bool:
-        """Whether its current rises everywhere with the voltage, without level pieces."""
+        """Whether its current rises everywhere with the voltage, without flat segments."""
         return True
 
     def level(self, voltage: float) -> tuple[float, float] | None:
-        """The ends, V, of the level piece that a voltage of the junction, V, lies on; None where the current rises."""
+        """The ends, V, of the flat segment that a voltage of the junction, V, lies on; None where the current rises."""
         return None
 
     def junction_energy(self, voltage: float) -> float:
@@ -119,7 +119,7 @@ class SmoothDevice(Device):
         return float(found[0]), float(found[2])
 
     def law(self, voltage: float) -> tuple[float, float]:
-        """The current at ``voltage``, twice; of a junction behind a resistance by iteration."""
+        """The current at ``voltage``, twice; of a junction in series with a resistance by iteration."""
         current = self.at(voltage)[1]
         return current, current
 

@@ -11,10 +11,10 @@ from circuitsim.models.smooth import Limits, WithoutModel
 from circuitsim.units import exact
 
 POINTS = 64
-"""Most points of a table."""
+"""Maximum number of points of a table."""
 
 ROUNDED = 1e-12
-"""Share of a voltage that rounding may have moved it off a breakpoint."""
+"""Fraction of a voltage that rounding may have moved it off a breakpoint."""
 
 NOTHING = 1e-75
 """Voltage, V, by which it may have moved off zero."""
@@ -79,9 +79,9 @@ class Table(WithoutModel):
             raise ValueError("a table needs at least two points")
         for (v, i), (w, j) in pairwise(points):
             if not v < w:
-                raise ValueError(f"its voltages must rise: {w:g} V comes after {v:g} V")
+                raise ValueError(f"its voltages must increase: {w:g} V comes after {v:g} V")
             if j < i:
-                raise ValueError(f"its current falls from {i:g} to {j:g} A between {v:g} and {w:g} V: no monotone law")
+                raise ValueError(f"its current falls from {i:g} to {j:g} A between {v:g} and {w:g} V: not monotone")
 
     def row(self) -> tuple[float, ...]:
         """See `junction`; zero volts are a point, too."""

@@ -109,7 +109,7 @@ def plain_lines(text: str) -> str:
 
 
 def _place_of(data: bytes, at: int, name: str) -> Location:
-    """The location of byte ``at``, its line shown as far as it is text."""
+    """The location of byte ``at``, its line shown up to the first byte that is not text."""
     before = data[:at].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     start = before.rfind(b"\n") + 1
     ends = [e for e in (data.find(b"\n", at), data.find(b"\r", at), at + 200) if e >= 0]

@@ -222,7 +222,7 @@ class _PiecewiseLinear(Ramps, Domain):
         return no + change - (jump if difference.terms else 0.0)
 
     def along(self, value: Affine, test: Affine, instead: Affine | float, before: int | None = None) -> Any:
-        """``value`` with ``instead`` in place of ``test``; None where it is no function of ``test`` alone.
+        """``value`` with ``instead`` in place of ``test``; None where it is not a function of ``test`` alone.
 
         Arguments of ramps may read the ramps ``before`` them.
         """
@@ -485,7 +485,7 @@ class _Sources:
         position: int,
         fixed: Mapping[Signal, float],
     ) -> _Values | Device:
-        """A law, or where an expression is no sum of ramps a device, with the values of ``fixed`` signals; raises as
+        """A law, or where an expression is not a sum of ramps a device, with the values of ``fixed`` signals; raises as
         `one`."""
         source, evaluator = stated.source, self.elaborator.evaluator
         assert source is not None

@@ -356,7 +356,7 @@ def may_be_missing(path: str) -> bool:
 
 
 _TABLE = re.compile(r'\b(?:table|tablefile|fasttable)\s*\(\s*"([^"]*)"\s*\)', re.I)
-"""A function of time whose points stand in a file, linear between them."""
+"""A function of time whose points are in a file, linear between them."""
 
 
 class MissingFile(CardError):
@@ -379,7 +379,7 @@ class Section:
 
 
 def words_of(card: Card, position: int) -> list[Token]:
-    """File names and words behind the card's name, quoted with ' or \" or bare; with case and signs."""
+    """File names and words after the card's name, quoted with ' or \" or bare; with case and signs."""
     text = card.text
     found: list[Token] = []
     while True:

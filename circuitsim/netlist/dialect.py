@@ -89,7 +89,7 @@ ADVICE: dict[str, str] = {
 """Commands for some of these."""
 
 PRINTED = _words("dc op tran ac noise disto tf pz sp hb sens es pce homotopy ac_ic")
-"""The word behind ``.print`` that says for which analysis it is."""
+"""The word after ``.print`` that says for which analysis it is."""
 
 INSTANCE = _words("pj off ic scale ac noisy noiseless nt bv_max")
 """Words on an element's card without effect on the operating point of an ideal circuit."""

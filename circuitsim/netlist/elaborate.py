@@ -677,7 +677,7 @@ class Elaborator:
 
 
 def _name(error: CardError, stated: ElementCard, name: str) -> None:
-    """A bare word that is no parameter is an error of the value it stands for."""
+    """A bare word that is not a parameter is an error of the value it stands for."""
     value, at = stated.value, stated.offset
     bare = isinstance(value, Code) and error.code is value and stated.card.text[at - 1] not in "{'"
     if error.kind == "parameter" and bare and isinstance(value, Code) and error.offset == at:

@@ -1,6 +1,6 @@
 """Values of expressions: a stack machine with a budget, and environments of parameters that resolve on demand.
 
-A name is looked up in the call where the expression stands, then in the calls that led there, as ngspice does; the
+A name is looked up in the call of the expression, then in the calls that led there, as ngspice does; the
 values that a call passes are expressions of its caller (ngspice finds some of their names in the sub-circuit, depending
 on the order in which it evaluates: a warning says where that matters). Everything is evaluated once, without recursion
 over parameters, so that chains of a hundred thousand parameters work.
@@ -259,7 +259,7 @@ class Evaluator:
             )
 
     def symbolic(self, code: Code, environment: Environment, domain: Domain) -> Any:
-        """The value of ``code`` in a domain: a number, or one that stands for unknown voltages and currents.
+        """The value of ``code`` in a domain: a number, or a symbolic value of unknown voltages and currents.
 
         Raises
         ------

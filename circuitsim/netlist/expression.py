@@ -40,7 +40,7 @@ SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 """``v(a)``, ``v(a,b)``, ``i(R1)``, ``p(R1)`` in expressions of sources and of printed quantities; w is p, n is v."""
 
 UNKNOWN = ("v", "i")
-"""Those that stand for voltages and currents."""
+"""Those that are voltages and currents."""
 
 _LEVELS = {
     "||": 1,
@@ -285,7 +285,7 @@ class _Reader:
         self.look(self.end)
 
     def rkm(self) -> bool:
-        """Whether a number such as ``2K2`` stands here and may be read; then it is."""
+        """Read a number such as ``2K2`` if there is one and it may be read; returns whether it was."""
         scope, found = self.code.scope, _WORD.match(self.text, self.at, self.stop)
         if scope is None or found is None:
             return False
@@ -314,7 +314,7 @@ class _Reader:
             self.emit(NAME, name, at)
 
     def signal(self, name: str, at: int) -> None:
-        """A quantity of the solution; node names between the parentheses are no expressions."""
+        """A quantity of the solution; node names between the parentheses are not expressions."""
         found = Signal(name)
         if name != "time":
             names = _SIGNAL.match(self.text, self.at, self.stop)

@@ -140,7 +140,7 @@ class FollowingSources(Dynamics):
         Parameters
         ----------
         names : collection of str or None
-            The elements; None: all, at frequencies too, where inductors are no shorts.
+            The elements; None: all, at frequencies too, where inductors are not shorts.
 
         Raises
         ------
@@ -251,7 +251,7 @@ class FollowingSources(Dynamics):
         return trail
 
     def over_time(self) -> FollowingSources:
-        """The same sources where inductors are no shorts, and controlled sources fix nothing."""
+        """The same sources where inductors are not shorts, and controlled sources fix nothing."""
         found = copy(self)
         found.joining, found._paths = frozenset((VOLTAGE,)), None
         return found

@@ -236,7 +236,7 @@ def declare_stepped(reader: DeckReader) -> None:
 
 
 def check_values(reader: DeckReader, linker: Linker) -> None:
-    """Where a deck is wrong already, still find what is wrong with its values, as far as it can be expanded."""
+    """For a deck with errors, also report errors of its values, as far as it can be expanded."""
     if not reader.reporter.has("limit"):
         circuit_of(Elaborator(reader.reporter, linker, reader.top, {}, reader.globals), "")
 

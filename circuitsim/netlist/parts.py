@@ -46,7 +46,7 @@ OF_PWL = ("r", "td", POINTS)
 KEYWORDS = RANDOM | frozenset(
     ("dc", "ac", "distof1", "distof2", "load", "noiseless", "repeat", "endrepeat", *FUNCTIONS, *ALIASES, *EXTERNAL)
 )
-"""Words of a source's card that are no names of parameters."""
+"""Words of a source's card that are not names of parameters."""
 
 _ONCE = ("dc", "ac", "distof1", "distof2")
 """Words that a card states once."""
@@ -359,7 +359,7 @@ class ElementReader:
             )
 
     def passive(self, code: int) -> ElementCard:
-        """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and what stands beside it.
+        """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and its further numbers.
 
         Raises
         ------

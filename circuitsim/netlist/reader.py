@@ -230,7 +230,7 @@ def options(reader: DeckReader, card: Card, position: int) -> None:
     Raises
     ------
     CardError, ExpressionError
-        A temperature that is no value, or something that is no option.
+        A temperature that is not a value, or something that is not an option.
     """
     word, idle, end = card.text[card.start : position].lower(), [], position
     for found in _OPTION.finditer(card.text, position):
@@ -415,7 +415,7 @@ class DeckReader(definitions.Includes):
 
     @property
     def outside(self) -> bool:
-        """Whether a section of a library is looked for."""
+        """Whether a section of a library is still to be found."""
         return self.section is not None and not self.section.inside
 
     def take_plain(self, lines: Lines) -> bool:
@@ -566,7 +566,7 @@ class DeckReader(definitions.Includes):
         card.done()
 
     def close_table(self) -> None:
-        """A table of values, its rows behind a ``+`` (Xyce) or bare (HSPICE)."""
+        """A table of values, its rows after a ``+`` (Xyce) or bare (HSPICE)."""
         card = joined(self.rows[0], [(row.line, row.text) for row in self.rows[1:]])
         self.rows = []
         with self.reporter.at(card):
@@ -594,7 +594,7 @@ class DeckReader(definitions.Includes):
                 self.reporter.error("subcircuit", message, here.card, hint="close it with .ends")
 
     def refuse_foreign(self) -> None:
-        """One error for all transistors and code models of the deck; parts whose model nobody defines are left open."""
+        """One error for all transistors and code models of the deck; parts without a model are left open."""
         for card, start, word, scope in self.without_model:
             if scope.find_model(f"__{word.lower()}") is not None:
                 self.foreign.setdefault(word[0].lower(), []).append((card, start, word))

@@ -117,7 +117,7 @@ class ElementCard(NamedTuple):
     multiplier : Value
         Equal ones in parallel.
     tolerance : float or None
-        Share of its value by which the element may deviate (``tol=``).
+        Fraction of its value by which the element may deviate (``tol=``).
     initial : Value or None
         ``ic=`` of a capacitor, V, or inductor, A.
     wave : Wave or None

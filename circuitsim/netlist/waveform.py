@@ -53,7 +53,7 @@ class Function(NamedTuple):
 
 
 FEWEST = 2
-"""Fewest numbers of a function."""
+"""Minimum count of numbers of a function."""
 FUNCTIONS = {
     "pulse": Function(
         "Pulse", 2, 2, lambda step, stop, x: (0.0, 0.0, 0.0, step, step, stop, stop or math.inf, math.inf)
@@ -75,7 +75,7 @@ FUNCTIONS = {
 MAY_BE_EMPTY = FUNCTIONS.keys() - {"pwl"}
 """Functions that old decks name without numbers beside AC: they are 0 at DC."""
 MOST = {name: len(FUNCTIONS[name].others(1.0, 1.0, max)) for name in MAY_BE_EMPTY} | {"am": 7}
-"""Most numbers of a function."""
+"""Maximum count of numbers of a function."""
 ALIASES = {"sine": "sin"}
 """Other names of functions; LTspice writes SINE."""
 

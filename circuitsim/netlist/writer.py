@@ -122,7 +122,7 @@ class ModelCards:
         self._taken = Names([IDEAL_MODEL])
 
     def words(self, device: Device, name: str, first: str, second: str) -> str:
-        """The fields behind the nodes on the card of an element ``name``: model and number of cells, or a formula."""
+        """The fields after the nodes on the card of an element ``name``: model and number of cells, or a formula."""
         if isinstance(device, OfFormula):
             return device.formula(name, first, second)
         stated = device.parameters()
@@ -398,12 +398,12 @@ class _Writer:
         return " ".join(words if wave is None else [*words, _function(wave, code == CURRENT)])
 
     def formula(self, k: int) -> str:
-        """The card of a source given by a formula that is no law: as it was written, where it means the same.
+        """The card of a source given by a formula that is not a law: as it was written, where it means the same.
 
         Raises
         ------
         UsageError
-            It stands in a sub-circuit, or reads parameters, functions of the deck, or what has another name here.
+            It is in a sub-circuit, or reads parameters, functions of the deck, or what has another name here.
         """
         circuit, names = self.circuit, self.names
         found = (self.following.frozen if k in self.following.frozen else self.following.formulas)[k]

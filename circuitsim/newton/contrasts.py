@@ -1,6 +1,6 @@
 """Derivatives of co-contents by the parameters of laws: what learning rules need of smooth devices.
 
-A device is a junction j(u; p) behind a resistance r, its co-content φ(v) the least of ∫ j du + (v − u)²/(2 r) over
+A device is a junction j(u; p) with a resistance r in series, co-content φ(v) the least of ∫ j du + (v − u)²/(2 r) over
 u. By the envelope theorem ∂φ/∂p = ∫₀ᵘ ∂j/∂p du at the junction's voltage u, and ∂φ/∂r = −½ i². A difference of two of
 these is an integral between the two voltages: nothing cancels, however near they are.
 """
@@ -13,10 +13,10 @@ from circuitsim.engine.small.pointers import kept
 from circuitsim.newton.laws import by_parameters, law
 
 DEEPEST = 40
-"""Most halvings of an interval: a kink of the law is met to 1e-12 of it."""
+"""Maximum number of halvings of an interval: a kink of the law is met to 1e-12 of it."""
 
 PANELS = 120
-"""Most intervals, where rounding of the law hides that the rule agrees with itself."""
+"""Maximum number of intervals, where rounding of the law hides that the rule agrees with itself."""
 
 CLOSE = 1e-10
 """Change of an integral, as a share of it, at which an interval is not halved any more: the halves are far nearer."""

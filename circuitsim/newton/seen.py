@@ -8,7 +8,7 @@ from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.steps import contract_diodes
 
 FIXED = 1e-9
-"""Least conductance of the rest of a circuit that is resolved beside the device's own, as a share of that."""
+"""Minimum conductance of the rest of a circuit that is resolved beside the device's own, as a fraction of that."""
 
 
 def estimates(plan, space, places, first, second, closed, conductance, resistance):

@@ -1,6 +1,6 @@
 """Newton's method for one circuit of the small driver: from the values of its elements to devices on their curves.
 
-The steps are those of `circuitsim.analysis.newton`, which takes what is left over here: circuits whose currents in
+The steps are those of `circuitsim.analysis.newton`, which takes the rest: circuits whose currents in
 loops of diodes are not unique, that lose digits, or that need more steps.
 """
 
@@ -27,7 +27,7 @@ from circuitsim.newton.laws import charging, law
 from circuitsim.newton.seen import between, estimates, seen
 
 STEPS = 60
-"""Most steps."""
+"""Maximum number of steps."""
 
 VOLTAGE, CURRENT, DISTANCE, NEAR, TOUCH = 0, 1, 2, 3, 8
 CONDUCTANCE, RESISTANCE, KEPT = 13, 14, 15
@@ -36,13 +36,13 @@ of the curve and the point that its tangent touches (`circuitsim.models.curve.po
 conductance, S; the load line's resistance, Ω."""
 
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
-"""Least conductance of a tangent, of current / voltage; and in S."""
+"""Minimum conductance of a tangent, of current / voltage; and in S."""
 
 CLOSE = 1e-13
 """Distance from the curves, relative, at which the steps end."""
 
 FAR = 1e-5
-"""Distance by one evaluation of the law from which on the nearest point is not looked for."""
+"""Distance by one evaluation of the law from which on the nearest point is not computed."""
 
 ROUNDING, NOTHING = 1e-4, 1e-90
 """See `circuitsim.analysis.newton`."""

@@ -1,4 +1,4 @@
-"""Bars: which numbers of a circuit a quantity depends on most, and how it is distributed.
+"""Bar charts of sensitivities, histograms of tolerances, designs.
 
 Results import this module, so that their types are not named here.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS, PANELS = 20, 8
-"""Most bars in a panel, most panels in a picture; a note counts what is left out."""
+"""Maximum number of bars in a panel, most panels in a picture; a note counts what is left out."""
 
 
 def plot_sensitivity(found: Any) -> Figure:
-    """One panel an output: its change for 1 % of each number, the largest first."""
+    """One panel per output: its change for 1 % of each number, the largest first."""
     outputs = found.outputs[:PANELS]
     heights = [1.2 + 0.24 * min(len(found.names), BARS)] * len(outputs)
     figure, panels = stacked(found.point.circuit.title, 7.5, heights)
@@ -34,7 +34,7 @@ def plot_sensitivity(found: Any) -> Figure:
 
 
 def plot_montecarlo(found: Any) -> Figure:
-    """One row a quantity: its histogram with nominal value and limits, and where its variance comes from."""
+    """One row per quantity: its histogram with nominal value and limits, and where its variance comes from."""
     quantities = found.quantities[:PANELS]
     figure = new_figure(9.5, 0.6 + 3.0 * len(quantities))
     for row, quantity in enumerate(quantities):
@@ -50,7 +50,7 @@ def plot_montecarlo(found: Any) -> Figure:
 
 
 def plot_worst_case(found: Any) -> Figure:
-    """One row a quantity: its values within the tolerances, the proven bounds, the nominal value and the limits."""
+    """One row per quantity: its values within the tolerances, the proven bounds, the nominal value and the limits."""
     ranges = found.ranges[:BARS]
     figure, panels = stacked(found.title, 8.0, [0.4 + 0.75] + [0.75] * (len(ranges) - 1))
     for one, axes in zip(ranges, panels):
@@ -105,7 +105,7 @@ def plot_worst_drops(name: str, rows: Sequence[tuple[str, float]]) -> Figure:
 
 
 def plot_samples(name: str, columns: Sequence[tuple[str, str, np.ndarray]]) -> Figure:
-    """One panel a quantity, one bar a sample, and the mean.
+    """One panel per quantity, one bar per sample, and the mean.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Over frequency: Bode plots, logarithmic from one decade on; harmonics; poles in the complex plane."""
+"""Bode plots, logarithmic from one decade on; harmonics; poles in the complex plane."""
 
 from __future__ import annotations
 

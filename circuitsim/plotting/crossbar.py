@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 NAMED = 30
-"""Most inputs or outputs whose names are shown."""
+"""Maximum number of inputs or outputs whose names are shown."""
 
 
 def plot_matrix(name: str, matrix: np.ndarray, inputs: Sequence[str], outputs: Sequence[str]) -> Figure:
-    """Entries as colours: a column an input, a row an output.
+    """Entries as colours: a column per input, a row per output.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def plot_matrix(name: str, matrix: np.ndarray, inputs: Sequence[str], outputs: S
 
 
 def plot_crossbar(layer: Any, x: np.ndarray) -> Figure:
-    """The share of its input voltage that each device loses to the wires, and the currents of the bit lines.
+    """The fraction of its input voltage that each device loses to the wires, and the currents of the bit lines.
 
     Parameters
     ----------

@@ -72,11 +72,11 @@ def panels_of(columns: Iterable[tuple[str, str]]) -> list[Panel]:
 
 
 CURVES = 200
-"""Most curves of a column."""
+"""Maximum number of curves of a column."""
 
 
 def plot_sweep(sweep: Any) -> Figure:
-    """One panel a quantity, one curve a column and a combination of the slower values, in colours that follow them.
+    """One panel per quantity, one curve per column and a combination of the slower values, in colours that follow them.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def plot_sweep(sweep: Any) -> Figure:
 
 
 STRIPS = 24
-"""Most diodes whose states are shown."""
+"""Maximum number of diodes whose states are shown."""
 
 
 Spans = list[tuple[str, list[tuple[float, float]]]]
 
 
 def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
-    """One panel a quantity, then one line a diode, drawn while it conducts.
+    """One panel per quantity, then one line per diode, drawn while it conducts.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def plot_waveforms(heading: str, table: Table, conduction: Spans) -> Figure:
 
 
 def plot_curve(found: Any) -> Figure:
-    """Current over voltage; a piecewise-linear curve passes through its breakpoints, drawn as dots."""
+    """An I–V curve; a piecewise-linear one passes through its breakpoints, drawn as dots."""
     (label, v), (_, i) = next(iter(found.points.axes.items())), next(iter(found.points.columns.items()))
     bends = found.breakpoints or ()
     v = np.concatenate([v, [b.voltage for b in bends]])

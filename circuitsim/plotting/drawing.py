@@ -134,7 +134,7 @@ def symbol(circuit: Circuit, k: int) -> SymbolArrays:
 
 
 BOW = 0.14
-"""How far a curve leaves the straight line, as a share of its length."""
+"""How far a curve leaves the straight line, as a fraction of its length."""
 
 CLEAR = 0.26
 """Inches between the middle of a symbol and the end of a curve."""
@@ -373,7 +373,7 @@ class Drawing(NamedTuple):
     low, high : (2,) float arrays
         Corners of what is drawn.
     detailed : bool
-        Symbols and labels; otherwise a line an element.
+        Symbols and labels; otherwise a line per element.
     loops : list of int
         Elements with both ends on one node, which are not drawn.
     strongest : float
@@ -595,7 +595,7 @@ class _Draughtsman:
             self.strokes.append(Stroke(line[p : q + 1], width, k, begin + (end - begin) * (j + 0.5) / steps))
 
     def _simple(self, k: int, a: np.ndarray, b: np.ndarray, along: np.ndarray) -> None:
-        """A large circuit: a line an element, a small triangle a diode."""
+        """A large circuit: a line per element, a small triangle per diode."""
         first, second = int(self.arrays.first[k]), int(self.arrays.second[k])
         middle = (a + b) / 2
         for p, q, node in ((a, middle, first), (middle, b, second)):

@@ -29,9 +29,9 @@ BLUE, RED, CYAN = "#3b6ea5", "#b4413c", "#17becf"
 STYLES = ("-", "--", ":", "-.")
 """Of the quantities of a family of curves, whose colours follow the varied value."""
 DISTINCT = 10
-"""Most curves of a panel with colours of their own."""
+"""Maximum number of curves of a panel with colours of their own."""
 NAMED = 14
-"""Most curves of a panel that have their names at their ends."""
+"""Maximum number of curves of a panel that have their names at their ends."""
 
 DPI = 130
 LARGEST = 40.0

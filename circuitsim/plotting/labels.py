@@ -17,7 +17,7 @@ GAP = 0.015
 """Inches that stay free around a label."""
 
 LINE = 1.22
-"""Height of a line of text as a share of its size."""
+"""Height of a line of text as a fraction of its size."""
 
 SYMBOL_COST, WIRE_COST = 30.0, 4.0
 """Cost of a label over a symbol, and of one over a wire, in steps of preference."""

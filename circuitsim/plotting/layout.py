@@ -86,7 +86,7 @@ class Grid:
         Wished positions, in cells.
     edges : (m, 2) int array
     parent : (n,) int array
-        The vertex a ground symbol hangs on, −1 elsewhere. A ground symbol is the second end of its edge.
+        The vertex of a ground symbol, −1 elsewhere. A ground symbol is the second end of its edge.
     weight : (m,) float array
         Elements that lie side by side on each edge.
     shapes : sequence of (vertices, cells)
@@ -156,7 +156,7 @@ class Grid:
         return np.array(sorted({e for v in moved for e in self.incident[v]}), dtype=np.int64)
 
     def _lengths(self, own: Iterable[int], places: Sequence[Sequence[int]], moves: Moves | None = None) -> float:
-        """Cost of the lengths and directions of edges, vertices at ``places`` but for those that move."""
+        """Cost of the lengths and directions of edges, vertices at ``places`` except for those that move."""
         moves = moves or {}
         cost = 0.0
         for edge in own:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from circuitsim.circuit import GROUND, Circuit
 
 LONGEST = 4
-"""Most elements in series between the two sides."""
+"""Maximum number of elements in series between the two sides."""
 
 Incident = Mapping[int, Sequence[tuple[int, int]]]
 """For each node its elements, and the node at the other end of each."""
@@ -89,7 +89,7 @@ def _from(side: int, incident: Incident, kind: Sequence[int]) -> Diamond | None:
 
 
 MOST = 200
-"""Nodes of a circuit in which bridges are looked for; larger ones are drawn without symbols."""
+"""Maximum nodes of a circuit for finding bridges; larger ones are drawn without symbols."""
 
 
 class Bundle(NamedTuple):
@@ -108,7 +108,7 @@ class Sketch(NamedTuple):
     node : list of int
         The circuit's node at each vertex; ``GROUND`` at a ground symbol.
     parent : list of int
-        The vertex that a ground symbol hangs on; −1 at other vertices.
+        The vertex of a ground symbol; −1 at other vertices.
     bundles : list of Bundle
         A ground symbol is always the end of its bundle.
     loops : list of int

@@ -71,7 +71,7 @@ def circuit_svg(source: OperatingPoint | Circuit, marked: Collection[str] = (), 
 
 
 class _Writer:
-    """Groups the pieces of a drawing by element and node; ``marked`` names are in small letters."""
+    """Groups the pieces of a drawing by element and node; ``marked`` names are in lower case."""
 
     def __init__(self, drawing: Drawing, marked: frozenset[str]) -> None:
         self.drawing, self.voltages, self.marked = drawing, drawing.voltages, marked

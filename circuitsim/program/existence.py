@@ -254,8 +254,8 @@ def _cut(structure: Structure, inside: np.ndarray, sign: float) -> UnboundedErro
     shown = ", ".join(nodes[:8]) + (f" and {len(nodes) - 8} more" if len(nodes) > 8 else "")
     direction = "into" if sign > 0 else "out of"
     return UnboundedError(
-        f"no steady state: the sources {', '.join(names[:8])} drive {abs(net):.6g} A {direction} the nodes {shown}, "
-        "and no resistor, source or diode lets it back; add a path (a large resistor to ground, say) or turn a diode",
+        f"no steady state: {', '.join(names[:8])} drive{'s' * (len(names) == 1)} {abs(net):.6g} A {direction} {shown} "
+        "without another DC path; add one (a large resistor to ground, say) or turn a diode",
         elements=names,
         nodes=nodes,
     )

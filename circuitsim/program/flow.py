@@ -57,7 +57,7 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
 def forest_flow(n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Currents tail → head (f,), A, on a forest that carry away ``need`` (n + 1,) from its nodes, by leaf elimination.
 
-    Each tree is rooted at the node of the largest ``scale`` (n + 1,): what is left over from rounding stays there,
+    Each tree is rooted at the node of the largest ``scale`` (n + 1,): the residual from rounding stays there,
     where it is smallest in proportion.
     """
     flow = np.zeros(tail.size)

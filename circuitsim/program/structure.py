@@ -147,7 +147,7 @@ def grow_forest(n_nodes: int, first: np.ndarray, second: np.ndarray, preferred_r
 
 
 ROUNDING = 1e-12
-"""A sum of voltages (or currents) below this share of the sum of their magnitudes is zero but for rounding."""
+"""A sum of voltages (or currents) below this fraction of the sum of their magnitudes is zero except for rounding."""
 
 
 class Structure(NamedTuple):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["analysis", "drawing", "failure", "history", "measurements", "operating_point", "page", "settling"]
 
 ROWS = 500
-"""Most rows of a table of an analysis; longer ones are for ``circuitsim run --output``."""
+"""Maximum number of rows of a table of an analysis; longer ones are for ``circuitsim run --output``."""
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """What the page may load: nothing."""
@@ -128,7 +128,7 @@ def drawing(source: OperatingPoint | Circuit, marked: Collection[str] = ()) -> s
         return _worst(source)
     solved = not isinstance(source, Circuit)
     path = '<button type="button" id="path" aria-pressed="false">conducting path</button>\n' if solved else ""
-    legend = "Colour: potential. Width and arrows: current. Filled diodes conduct." if solved else ""
+    legend = "Colour: voltage. Width and arrows: current. Filled diodes conduct." if solved else ""
     return (
         f'<h2>Circuit</h2>{_TOOLS.format(path=path)}<div id="drawing" tabindex="0" role="group" '
         f'aria-label="Drawing of the circuit: arrow keys move it, plus and minus zoom">{picture}</div>'

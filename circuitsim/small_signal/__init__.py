@@ -1,4 +1,4 @@
-"""Small signals about an operating point: responses over frequency and poles (docs/analyses.md)."""
+"""AC analysis: responses over frequency, poles and sensitivities at an operating point (docs/analyses.md)."""
 
 from circuitsim.small_signal.frequency import AcResult, ac
 from circuitsim.small_signal.measure import measure

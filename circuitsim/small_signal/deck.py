@@ -9,7 +9,7 @@ from circuitsim.errors import UsageError
 from circuitsim.netlist.deck import SmallSignal, Spacing
 
 MOST = 1_000_000
-"""Most frequencies of a card."""
+"""Maximum number of frequencies of a card."""
 DEFAULT = SmallSignal(Spacing.DECADE, 20, (1.0, 1e6), None)  # type: ignore[arg-type]
 
 
@@ -30,7 +30,7 @@ def frequencies(card: SmallSignal) -> np.ndarray:
         base = 10.0 if card.spacing is Spacing.DECADE else 2.0
         count = 1 + int(np.floor(card.points * np.log(last / first) / np.log(base) * (1.0 + 1e-12) + 1e-9))
     if count > MOST:
-        raise UsageError(f"{count:,} frequencies are more than {MOST:,}: take fewer points")
+        raise UsageError(f"{count:,} frequencies exceed the limit of {MOST:,}: take fewer points")
     if card.spacing is Spacing.LINEAR:
         return np.linspace(first, last, count)
     return np.asarray(first * base ** (np.arange(count) / card.points))
@@ -46,7 +46,7 @@ def asked(circuit: Circuit) -> np.ndarray:
     """
     cards = [card for card in getattr(circuit, "analyses", ()) if isinstance(card, SmallSignal)]
     if len(cards) > 1:
-        raise UsageError("the deck has more than one .ac card; leave one, or give the frequencies")
+        raise UsageError("the deck has more than one .ac card; keep one, or give the frequencies")
     return frequencies(cards[0] if cards else DEFAULT)
 
 

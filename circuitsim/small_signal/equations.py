@@ -1,6 +1,6 @@
 """Modified nodal equations of small signals, (A₀ + s A₁) x = b: A₁ holds capacitances and inductances.
 
-The unknowns are those of `circuitsim.controlled.equations`: node potentials, then currents of voltage sources,
+The unknowns are those of `circuitsim.controlled.equations`: node voltages, then currents of voltage sources,
 inductors, controlled elements and small resistors. Both matrices are sums of terms value · left ⊗ right, of which an
 element has one or two: a conductance its incidence on both sides.
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
 FEW = 100
-"""Most unknowns of a dense matrix, which is quicker than a sparse one."""
+"""Maximum number of unknowns of a dense matrix, which is quicker than a sparse one."""
 
 
 class Products(NamedTuple):
@@ -322,7 +322,7 @@ class Formulation:
 
 
 def nodal(system: SmallSignalEquations) -> Formulation:
-    """The equations in node potentials."""
+    """The equations in node voltages."""
     from scipy.sparse import csr_matrix
 
     n, pinned = system.linear.arrays.n_nodes, system.pinned

@@ -1,4 +1,4 @@
-"""Responses over frequency: one sparse complex system a frequency, whose error is estimated node by node."""
+"""AC analysis: one sparse complex system per frequency, whose error is estimated node by node."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ FLOOR = 2.0**-80
 """Of a voltage or current below this share of the largest no digit is promised: it may be 0 but for rounding. Of the
 2⁻¹⁰⁶ of pairs of doubles 26 bits are left for the condition of the equations."""
 MOST_TERMS = 1_000_000
-"""Most branches on the paths of all nodes in a tree: the terms of its equations take some hundred MB."""
+"""Maximum number of branches on the paths of all nodes in a tree: the terms of its equations take some hundred MB."""
 LARGEST = 200_000_000
-"""Most complex numbers of a result."""
+"""Maximum number of complex numbers of a result."""
 CURVES = 8
-"""Most quantities in a picture for which none are named."""
+"""Maximum number of quantities in a picture for which none are named."""
 
 
 class _Answer(NamedTuple):
@@ -71,7 +71,7 @@ class AcResult(Result):
     frequencies : (f,) float array
         Hz.
     voltages : (f, n_nodes) complex array
-        Node potentials, V.
+        Node voltages, V.
     currents : (f, m) complex array
         Branch currents in SPICE signs, A.
     residuals : (f,) float array
@@ -102,7 +102,7 @@ class AcResult(Result):
     couplings: Mapping[tuple[str, str], float]
 
     def __getitem__(self, node: str) -> np.ndarray:
-        """Potentials of a node (f,), V."""
+        """Voltages of a node (f,), V."""
         return self.voltages[:, self.circuit.node_index(node)]
 
     def voltage(self, first: str, second: str = "0") -> np.ndarray:
@@ -157,7 +157,7 @@ class AcResult(Result):
 
     def _proof(self) -> str:
         worst = f"largest error {self.errors.max():.1e} and largest residual {self.residuals.max():.1e}"
-        return f"certified: {worst}, relative to what meets there"
+        return f"certified: {worst}, relative to the local scale"
 
 
 def ac(
@@ -189,7 +189,7 @@ def ac(
     Raises
     ------
     UsageError
-        Amplitudes for what is no source; frequencies that are negative or not finite; couplings that no inductors
+        Amplitudes for what is not a source; frequencies that are negative or not finite; couplings that no inductors
         have; a circuit with amplifiers.
     InfeasibleError, UnboundedError
         No operating point; a net current into a part without a path to ground.
@@ -199,7 +199,7 @@ def ac(
     """
     hertz = asked(circuit) if frequencies is None else np.atleast_1d(np.asarray(frequencies, dtype=float))
     if hertz.ndim != 1 or not hertz.size or not (np.isfinite(hertz) & (hertz >= 0.0)).all():
-        raise UsageError("frequencies must be a row of numbers that are finite and not negative, in Hz")
+        raise UsageError("frequencies must be a vector of finite, non-negative numbers, Hz")
     if hertz.size * (len(circuit) + len(circuit.node_names)) > LARGEST:
         raise UsageError(f"{hertz.size:,} frequencies of {len(circuit):,} elements exceed the memory limit: take fewer")
     given = amplitudes(circuit) if sources is None else sources
@@ -233,7 +233,7 @@ def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping
     for name, amplitude in sources.items():
         k = circuit.element_index(name)
         if kinds[k] not in (VOLTAGE, CURRENT):
-            raise UsageError(f"{circuit.names[k]} is no independent source: amplitudes belong to V and I elements")
+            raise UsageError(f"{circuit.names[k]} is not an independent source: amplitudes belong to V and I elements")
         if not np.isfinite(amplitude):
             raise UsageError(f"the amplitude of {circuit.names[k]} is not finite")
         found[k] = amplitude
@@ -241,7 +241,7 @@ def _amplitudes(circuit: Circuit, system: SmallSignalEquations, sources: Mapping
 
 
 def _certified(whole: Formulation, b: Pairs, amplitudes: np.ndarray, hertz: float, tolerance: float) -> _Answer:
-    """Voltages and currents at one frequency, from node potentials, else from voltages of tree branches.
+    """Voltages and currents at one frequency, from node voltages, else from voltages of tree branches.
 
     Raises
     ------
@@ -313,9 +313,8 @@ def _answer(
             inner, k = made.system.linear.expansion.circuit, int(share.argmax())
             name = f"v({inner.node_names[k]})" if value is potentials else f"i({inner.names[k]})"
             raise ConvergenceError(
-                f"at {hertz:g} Hz {name} is known to {worst:.1e} of what meets there, tolerance {tolerance:.0e}: the "
-                "equations are nearly singular (a resonance without resistance, or ideally coupled windings in "
-                "parallel); add a resistance"
+                f"at {hertz:g} Hz {name} is off by {worst:.1e} of its scale (tolerance {tolerance:.0e}): the equations "
+                "are nearly singular; add a resistance to a lossless resonance or to ideally coupled windings"
             )
     return _Answer(potentials, low, currents, _residual(made, solution, x, b), worst)
 
@@ -341,8 +340,8 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
         if abs(flow.sum()) > tolerance * np.abs(flow).sum():
             name = system.linear.expansion.circuit.node_names[node]
             raise UnboundedError(
-                f"at {hertz:g} Hz current sources drive a net current into the part of node {name}, which no element "
-                "ties to ground (blocking diodes are open): add a resistance",
+                f"at {hertz:g} Hz current sources drive a net current into node {name}, which has no path to ground "
+                "(blocking diodes are open): add a resistance",
                 [],
                 [name],
             )
@@ -350,9 +349,8 @@ def _check_parts(system: SmallSignalEquations, inner: np.ndarray, hertz: float, 
 
 def _singular(hertz: float) -> str:
     return (
-        f"at {hertz:g} Hz the small-signal equations have no single solution: a resonance without resistance, or a "
-        "part that no element ties to the rest (blocking diodes are open), or ideally coupled windings in parallel; "
-        "add a resistance"
+        f"at {hertz:g} Hz the small-signal equations have no unique solution: a resonance without resistance, an "
+        "unconnected part (blocking diodes are open), or ideally coupled windings in parallel; add a resistance"
     )
 
 

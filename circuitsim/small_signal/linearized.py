@@ -1,4 +1,4 @@
-"""The linear circuit of small signals: tangents at the operating point, diodes as they conduct there."""
+"""The circuit linearised at its operating point; ideal diodes keep their states."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def linearized(circuit: Circuit) -> Linearized:
         No certified operating point.
     """
     if circuit.amplified:
-        raise UsageError("a circuit with bidirectional amplifiers has no small-signal analysis yet")
+        raise UsageError("a circuit with bidirectional amplifiers has no small-signal analysis")
     expansion = expanded(circuit)
     inner, conducting = expansion.circuit, np.zeros(len(expansion.circuit), dtype=bool)
     kinks: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Measurements over frequency, as ``.meas ac`` states them: values, extremes, crossings, bandwidths, margins.
+"""Measurements of an AC analysis, as ``.meas ac`` states them: values, extremes, crossings, bandwidths, margins.
 
 Between the frequencies of a result the circuit is solved again: a crossing is a root of the response itself, not of a
 line through two points. Means and integrals are those of the lines between the frequencies.
@@ -80,7 +80,7 @@ class _Reader(Words):
                     return Response(self.found, WORDS[function[1].lower()], above, below or None, level)
         except UsageError as error:
             raise self.wrong(str(error)) from None
-        raise self.wrong(f"{text!r} is no quantity over frequency: {FORMS}")
+        raise self.wrong(f"{text!r} is not an AC quantity: {FORMS}")
 
     def meeting(self, first: str, second: str) -> float | None:
         """The crossing at which a quantity meets a number."""

@@ -41,19 +41,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGEST = 3000
-"""Most elements that store energy."""
+"""Maximum number of elements that store energy."""
 BACKWARD = 2.0**-50
 """Rounding of an eigenvalue problem, of its norm and order: four units of 2⁻⁵², of the QR algorithm (Wilkinson, 1965)
 and of the entries."""
 SHIFTS, FARTHEST = 12, 1e-40
-"""Most shifts down and up, and how far: by 40 decades."""
+"""Maximum number of shifts down and up, and how far: by 40 decades."""
 EXACT = 2.0**-80
 """Share of a shift at which the equations are singular that a pole may be off it: of the 2⁻¹⁰⁶ of pairs of doubles, 26
 bits are left for the condition of the equations."""
 
 SINGULAR = (
-    "the small-signal equations are singular at every frequency: a part that no element ties to the rest, or ideally "
-    "coupled windings in parallel"
+    "the small-signal equations are singular at every frequency: an unconnected part, or ideally coupled windings in "
+    "parallel"
 )
 
 
@@ -158,7 +158,7 @@ def poles(circuit: Circuit | Deck, couplings: Mapping[tuple[str, str], float] = 
     system = small_signal_equations(linearized(circuit), couplings, factored=True)
     count = system.storages.size
     if count > LARGEST:
-        raise UsageError(f"poles of {count:,} capacitors and inductors are not computed, only of up to {LARGEST:,}")
+        raise UsageError(f"poles are computed for up to {LARGEST:,} capacitors and inductors, not {count:,}")
     live = np.flatnonzero(system.storages != 0.0)
     if not live.size:
         _solution(system, 1.0)

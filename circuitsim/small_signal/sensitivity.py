@@ -301,7 +301,7 @@ def _carriers(circuit: Circuit, k: int) -> list[tuple[int, float]]:
 
 def _linear(probe: Probe | Formula) -> Probe:
     if isinstance(probe, Formula) or probe.kind not in ("v", "i", "p"):
-        raise UsageError(f"{probe}: sensitivities are those of v(node), v(a,b), i(element) and p(element)")
+        raise UsageError(f"{probe}: sensitivities exist for v(node), v(a,b), i(element) and p(element)")
     return probe
 
 

@@ -1,7 +1,7 @@
 """One complex linear system, solved to about 30 digits, with an estimate of what is left of the error.
 
 The factors of the matrix in doubles, or where these say nothing in pairs of doubles, are corrected with residuals that
-are exact but for one rounding (iterative refinement in extended precision: Demmel et al., 2006). Whether corrections
+are exact except for one rounding (iterative refinement in extended precision: Demmel et al., 2006). Whether corrections
 lead to *the* solution is measured on a vector that is known: what they miss of it at first, they miss of any solution.
 A singular matrix loses its null vector there, however its right-hand side lies.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 TURN = Pairs(np.array(6.283185307179586), np.array(2.4492935982947064e-16))
 """2π to 32 digits: the double nearest to it, and the double nearest to what it misses."""
 CONTRACTION = 1e-2
-"""Largest share of a known vector that a first correction may miss: each further one gains two digits or more."""
+"""Largest fraction of a known vector that a first correction may miss: each further one gains two digits or more."""
 CORRECTIONS = 20
-"""Most corrections: at 1e-2 each, 16 reach the 32 digits of pairs of doubles."""
+"""Maximum number of corrections: at 1e-2 each, 16 reach the 32 digits of pairs of doubles."""
 ROUNDING = 2.0**-103
-"""Share of its terms that a sum of products of pairs of doubles may be off by: some units of 2⁻¹⁰⁵."""
+"""Fraction of its terms that a sum of products of pairs of doubles may be off by: some units of 2⁻¹⁰⁵."""
 DENSE = 200
-"""Most unknowns of factors in pairs of doubles: of 200 they take two seconds."""
+"""Maximum number of unknowns of factors in pairs of doubles: of 200 they take two seconds."""
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 """Of a turn: the cosines of its multiples are scattered."""
 
@@ -82,7 +82,7 @@ class Solution:
         return left
 
     def missed(self) -> float:
-        """The largest share of any unknown that a first solution misses of a known vector, times their number."""
+        """The largest fraction of any unknown that a first solution misses of a known vector, times their number."""
         known = self.scale * _scattered(self.size, np.cos, 1)
         try:
             found = self._approximate(self._residual(Pairs.of(known), Pairs.of(np.zeros(known.size, complex))))

@@ -38,7 +38,7 @@ class AcSweep(Result):
         A row for each frequency of each run: ``frequency``, Hz, runs fastest, then the varied values; of each quantity
         magnitude, decibels and phase in degrees; nan where a run failed.
     measured : Sweep
-        A row a run: the varied values and the measurements; nan where one failed.
+        A row per run: the varied values and the measurements; nan where one failed.
     """
 
     responses: Sweep
@@ -49,7 +49,7 @@ class AcSweep(Result):
         return {"responses": self.responses.tables()["points"], "measurements": self.measured.tables()["points"]}
 
     def _figure(self) -> Figure:
-        """A Bode plot: a curve a quantity and run."""
+        """A Bode plot: a curve per quantity and run."""
         from circuitsim.plotting.bode import plot_bode
 
         found, count = self.responses, self.responses.shape[0]
@@ -98,7 +98,7 @@ def ac_sweep(
     failed : callable, optional
         Called with the error of a measurement without an answer; without it that is raised.
     progress : callable, optional
-        Called with the runs that are done, and their number.
+        Called with the number of runs done and the total.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def ac_sweep(
     """
     grid = Combinations.of(steps_of(deck) if vary is None else vary, deck)
     if any(axis.sort is Sort.TIME for axis in grid.axes):
-        raise UsageError("small signals do not depend on the time: leave it out")
+        raise UsageError("AC analysis does not depend on the time: leave it out")
     circuit = deck.operating_circuit
     chosen = [probe for probe in all_probes(circuit) if probe.kind == "v"]
     probes = chosen if columns is None else parse_probes(columns, circuit)

@@ -48,7 +48,7 @@ class Weights(NamedTuple):
 
 class Adjoint(NamedTuple):
     """Potentials (n_nodes,) and branch currents (m,) of the adjoint circuit, and its worst relative violation; of a
-    controlled source the multiplier of its law stands for the current."""
+    controlled source the multiplier of its law takes the place of the current."""
 
     potentials: np.ndarray
     currents: np.ndarray
@@ -70,7 +70,7 @@ class SmallSignal:
         diode = self.kind == DIODE
         self.kinks = diode & point.kink
         self.conducting = diode & (point.currents > 0.0)
-        """Diodes that stand for a source of 0 V; of those at a kink, the ones with a positive current."""
+        """Diodes that are sources of 0 V here; of those at a kink, the ones with a positive current."""
         self.short = (self.kind == RESISTOR) & (self.value == 0.0)
 
     @cached_property

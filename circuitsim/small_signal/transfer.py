@@ -155,7 +155,7 @@ def transfer_function(
     if output is None or input_source is None:
         stated = transfers_of(source) if isinstance(source, Deck) else []
         if len(stated) != 1 or output is not input_source:
-            raise UsageError("a transfer function has an output and a source, for instance v(out) and V1")
+            raise UsageError("a transfer function needs an output and a source, for instance v(out) and V1")
         [(output, input_source)] = stated
     circuit = circuit_at_operating_point(source, tolerance, [input_source])
     probe, k = output_and_input(circuit, output, input_source)
@@ -186,7 +186,7 @@ def output_and_input(circuit: Circuit, output: str, input_source: str) -> tuple[
         raise UsageError(f"{output!r}: a transfer function has one output, for instance v(out)")
     probe, k = probes[0], circuit.element_index(input_source)
     if circuit.arrays().kind[k] not in (VOLTAGE, CURRENT):
-        raise UsageError(f"{circuit.names[k]} is a {circuit[k].kind}: the input is an independent source")
+        raise UsageError(f"{circuit.names[k]} is a {circuit[k].kind}: the input must be an independent source")
     if not isinstance(probe, Probe) or not _readable(probe, circuit):
         raise UsageError(f"{probe}: the output is v(node), v(a,b), or i(V2) of a voltage source")
     return probe, k

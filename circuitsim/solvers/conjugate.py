@@ -24,7 +24,7 @@ NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40
 """A breadth-first search reaches all nodes of a graph without thin separators within so many levels."""
 WIDEST = 0.2
-"""Its widest level then holds more than this share of the nodes (of a square mesh of 2,000 nodes 3 %)."""
+"""Its widest level then holds more than this fraction of the nodes (of a square mesh of 2,000 nodes 3 %)."""
 STEPS = 2000
 """Conjugate gradients that need more steps are the wrong method."""
 

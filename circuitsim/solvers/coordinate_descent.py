@@ -60,7 +60,7 @@ class CoordinateDescent(NamedTuple):
     Attributes
     ----------
     moves : float
-        Stop when a sweep moves no potential by more than this share of the largest one.
+        Stop when a sweep moves no potential by more than this fraction of the largest one.
     sweeps : int
         Most sweeps.
     """

@@ -22,7 +22,7 @@ class DenseFactor(NamedTuple):
     Attributes
     ----------
     share : (n, n + 1) float array
-        Row k: the share of node k's current that goes to each later node, and (last column) to ground.
+        Row k: the fraction of node k's current that goes to each later node, and (last column) to ground.
     pivot : (n,) float array
         Conductance of node k to all later nodes and ground; 0 for the last node of a part not tied to ground.
     """

@@ -140,7 +140,7 @@ def _adopt(i, j, after_member, tail):
 
 
 def _merge_twins(first, store, start, size, n_elem, weight, stamp, mark, chain, after_member, tail):
-    """Merge variables with identical lists within one hash bucket; returns the mark to go on with."""
+    """Merge variables with identical lists within one hash bucket; returns the next mark."""
     i = first
     while i >= 0 and chain[i] >= 0:
         for p in range(start[i] + 1, start[i] + size[i]):

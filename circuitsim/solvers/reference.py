@@ -19,7 +19,7 @@ class Reference(NamedTuple):
     backend : str
         A name of ``cvxpy.installed_solvers()`` that takes quadratic programs: ``CLARABEL``, ``OSQP``, ``SCS``, …
     slack : float
-        The ends of a conducting diode may differ by this share of their potentials: what such solvers reach.
+        The ends of a conducting diode may differ by this fraction of their potentials: what such solvers reach.
     """
 
     backend: str

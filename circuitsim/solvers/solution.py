@@ -23,13 +23,13 @@ class Solution(NamedTuple):
     Attributes
     ----------
     x : (n + 1,) float array
-        Super-node potentials, V; x[n] = 0.
+        Super-node voltages, V; x[n] = 0.
     solver : str
         Name of the method.
     info : dict
         Counts of its work (sweeps, iterations …).
     slack : float
-        The ends of a conducting diode may differ by this share of their potentials.
+        The ends of a conducting diode may differ by this fraction of their potentials.
     stopped : str
         How the method ended, for the message of a failed certificate.
     current : (d,) float array or None

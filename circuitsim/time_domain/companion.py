@@ -1,6 +1,6 @@
 """The circuit whose operating points are the stages of implicit steps.
 
-In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's share of the
+In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's fraction of the
 step. A capacitor is a resistance g / C in series with a source of its base voltage: its drop is δ, so neither δ nor the
 current is a difference of large numbers, however short the step is. An inductor is a resistance L / g beside a source
 of its base current: its current is δ. The charge of a junction is a state, too: (q − base) / g flows into it, a term of
@@ -351,7 +351,7 @@ class StagePoint(OperatingPoint):
 
 
 ROUNDING = 1e-14
-"""Share of the largest voltage or current below which a base is zero."""
+"""Fraction of the largest voltage or current below which a base is zero."""
 
 
 class Companion:
@@ -390,7 +390,7 @@ class Companion:
     size : (q + c,) float array
         Largest voltage, current and charge so far: what rounding counts against.
     large : bool
-        Whether stages correct the node potentials of one nearby.
+        Whether stages correct the node voltages of one nearby.
     follows : bool
         Whether a stage costs much less beside one nearby, even across an event.
     """

@@ -87,7 +87,7 @@ def schedule(waveforms: Sequence[Waveform], after: float, until: float, most: in
 
 
 JUMPS = 2
-"""Most jumps at one time."""
+"""Maximum number of jumps at one time."""
 FEW, CHUNK = 128, 2048
 """Segments and events between two calls of the loop: at first, and at most."""
 MEMORY = 2_000_000_000
@@ -279,7 +279,7 @@ class Course:
             )
 
     def _jump(self, least: float = NOISE) -> None:
-        """Charges and fluxes move in no time; shares of the largest states up to ``least`` do not."""
+        """Charges and fluxes move in no time; fractions of the largest states up to ``least`` do not."""
         walk, problem = self.walk, self.problem
         if self.jumps == JUMPS:
             raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")

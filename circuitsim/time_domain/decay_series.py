@@ -98,7 +98,7 @@ def summed(piece, j):
 
 
 def values_at(piece, count, share, out):
-    """Values of the first ``count`` series at a share of the window (Clenshaw 1955)."""
+    """Values of the first ``count`` series at a fraction of the window (Clenshaw 1955)."""
     x, series = 2.0 * (2.0 * share - 1.0), piece.series
     for j in range(count):
         one, two = 0.0, 0.0

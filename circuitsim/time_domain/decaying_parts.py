@@ -9,13 +9,13 @@ import numpy as np
 from circuitsim.time_domain.mode_kernels import scaled, times
 
 RANK = 1e-15
-"""Singular values below this share of the largest, times their number, are zero."""
+"""Singular values below this fraction of the largest, times their number, are zero."""
 UNDRIVEN = 1e-13
-"""Share of the magnitudes in a sum below which a source does not move a state."""
+"""Fraction of the magnitudes in a sum below which a source does not move a state."""
 LEAST = (0.01 * RANK) ** 2
-"""Squared lengths below this share of the sum of all are zero."""
+"""Squared lengths below this fraction of the sum of all are zero."""
 SWEEPS = 40
-"""Most sweeps of rotations; about six suffice."""
+"""Maximum number of sweeps of rotations; about six suffice."""
 ORTHOGONAL = 1e-15
 """Cosine of the angle between two rows that counts as zero, times the root of their length."""
 

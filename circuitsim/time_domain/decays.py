@@ -282,7 +282,7 @@ def decay_stretch(inside, decays, modes, m, z, parts, z_size, half, piece, slack
 
 
 def decay_state(decays, m, s, z, y, piece, share, later):
-    """The state at a share of the window; the parts ``y`` there are filled in as ``later``."""
+    """The state at a fraction of the window; the parts ``y`` there are filled in as ``later``."""
     change, found = np.empty(s + decays.many[m]), z.copy()
     values_at(piece, change.size, share, change)
     for i in range(s):

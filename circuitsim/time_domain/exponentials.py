@@ -14,7 +14,7 @@ import numpy as np
 TERMS = 19
 """Terms of Taylor's series: 1 / 19! is rounding."""
 STEPS = 16
-"""Most steps of Taylor's series on a state; beyond it the matrix exponential is cheaper."""
+"""Maximum number of steps of Taylor's series on a state; beyond it the matrix exponential is cheaper."""
 PRODUCTS = 16
 """Of matrices, about as many as a matrix exponential takes."""
 INVERSE = np.array([1.0 / math.factorial(k) for k in range(17)])

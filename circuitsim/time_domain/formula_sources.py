@@ -24,7 +24,7 @@ SPAN = 1e-4
 """Distance of the values that a derivative is taken of, of that of two looks: the errors of the difference and of
 rounding are about the same."""
 MOST_LOOKS = 200_000
-"""Most looks, as many, at a formula that may be one of straight lines."""
+"""Maximum number of looks, as many, at a formula that may be one of straight lines."""
 RESOLUTION = 1e-16
 """Shortest distance of a corner from the time that corners are asked for from, of the whole run."""
 

@@ -31,11 +31,11 @@ FORM = "FREQUENCY [harmonics [periods]] v(out) i(R1) …"
 NODES, NODES_OF_STEPS = 32, 4
 """Nodes of the quadrature on a part of a segment of an exact run, and of a step of an implicit one."""
 CYCLES, CYCLES_OF_STEPS = 1.0, 0.125
-"""Most periods of the highest harmonic in such a part."""
+"""Maximum number of periods of the highest harmonic in such a part."""
 TOGETHER = 4096
 """Parts that are looked at together."""
 MOST = 100_000
-"""Most harmonics."""
+"""Maximum number of harmonics."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

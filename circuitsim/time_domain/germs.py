@@ -29,11 +29,11 @@ from circuitsim.time_domain.walk import NOW
 from circuitsim.time_domain.windows import VOLTAGE
 
 NOISE = 1e-10
-"""Share of the magnitudes in what loops and cuts miss that counts as zero."""
+"""Fraction of the magnitudes in what loops and cuts miss that counts as zero."""
 SHARES = np.array([VALUE, 0.1 * VALUE, 100.0 * VALUE, 1e4 * VALUE])
 """The same, one after the other, until some set is right."""
 TRIES = 200
-"""Most sets to try at one time."""
+"""Maximum number of sets to try at one time."""
 FOUND, UNKNOWN, NONE = 0, 1, 2
 """Outcomes of `select`: a mode; a set that is not among the modes yet; no set is right."""
 
@@ -139,7 +139,7 @@ def signs(system, rows, state, size, zero, noise, order, sign):
     zero : (d,) bool array
         Values that are zero by themselves, unless they are far from it (`APART`).
     noise : float
-        Share of the magnitudes in a value that counts as zero.
+        Fraction of the magnitudes in a value that counts as zero.
     order, sign : (d,) arrays
         Order of the first nonzero derivative and its sign; `ORDERS` + 1 and 0 where all are zero.
     """
@@ -164,10 +164,10 @@ def germs(modes, decays, parts, m, known, diodes, walk, state, tied, noise):
     parts : tuple of two arrays
         The decaying parts and their errors, empty where there are none.
     state : tuple of two arrays
-        The state of the mode, and what its errors are a share of (`state_of`).
+        The state of the mode, and what its errors are a fraction of (`state_of`).
     tied : (d,) bool array
     noise : float
-        Share of the magnitudes in a value that counts as zero.
+        Fraction of the magnitudes in a value that counts as zero.
     """
     w, w_size, order, sign = walk.w, walk.w_size, walk.order, walk.sign
     for d in range(order.size):
@@ -186,7 +186,7 @@ def germs(modes, decays, parts, m, known, diodes, walk, state, tied, noise):
 
 
 def state_of(modes, m, walk, x_size):
-    """The state of mode ``m`` and what its errors are a share of: (N,).
+    """The state of mode ``m`` and what its errors are a fraction of: (N,).
 
     From capacitor voltages and inductor currents with their sizes ``x_size``, or, where that is known more closely,
     from the state of the mode before: the sum of two currents that is a state of both modes keeps its digits.
@@ -292,7 +292,7 @@ def selected(modes, decays, before, count, known, diodes, walk, x_size, noise):
     x_size : (q,) float array
         Sizes of capacitor voltages and inductor currents.
     noise : float
-        Share of the magnitudes in a value that counts as zero.
+        Fraction of the magnitudes in a value that counts as zero.
 
     Returns
     -------

@@ -38,21 +38,21 @@ INSTANT, LONGEST = 1e-12, 1e-6
 """Length of each of the first steps after a discontinuity, of the run, and the most, of the time to the next corner:
 shorter ones span more resistances than pairs of doubles hold, longer ones more of the waveform than the accuracy."""
 ULPS, UNRESOLVED = 4.0, 256.0
-"""Least length of any step, in distances of doubles at its time: below that the length is rounding; and length below
+"""Minimum length of any step, in distances of doubles at its time: below that the length is rounding; and length below
 which the times of stages are rounded by more than a thousandth of it, so that the error asks for no shorter step."""
 SAFETY, LEAST, MOST, KEEP = 0.85, 0.25, 8.0, 1.4
 """Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
 """Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
 AT_ONCE, CLOSE = 60, 1e-7
-"""Events in succession, each within this share of the run after the one before, that end it: steps are
+"""Events in succession, each within this fraction of the run after the one before, that end it: steps are
 longer than that on average, as there are at most `MOST_STEPS`."""
 FLOOR = 1e-3
-"""Least scale of a state's error, of the largest voltage or current of all branches."""
+"""Minimum scale of a state's error, of the largest voltage or current of all branches."""
 SHARP = 0.1
 """Error of an event's time, of the accuracy of a step, in steps."""
 ROUNDING = 1e-14
-"""Share of a time within which another one is the same: corners are sums of a few numbers."""
+"""Fraction of a time within which another one is the same: corners are sums of a few numbers."""
 BEGIN = 1e-3
 """First step that is tried, of the run."""
 SAMPLES = 64

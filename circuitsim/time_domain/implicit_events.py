@@ -15,11 +15,11 @@ from circuitsim.time_domain.implicit_step import NODES, Point, Step
 NOISE = 1e-9
 """Voltage or current of a diode, of the largest of the run, that does not change its state."""
 HALVINGS = 200
-"""Most steps to locate an event."""
+"""Maximum number of steps to locate an event."""
 LEAST = 0.01
-"""Least share of the interval that a step cuts off: distances that begin with rounding say little."""
+"""Minimum fraction of the interval that a step cuts off: distances that begin with rounding say little."""
 MOST = 3
-"""Most points that a root is interpolated from."""
+"""Maximum number of points that a root is interpolated from."""
 SLOW, NEARER = 3, 0.1
 """Steps after which an interval that is not half as long is bisected, unless one came that much nearer to the event."""
 
@@ -200,7 +200,7 @@ def _root(
 
 
 def _between(known: list[tuple[float, float]], low: float, high: float) -> float:
-    """Where the line through the ends of the interval has distance 0, or the least share of the interval beyond."""
+    """Where the line through the ends of the interval has distance 0, or the least fraction of the interval beyond."""
     at = dict(known)
     return max(high - (high - low) * at[high] / (at[high] - at[low]), low + LEAST * (high - low))
 

@@ -1,7 +1,7 @@
 """Gradients of the implicit method: the derivative of the result of its steps, by one run backwards.
 
 Each step is taken again from its beginning, which the run keeps, so the memory is that of the run. Between an event
-and the next corner the steps keep their shares of the time; an event's time follows from the condition that ends its
+and the next corner the steps keep their fractions of the time; an event's time follows from the condition that ends its
 step. Values and integrals are weighted sums over the stages, by the dense output.
 """
 

@@ -25,7 +25,7 @@ TENTH, HALF, TRIES, FINER = 0.1, 0.5, 4, 4.0
 """Largest local error of the first run, of the accuracy; what later ones aim at, and least gain of a run whose energy
 balance is not held; runs until the error is met; how much finer the run after such a one is."""
 MOST_STEPS = 40_000
-"""Most steps that a further run may be expected to take: else the error is stated, not met."""
+"""Maximum number of steps that a further run may be expected to take: else the error is stated, not met."""
 
 
 def implicit_run(

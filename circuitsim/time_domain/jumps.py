@@ -121,7 +121,7 @@ def key(turn: Turn) -> bytes:
 
 
 ROUNDING = 1e-12
-"""Share of its terms below which a sum is zero; share of the largest multiplier below which one is."""
+"""Fraction of its terms below which a sum is zero; fraction of the largest multiplier below which one is."""
 ORDERS = {
     Role.CAPACITOR: {
         Role.VOLTAGE: Role.VOLTAGE,

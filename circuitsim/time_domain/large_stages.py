@@ -1,4 +1,4 @@
-"""Stages of circuits that are too large for one kernel: node potentials corrected by one factor.
+"""Stages of circuits that are too large for one kernel: node voltages corrected by one factor.
 
 Stages follow each other closely: their potentials are those of the stage before, corrected by what Kirchhoff's current
 law misses there. Potentials are pairs of doubles, so differences of them have all digits of the currents. The nodal
@@ -157,13 +157,13 @@ KEPT = 4
 CORRECTIONS = 5
 """Most corrections of one linear circuit: the first leaves rounding of the change, the second that of currents."""
 GAIN = 0.1
-"""A correction that leaves more than this share of the worst net current is the last."""
+"""A correction that leaves more than this fraction of the worst net current is the last."""
 MARGIN = 1e-3
-"""Net currents of this share of the tolerance are small enough."""
+"""Net currents of this fraction of the tolerance are small enough."""
 INFO = {"name": "active-set", "why": "potentials of a stage nearby", "linear": "sparse factors"}
 """How such operating points are found."""
 SETS = 12
-"""Most sets of conducting diodes that are tried."""
+"""Maximum number of sets of conducting diodes that are tried."""
 
 
 class Groups(NamedTuple):

@@ -28,7 +28,7 @@ from circuitsim.time_domain.windows import LENGTHS
 TURN = 8.0
 """Longest window times the largest imaginary part of an eigenvalue: an oscillation is not passed over."""
 OVERDAMPED = 0.05
-"""Imaginary parts below this share of the eigenvalue are rounding, or die out within a window."""
+"""Imaginary parts below this fraction of the eigenvalue are rounding, or die out within a window."""
 WORK = 8
 """Products of two numbers that a mode takes, over its elements times its states."""
 ROTATIONS = 10
@@ -37,12 +37,12 @@ rotations of all pairs of rows."""
 ROOM, LEAST_ROOM = 64, 8
 """Room for modes at first: within the half of what they may take, and at least."""
 MEMORY = 256_000_000
-"""Most bytes of matrix exponentials; beyond it they are computed anew."""
+"""Maximum number of bytes of matrix exponentials; beyond it they are computed anew."""
 
 FEW = 8
 """Room for windows of the sources at first."""
 LARGEST = 2_000_000_000
-"""Most bytes of all modes: they stay, since the waveforms of a result are computed from them."""
+"""Maximum number of bytes of all modes: they stay, since the waveforms of a result are computed from them."""
 
 
 NOTHING = UNCOUPLED, UNCOUPLED

@@ -108,7 +108,7 @@ _AT_OPERATORS = re.compile(r"\s*([*/^])\s*|\s+([-+])\s+|(?<=\))\s+(?=[-+])")
 """Blanks about operators. ``AVG -v(a)`` and ``AT=1m -2`` keep theirs."""
 
 _QUANTITY = re.compile(r"[\w@#.:]*\([^()]*\)|[^\s()*/^{}]*[^\s()*/^{}+-]")
-"""A quantity that is no formula: ``v(a,b)``, ``V1#branch``, a node's name."""
+"""A quantity that is not a formula: ``v(a,b)``, ``V1#branch``, a node's name."""
 
 
 _PARENTHESES = str.maketrans({"{": "(", "}": ")", "'": None, '"': None})

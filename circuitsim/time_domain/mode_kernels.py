@@ -25,7 +25,7 @@ from circuitsim.time_domain.trees import (
 )
 
 CANCELLED = 1e-15
-"""Share of the magnitudes in a sum below which it is zero."""
+"""Fraction of the magnitudes in a sum below which it is zero."""
 
 
 class Given(NamedTuple):
@@ -140,7 +140,7 @@ def put_back(net, inside, outside, whole):
 
 
 def across(cut, t0, t1, l0, l1, v, share, out):
-    """Add a share of the voltages of a range of the tree (rows of ``v``) to those of a range of links, ``out``."""
+    """Add a fraction of the voltages of a range of the tree (rows of ``v``) to those of a range of links, ``out``."""
     for t in range(t0, t1):
         for k in range(l0, l1):
             weight = share * cut[t, k]
@@ -150,7 +150,7 @@ def across(cut, t0, t1, l0, l1, v, share, out):
 
 
 def into(cut, t0, t1, l0, l1, flow, share, out):
-    """Add a share of the currents of a range of links (rows of ``flow``) into the cuts of a range of the tree."""
+    """Add a fraction of the currents of a range of links (rows of ``flow``) into the cuts of a range of the tree."""
     for t in range(t0, t1):
         for k in range(l0, l1):
             weight = share * cut[t, k]
@@ -304,7 +304,7 @@ def sums_of_currents(net, given):
     (2, c, c) and (2, c, s).
 
     Where inductors and current sources meet in the cut of a resistor of the tree, the sum of their currents, which is
-    that of the resistor but for other links, is a state in place of one of them: in a large resistance it is many
+    that of the resistor except for other links, is a state in place of one of them: in a large resistance it is many
     digits smaller than they are. Large resistances come first. ``given`` (m, s) are the values of current sources over
     the sources' states, 0 for all other elements.
     """
@@ -351,7 +351,7 @@ def sums_of_currents(net, given):
 def between(cut, last, l0, l1, v, drop):
     """Fill in the voltages of a range of links from those of the tree before ``last``.
 
-    What is left over where the terms of a sum cancel is zero: the sign of a diode's voltage would be that of rounding.
+    The residual where the terms of a sum cancel is zero: the sign of a diode's voltage would be that of rounding.
     Derivatives, the imaginary parts, stay.
     """
     drop[l0:l1] = 0.0

@@ -25,7 +25,7 @@ from circuitsim.time_domain.mode_kernels import Given, Waves
 from circuitsim.time_domain.trees import FREE, WINDING, C, L, R, Wiring
 
 CANCELLED = 1e-12
-"""Share of the terms of a sum below which it is zero: turns ratios are rounded."""
+"""Fraction of the terms of a sum below which it is zero: turns ratios are rounded."""
 
 
 def with_transformers(net: Wiring, role: np.ndarray, turns: np.ndarray) -> Wiring:
@@ -91,7 +91,7 @@ def _eliminate(rows: np.ndarray, p: int, column: int) -> None:
 
 
 def _arranged(net: Wiring, links: np.ndarray, rows: np.ndarray, gone: set[int], flows: np.ndarray) -> Wiring:
-    """The tree without the branches that are gone, which are links now but for windings."""
+    """The tree without the branches that are gone, which are links now except for windings."""
     tree, rest, t = net.tree, net.rest, net.twigs.size
     twigs, columns, at, of = list[int](), list[int](), [0], [0]
     for kind in range(FREE + 1):

@@ -15,7 +15,7 @@ from circuitsim.time_domain.library import Modes
 from circuitsim.time_domain.result import Segments
 
 GRAZING = 1e-12
-"""Slopes of a waveform at its zero below this share of what enters them are none: the event has no derivative."""
+"""Slopes of a waveform at its zero below this fraction of what enters them are none: the event has no derivative."""
 
 
 def embedding(modes: Modes, m: int, s: int) -> np.ndarray:

@@ -13,7 +13,7 @@ def over_parts(rows, parting, many, out):
     """Sums over the states of the sources and the mode's as sums over the changes of w and of the decaying parts: a
     row a state or a part, a column a sum.
 
-    What is left over where the terms of a sum cancel is zero: the errors of the parts do not cover it, so the sign of a
+    The residual where the terms of a sum cancel is zero: the errors of the parts do not cover it, so the sign of a
     diode's current would be the sign of rounding.
     """
     s, size = parting.along.shape[1], np.empty(out.shape[1])

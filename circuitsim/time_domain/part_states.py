@@ -107,7 +107,7 @@ def begun(decays, m, z, z_size, before, carried, y, error, of_states):
     decays : Decays
     m : int
     z, z_size : (N,) float arrays
-        State vector, and what its errors are a share of.
+        State vector, and what its errors are a fraction of.
     before : Carried
     carried : bool
         Whether its currents hold still where states do not jump.
@@ -264,7 +264,7 @@ def part_signs(decays, modes, m, z, z_size, s, y, error, zero, noise, order, sig
             for j in range(s):
                 later[s + p] += decays.drive[m, p, j] * change[j]
                 off[s + p] += abs(decays.drive[m, p, j]) * wrong[j]
-                # What drives a part is a share of what drives all: their relative errors are equal.
+                # What drives a part is a fraction of what drives all: their relative errors are equal.
                 if decays.rate[m, p] > 0.0:
                     off[s + p] += reach[j] / math.sqrt(decays.rate[m, p]) * STATE * abs(change[j])
         change, wrong = later, off

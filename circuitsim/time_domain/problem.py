@@ -23,7 +23,7 @@ from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
 
 STATES = 60
-"""Most capacitors and inductors: matrix exponentials cost the cube of their number."""
+"""Maximum number of capacitors and inductors: matrix exponentials cost the cube of their number."""
 ROLES = {
     RESISTOR: Role.RESISTOR,
     DIODE: Role.BLOCKING,

@@ -25,16 +25,16 @@ ROUNDING = 1e-4
 """Least scale of a current, of the voltages at its nodes in its resistor; of a change of flux or charge, of the flux or
 charge itself: sums of some ten states, each with that error."""
 SIGNS = 1e-3
-"""Least scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
+"""Minimum scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
 counts as zero where events are sought, `circuitsim.time_domain.roots.VALUE`."""
 SMALLEST = 5e-324
-"""Least scale at all: zero over it is zero, all else is more than any tolerance."""
+"""Minimum scale at all: zero over it is zero, all else is more than any tolerance."""
 INTERVALS = 24
-"""Most intervals by number of segments; a third as many more are by their lengths."""
+"""Maximum number of intervals by number of segments; a third as many more are by their lengths."""
 QUARTER = 0.25
 """Length of an interval over that of its segment, whose waveforms `NODES` then integrate to rounding."""
 RESOLUTION = 1e3
-"""Least length of a segment in units in the last place of its time: no shorter one shows between two times."""
+"""Minimum length of a segment in units in the last place of its time: no shorter one shows between two times."""
 GAUSS = np.polynomial.legendre.leggauss(10)
 SHARES = np.concatenate([[0.0], 0.5 * (1.0 + GAUSS[0]), [1.0]])
 """Times of an interval, of its length: its ends and the nodes of Gauss and Legendre."""
@@ -291,7 +291,7 @@ class _Judge:
         if not off.size:
             return
         size = np.divide(off, scale, out=off)
-        at = int(np.argmax(size))  # where one is no number, there
+        at = int(np.argmax(size))  # where one is not a number, there
         most, so_far = float(size.flat[at]), self.worst[law]
         if not most <= so_far:
             element, time = divmod(at, times.size)
@@ -341,7 +341,7 @@ class _Judge:
             self.take("reactances", tolerance * missing, allowed, times[:, 0], of.names[chosen])
 
     def hold_signs(self) -> None:
-        """Hold diodes to their signs, relative to sizes that are no less than a share of the run's from here on."""
+        """Hold diodes to their signs, relative to sizes that are no less than a fraction of the run's from here on."""
         waves, d, names = self.waves, self.of.diodes, self.of.names[self.of.diodes]
         for own, seen in self.sizes:
             np.maximum(own, SIGNS * seen[:, None], out=own)

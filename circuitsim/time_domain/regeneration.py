@@ -28,7 +28,7 @@ def controlling(circuit: Circuit, switches: Iterable[Switch]) -> list[int]:
 
 
 def with_capacitances(circuit: Circuit, capacitances: Mapping[str, float]) -> Circuit:
-    """The circuit with a capacitor from each named node to ground (F), behind its own elements.
+    """The circuit with a capacitor from each named node to ground (F), after its own elements.
 
     Raises
     ------

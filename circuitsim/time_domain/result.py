@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 CURVES = 8
-"""Most waveforms in a picture for which none are named."""
+"""Maximum number of waveforms in a picture for which none are named."""
 
 
 class Event(NamedTuple):
@@ -259,7 +259,7 @@ class TransientResult(Result):
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
     _resolution = 1e-9
-    """Share of a signal's size up to which two values of interpolants are one."""
+    """Fraction of a signal's size up to which two values of interpolants are one."""
 
     def __init__(
         self,
@@ -301,7 +301,7 @@ class TransientResult(Result):
         return self._terminals.of_parts(voltage, current)
 
     def _checked(self, times: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Times (n,), s, within the run but for the rounding of a sum."""
+        """Times (n,), s, within the run except for the rounding of a sum."""
         found = np.atleast_1d(np.asarray(times, dtype=float))
         ends = np.clip(found, 0.0, self.stop)
         if not (np.abs(found - ends) <= 2.0 * np.spacing(self.stop)).all():

@@ -16,18 +16,18 @@ POINTS = 32
 ORDERS = 8
 """Highest derivative that decides; what has none that is nonzero stays at zero until it falls by `VALUE`."""
 VALUE = 1e-12
-"""Share of the magnitudes in a waveform's value that counts as zero: 100 times the error of the states."""
+"""Fraction of the magnitudes in a waveform's value that counts as zero: 100 times the error of the states."""
 ZERO = 1e-13
-"""Waveforms below this share of their magnitudes are zero; small ones above it have no zero at the left end."""
+"""Waveforms below this fraction of their magnitudes are zero; small ones above it have no zero at the left end."""
 SHORTLY = 1e-3
-"""Share of half a window before its end within which a waveform that falls to zero there does so."""
+"""Fraction of half a window before its end within which a waveform that falls to zero there does so."""
 DEPTH = 44
 """Halvings after which a root without a change of sign is none."""
 
 NODES = np.sort(chebyshev.chebpts1(POINTS))
 """Chebyshev nodes of the first kind in (−1, 1), ascending: the ends are not among them."""
 SHARES = 0.5 * (1.0 + NODES)
-"""The nodes as shares of a window."""
+"""The nodes as fractions of a window."""
 TO_COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, POINTS - 1))
 """Values at the nodes → coefficients."""
 OF_NODES = np.ascontiguousarray(TO_COEFFICIENTS.T)
@@ -113,7 +113,7 @@ def between(c, n):
 
 
 def first_zero(coefficients, limit, stack, many):
-    """The first share of the window at which an interpolant that begins positive becomes negative; inf: none below
+    """The first fraction of the window at which an interpolant that begins positive becomes negative; inf: none below
     ``limit``. ``stack`` (DEPTH + 2, POINTS) and ``many`` (DEPTH + 2,) are memory: coefficients by the number of
     halvings, of the place at hand and all around it."""
     put(coefficients, stack[0])
@@ -164,7 +164,7 @@ def half_of(c, n, side, half):
 
 
 def first_root(series, orders, size):
-    """The first time at which one of several waveforms becomes negative, as a share of the window, and its index.
+    """The first time at which one of several waveforms becomes negative, as a fraction of the window, and its index.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def first_root(series, orders, size):
 
 
 def zero_at(series, orders, size, share):
-    """The first of several waveforms that has fallen to zero at a share of the window, up to rounding; −1: none."""
+    """The first of several waveforms that has fallen to zero at a fraction of the window, up to rounding; −1: none."""
     x = 2.0 * share - 1.0
     for d in range(orders.size):
         if orders[d] >= 0:

@@ -30,7 +30,7 @@ from circuitsim.time_domain.result import Segments, TransientResult, evaluate
 POINTS, LARGEST_POINTS = 1001, 1_000_000
 """Output times where no number is stated, and most of them."""
 LARGEST_WAVES = 2_000_000_000
-"""Most bytes of all waveforms."""
+"""Maximum number of bytes of all waveforms."""
 ACCURACY = 1e-4
 """Of the implicit method, where none is stated."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})

@@ -33,7 +33,7 @@ def sizes(walk, fixed, size):
 
 
 def state_sizes(modes, m, walk, x_size, size):
-    """Fill in what the errors of the state are a share of (N,): sizes of sources, of capacitor voltages and inductor
+    """Fill in what the errors of the state are a fraction of (N,): sizes of sources, of capacitor voltages and inductor
     currents, or less where that is known (`Walk.size`)."""
     s = walk.w.size
     put(walk.w_size, size[:s])

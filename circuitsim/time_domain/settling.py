@@ -1,7 +1,7 @@
 """Settling time and energy of a circuit after steps of its inputs: what one inference of a trained network takes.
 
 A sample is a step of all input sources at time 0, from the operating point before. The outputs have settled from the
-last time on at which one of them was further from its final value than a share of the largest change of an output.
+last time on at which one of them was further from its final value than a fraction of the largest change of an output.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 LONGER = 4.0
 """Factor to a longer run while the circuit still moves."""
 TRIES = 40
-"""Most runs of one sample."""
+"""Maximum number of runs of one sample."""
 LARGEST = 5000
 """Stretches of a run after which it is not made longer: the circuit oscillates."""
 STILL = 1e-3
-"""Share of the band within which all outputs and states stay in the second half of a run that is long enough."""
+"""Fraction of the band within which all outputs and states stay in the second half of a run that is long enough."""
 
 
 class Settling(NamedTuple):
@@ -71,7 +71,7 @@ class SettlingResult(Result):
     ----------
     outputs : tuple of str
     rows : tuple of Settling
-        One a sample.
+        One per sample.
     share : float
         Of the largest change of an output, which counts as settled.
     """
@@ -151,7 +151,7 @@ class StepCircuit:
     Raises
     ------
     UsageError
-        No capacitor and no inductor; an input that is no source; a share outside 0 … 1.
+        No capacitor and no inductor; an input that is not a source; a share outside 0 … 1.
     """
 
     def __init__(

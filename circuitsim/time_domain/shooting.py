@@ -15,13 +15,13 @@ import numpy as np
 from circuitsim.errors import ConvergenceError
 
 MOST = 100
-"""Most periods that are run."""
+"""Maximum number of periods that are run."""
 BENDS = 12
 """Corrections of Newton's step for the curvature of the mismatch."""
 SEARCHES = 3
-"""Most steps in a row that are shortened."""
+"""Maximum number of steps in a row that are shortened."""
 SHORTEST, LONGEST, QUARTER = 0.05, 0.9, 0.25
-"""Shares of a step to which it is shortened at least and at most, and where the mismatch tells none."""
+"""Fractions of a step to which it is shortened at least and at most, and where the mismatch tells none."""
 ONCE = 1e-9
 """Multipliers nearer to 1 belong to charges or fluxes that nothing changes: these stay as they began."""
 
@@ -65,7 +65,7 @@ class Period(NamedTuple):
     size : (q,) float array
         Largest voltage or current of the period.
     within : float
-        Share of these that the distance from the periodic state may take; 0 where the run is not accurate enough.
+        Fraction of these that the distance from the periodic state may take; 0 where the run is not accurate enough.
     same : bool
         Whether diodes and switches are as at its beginning.
     """
@@ -161,7 +161,7 @@ def _bent(before: Period, now: Period, energy: np.ndarray, step: np.ndarray) -> 
 
 
 def _share(before: Period, now: Period, energy: np.ndarray) -> float:
-    """Share of a step at which the product of mismatch and step is zero: a root of Hermite's cubic."""
+    """Fraction of a step at which the product of mismatch and step is zero: a root of Hermite's cubic."""
     step = now.x - before.x
     weight = energy**2 * step
     begin, end = (float(weight @ one.gap) for one in (before, now))

@@ -20,18 +20,18 @@ from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.result import TransientResult, columns, of_probe, of_waves
 
 ROUNDING = 1e-12
-"""Share of a signal's size below which it is zero."""
+"""Fraction of a signal's size below which it is zero."""
 LOOKS, LOOKS_OF_STEPS, ALL_LOOKS = 17, 3, 4000
 """Times, at least, at which the decisions of a formula are looked at: in a segment of an exact run, in a step of an
 implicit one, and in all segments of an exact run together."""
 BESIDE = 1e-9
 """Distance of the first and the last of them from its ends, as a share."""
 MOST_CHANGES = 16
-"""Most changes of decisions between two looks."""
+"""Maximum number of changes of decisions between two looks."""
 FEW, KEPT = 1000, 2**23
 """Nodes and numbers: see `LastStretch`."""
 NEAREST = 1e-13
-"""Crossings nearer to each other than this share of the run are one."""
+"""Crossings nearer to each other than this fraction of the run are one."""
 
 
 class _Pieces(NamedTuple):

@@ -10,7 +10,7 @@ from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
 
 ROUNDING = 1e-14
-"""Share of the largest voltage or current below which a base is zero; see `Companion.solve`."""
+"""Fraction of the largest voltage or current below which a base is zero; see `Companion.solve`."""
 
 
 def solve_stages(

@@ -35,7 +35,7 @@ from circuitsim.time_domain.shooting import ONCE, Period, Shooting, shoot
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
 WHOLE = 1000
-"""Most periods of the slowest source in a common one."""
+"""Maximum number of periods of the slowest source in a common one."""
 EXACT = 1e-9
 """Deviation from a whole number of periods that is rounding."""
 
@@ -125,9 +125,9 @@ def periodic(waves: dict[str, Waveform], period: float | None) -> tuple[float, d
 
 
 SHARE = 0.01
-"""Share of the tolerance that the distance from the periodic state may take."""
+"""Fraction of the tolerance that the distance from the periodic state may take."""
 FINEST = 1e-10
-"""Least accuracy that a period of the implicit method is run to."""
+"""Minimum accuracy that a period of the implicit method is run to."""
 
 
 class PeriodicResult(TransientResult):

@@ -46,9 +46,9 @@ class TransientSweep(Result):
         A row for each output time of each run: ``time``, s, runs fastest, then the varied values; nan from the time on
         at which a run ended with an error.
     measured : Sweep
-        A row a run: the varied values and the measurements; nan where one failed. Without varied values one row.
+        A row per run: the varied values and the measurements; nan where one failed. Without varied values one row.
     events : Table
-        Changes of diodes and switches, behind the values of their run.
+        Changes of diodes and switches, after the values of their run.
     """
 
     waves: Sweep
@@ -115,7 +115,7 @@ def transient_sweep(
         As for `circuitsim.sweep`, without ``time``: elements, device parameters, the deck's parameters and its
         temperature. The first runs fastest. Empty: one run.
     columns : str or sequence of str, optional
-        What to keep: ``"v(out) i(R1)"``; all node potentials and currents without it.
+        What to keep: ``"v(out) i(R1)"``; all node voltages and currents without it.
     measurements : sequence of str, optional
         As `circuitsim.time_domain.measure` takes them; those of the deck without it.
     step, stop, initial, tolerance, method, accuracy

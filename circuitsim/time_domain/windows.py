@@ -73,7 +73,7 @@ def stretch(inside, modes, m, z, z_size, size, states, slack, slack_size):
 
 
 def later_sizes(inside, s, share, z, size, out):
-    """Fill in what the errors of a state are a share of, so far into a window: those at its beginning, as the matrix
+    """Fill in what the errors of a state are a fraction of, so far into a window: those at its beginning, as the matrix
     exponentials at the nodes about it pass them on, with rounding of the state. The first ``s`` keep their size."""
     p = 0
     while p < POINTS and 0.5 * (1.0 + NODES[p]) < share:

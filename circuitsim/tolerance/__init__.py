@@ -1,4 +1,4 @@
-"""Values that spread: Monte Carlo samples with statistics, worst cases with proof."""
+"""Tolerances: Monte Carlo analysis with statistics, worst cases with proof."""
 
 from circuitsim.tolerance.montecarlo import montecarlo
 from circuitsim.tolerance.result import MonteCarlo

@@ -1,6 +1,4 @@
-"""Design: element values such that quantities meet their targets, within bounds, and rounded to preferred values (IEC
-60063).
-"""
+"""Design: element values for targets, within bounds, rounded to preferred values (IEC 60063)."""
 
 from __future__ import annotations
 
@@ -69,14 +67,14 @@ DECADES = 3.0
 """Bounds around the value of the deck where none are given, in decades."""
 
 REFITS = 30
-"""Most evaluations for the other values after each that is rounded."""
+"""Maximum number of evaluations for the other values after each that is rounded."""
 
 PASSES = 20
-"""Most passes over all values in search of better preferred neighbours."""
+"""Maximum number of passes over all values in search of better preferred neighbours."""
 
 
 class Target(NamedTuple):
-    """A quantity, the value it shall have (V, A, W), and the weight of its relative error."""
+    """A quantity, its target value (V, A, W), and the weight of its relative error."""
 
     quantity: str
     value: float
@@ -187,19 +185,19 @@ def optimise(
     ----------
     source : Circuit or Deck
     adjust : sequence of str, or dict of str to (float, float)
-        Names of elements (``*`` and ``?`` stand for other characters), with bounds in a dict; by default three decades
+        Names of elements (with wildcards ``*`` and ``?``), with bounds in a dict; by default three decades
         around a resistance, ± the larger of 1 and twice its size around a source.
     targets : sequence of str or Target
         ``"v(out)=2.5"``; relative errors, absolute ones of a target of 0.
     series : str, optional
         ``E6`` … ``E192``: resistances are rounded to this series.
     iterations : int
-        Most evaluations of the trust region.
+        Maximum number of evaluations of the trust region.
 
     Raises
     ------
     UsageError
-        Names or targets that are not there.
+        Unknown names or targets.
     NoSteadyStateError
         The circuit has none at its own values.
 
@@ -375,7 +373,7 @@ def _bounds(
         for name in matching:
             found[name] = _ends(circuit, name, ends)
     if not found:
-        raise UsageError("nothing may vary: name elements, for instance --adjust 'R*'")
+        raise UsageError("nothing to adjust: name elements, for instance --adjust 'R*'")
     return found
 
 
@@ -391,5 +389,5 @@ def _ends(circuit: Circuit, name: str, ends: tuple[float, float] | None) -> tupl
         far = 2.0 * max(abs(element.value), 0.5)
         ends = (element.value / factor, element.value * factor) if ohmic else (element.value - far, element.value + far)
     if not ends[0] < ends[1] or (ohmic and not ends[0] > 0.0) or not all(map(math.isfinite, ends)):
-        raise UsageError(f"{name}: the bounds {ends[0]:g} and {ends[1]:g} are no range" + " above 0 Ω" * ohmic)
+        raise UsageError(f"{name}: invalid bounds {ends[0]:g} and {ends[1]:g}" + " (must be above 0 Ω)" * ohmic)
     return ends

@@ -1,4 +1,4 @@
-"""Monte Carlo: statistics of a circuit whose values spread, every sample a certified operating point.
+"""Monte Carlo analysis: statistics over random values, every sample a certified operating point.
 
 Deviations are drawn in blocks that depend on the seed and the block's number alone, so that any machine finds the same
 samples.
@@ -50,7 +50,7 @@ def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -
     seed, block : int
         What the random numbers depend on.
     count : int
-        Samples: `BLOCK`, but for the last block.
+        Samples: `BLOCK`, except for the last block.
     latin : bool
         Latin hypercube: within the block each variable takes each of ``count`` equally probable strata once (McKay,
         Beckman & Conover 1979).
@@ -72,7 +72,7 @@ def deviations(spread: Spread, seed: int, block: int, count: int, latin: bool) -
 
 
 def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
-    """Uniform numbers in [0, 1) to deviations as shares of the tolerance."""
+    """Uniform numbers in [0, 1) to deviations as fractions of the tolerance."""
     if rule is Distribution.UNIFORM:
         return 2.0 * u - 1.0
     if rule is Distribution.ENDS:
@@ -86,7 +86,7 @@ def _shaped(u: np.ndarray, rule: Distribution) -> np.ndarray:
 
 
 NUMBERS_AT_ONCE = 1 << 20
-"""Most numbers of the results that are held at once for reading."""
+"""Maximum count of results that are held at once for reading."""
 
 CIRCUITS = 4
 """Circuits that a process keeps prepared."""
@@ -223,10 +223,10 @@ class Marked(NamedTuple):
 
 
 TASKS, LARGEST = 256, 64
-"""Least number of tasks, if there are as many blocks; most blocks of a task."""
+"""Minimum number of tasks, if there are as many blocks; most blocks of a task."""
 
 MOST = 10**9
-"""Most samples."""
+"""Maximum number of samples."""
 
 
 class _Block(NamedTuple):
@@ -273,24 +273,24 @@ def montecarlo(
     latin : bool
         Latin hypercube within blocks of 1024 samples.
     confidence : float
-        Of all intervals.
+        Confidence level of all intervals.
     tolerance : float
-        Of each sample's certificate.
+        Largest relative residual of each sample's certificate.
     workers : int, optional
-        Processes; 1: none but this one; by default a thread a processor.
+        Number of processes; 1: only this one; by default a thread per processor.
     executor : concurrent.futures.Executor, optional
-        Where the tasks run, in place of ``workers``.
+        Runs the tasks, in place of ``workers``.
     progress : callable, optional
-        Called with the samples done and the samples in all.
+        Called with the number of samples done and the total.
     rows : callable, optional
         Called with the names of the quantities and their values (n, q) in each block, in order, for keeping them.
     checkpoint : path, optional
-        A folder for finished blocks of samples: the same call goes on after them.
+        A folder for finished blocks of samples: the same call resumes after them.
 
     Raises
     ------
     UsageError
-        Names or ranges that are not there; fewer than two samples; a checkpoint of another run.
+        Unknown names or invalid ranges; fewer than two samples; a checkpoint of another run.
     WorkerError
         A worker process was killed.
     NoSteadyStateError
@@ -341,7 +341,7 @@ def montecarlo(
 
 def _check(samples: int, confidence: float, seed: int) -> None:
     if not 2 <= samples <= MOST:
-        raise UsageError(f"between 2 and {MOST:,} samples are possible, not {samples}")
+        raise UsageError(f"the number of samples must lie between 2 and {MOST:,}, not {samples}")
     if not 0.0 < confidence < 1.0:
         raise UsageError(f"the confidence must lie between 0 and 1, not {confidence:g}")
     if seed < 0:

@@ -1,13 +1,13 @@
 """A circuit of resistors, sources and ideal diodes seen from its toleranced resistors and its diodes.
 
-Every diode stands in the reference circuit as a resistor. Seen from the ports (toleranced resistors, diodes) and for
+Every diode is a resistor in the reference circuit. Seen from the ports (toleranced resistors, diodes) and for
 quantities f that are read, the reference circuit is linear,
 
     (y, f) = M · (1, s, u)
 
 with drops y of the ports, changes s of toleranced sources, and currents u that the elements at the ports carry beyond
 the reference: u = δg y of a resistor, u = −g y of a blocking diode; a conducting diode has y = 0. The columns of M are
-certified operating points, one a port and a source. For one state of the diodes and a box of values everything is
+certified operating points, one per port and source. For one state of the diodes and a box of values everything is
 linear in u, so centre and enclosure of a box are small dense systems.
 
 Controlled sources of a circuit without diodes are part of the reference circuit; M then is not symmetric, and a system
@@ -94,7 +94,7 @@ def port_model(
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
     still = np.where((kind == VOLTAGE) | (kind == CURRENT), 0.0, np.where(diode, typical, value))
     at_rest = np.append(still, np.zeros(ports.size))
-    # A current source beside each port stands for what its element carries beyond the reference.
+    # A current source beside each port carries what its element carries beyond the reference.
     ready = prepared(
         Circuit.from_arrays(
             np.append(np.where(diode, RESISTOR, kind), np.full(ports.size, CURRENT)),

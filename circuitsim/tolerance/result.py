@@ -82,9 +82,9 @@ class Quantity(NamedTuple):
     quantiles : dict of float to Interval
         By probability, each with its confidence interval.
     contributions : tuple of (str, float)
-        Variables and their shares of the variance by their linear effect, the largest first.
+        Variables and their fractions of the variance by their linear effect, the largest first.
     unexplained : float
-        Share of the variance that no variable explains linearly.
+        Fraction of the variance that no variable explains linearly.
     counts, edges : arrays
         Histogram.
     """
@@ -180,7 +180,7 @@ class MonteCarlo(Result):
 
     def tables(self) -> dict[str, Table]:
         """``quantities``: unit, nominal, mean, mean_error, deviation, least, most, three columns a quantile;
-        ``contributions``: shares of the variance; ``yield`` of each specification.
+        ``contributions``: fractions of the variance; ``yield`` of each specification.
         """
         rows = [{"quantity": q.name, **numbers(q)} for q in self.quantities]
         units = ["", *[OWN] * (len(rows[0]) - 1)]

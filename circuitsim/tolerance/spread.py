@@ -31,7 +31,7 @@ class Tolerance(NamedTuple):
     Attributes
     ----------
     names : str
-        Of elements and device parameters (``D1.vfwd``); ``*`` and ``?`` stand for other characters.
+        Of elements and device parameters (``D1.vfwd``), with wildcards ``*`` and ``?``.
     amount : float
         Largest deviation: of the value where ``relative``, else in its unit.
     relative : bool
@@ -255,7 +255,7 @@ def _matched(
     found = [k for k in found if ("." in tolerance.names) or known[k] in circuit]
     found = [k for k in found if not tolerance.relative or values[known[k]] != 0.0]
     if not found:
-        raise UsageError(f"--tol {tolerance}: no element or parameter with a value other than zero is called so")
+        raise UsageError(f"--tol {tolerance}: it matches no element or parameter with a nonzero value")
     return found
 
 
@@ -268,7 +268,7 @@ def _of_deck(circuit: Circuit, deck: Deviations, replaced: set[str]) -> list[_Ro
     """The variables of the deck's own tolerances and random functions."""
     if deck.refused:
         raise UsageError(
-            "the deck's random functions cannot be drawn: " + "; ".join(deck.refused[:5]) + "\n    hint: "
+            "the deck's random functions cannot be sampled: " + "; ".join(deck.refused[:5]) + "\n    hint: "
             "let values of R, L, C, V and I be sums of random functions, each times a number"
         )
     effects: list[dict[str, float]] = [{} for _ in deck.variables]

@@ -56,7 +56,7 @@ class QuantileSketch:
         self._push(level + 1, chosen)
 
     def weighted(self) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers held, sorted, and how many of the stream each stands for."""
+        """The numbers held, sorted, and how many of the stream each represents."""
         parts = [(part, 1 << level) for level, held in enumerate(self._levels) for part in held]
         if not parts:
             return np.zeros(0), np.zeros(0, np.int64)
@@ -142,7 +142,7 @@ class Moments(NamedTuple):
         return np.sqrt(self.spread / max(self.size - 1, 1))
 
     def contributions(self) -> np.ndarray:
-        """Share of each variable in the variance of each output (v, q): squared correlations, less what chance alone
+        """Fraction of each variable in the variance of each output (v, q): squared correlations, less what chance alone
         gives."""
         scale = np.outer(self.spread_x, self.spread)
         squared = np.divide(self.product**2, scale, out=np.zeros_like(scale), where=scale > 0.0)

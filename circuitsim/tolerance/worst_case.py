@@ -78,13 +78,13 @@ def rayleigh(circuit: Circuit, resistors_only: bool, probe: Probe | None) -> str
 
 
 SIGN_ROUNDING = 1e-11
-"""Share of its scale by which a quantity must differ from zero for its sign to count."""
+"""Fraction of its scale by which a quantity must differ from zero for its sign to count."""
 
 KEPT = 20_000
-"""Most points and states that are kept."""
+"""Maximum number of points and states that are kept."""
 
 STATES, FLIPS = 24, 4
-"""Most states of the diodes in one box, and most diodes that may change at one point."""
+"""Maximum number of states of the diodes in one box, and most diodes that may change at one point."""
 
 
 class Region(NamedTuple):
@@ -330,7 +330,7 @@ TOGETHER = 16
 """Quantities of a task, which share one model of the circuit."""
 
 RELATIVE_GAP, ROUNDING = 1e-4, 1e-9
-"""Gap that ends a search, of the range found; share of the scale within which a bound counts as reached."""
+"""Gap that ends a search, of the range found; fraction of the scale within which a bound counts as reached."""
 
 
 class Extreme(NamedTuple):
@@ -547,13 +547,13 @@ def extremes(circuit: Circuit, spread: Spread, gap: float | None, budget: int, n
     for name in names:
         probe = None if name == DISSIPATION else parse_probes(name, circuit)[0]
         if isinstance(probe, Formula):
-            raise UsageError(f"{name}: worst cases are proven of v(node), v(a,b) and i(element)")
+            raise UsageError(f"{name}: worst cases are proven for v(node), v(a,b) and i(element)")
         case = None if circuit.devices else rayleigh(circuit, only, probe)
         if case is not None and rising is not None:
             found[name] = _two_solves(circuit, spread, rising, probe, case)
         elif probe is None or probe.kind not in ("v", "i"):
             raise UsageError(
-                f"{name}: worst cases are proven of v(node), v(a,b) and i(element); of dissipation and of the power of "
+                f"{name}: worst cases are proven for v(node), v(a,b) and i(element); for dissipation and the power of "
                 "a source with Rayleigh's monotonicity, which needs resistors, ideal diodes and sources of one kind, "
                 "and tolerances of resistors alone, none of which raises one and lowers another"
             )
@@ -656,7 +656,7 @@ def _range(
     """The extremes of one quantity."""
     region = Region(-spread.amount, spread.amount)
     below, above = searches = [Search(surface, q, sign) for sign in (-1.0, 1.0)]
-    if gap is None:  # a share of the range between the corners that the nominal gradients suggest
+    if gap is None:  # a fraction of the range between the corners that the nominal gradients suggest
         for search in searches:
             search.suggest(region)
         gap = RELATIVE_GAP * max(below.value + above.value, 0.0)

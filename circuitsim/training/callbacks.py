@@ -57,7 +57,7 @@ class EarlyStopping:
 
 
 class TensorBoard:
-    """Writes each new row of the history as scalars, one a column; ``tensorboard --logdir DIRECTORY`` shows them.
+    """Writes each new row of the history as scalars, one per column; ``tensorboard --logdir DIRECTORY`` shows them.
 
     Needs the extra ``tensorboard``.
 

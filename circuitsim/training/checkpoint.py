@@ -106,7 +106,7 @@ def read_generator(found: Any, rng: np.random.Generator) -> None:
     Raises
     ------
     CheckpointError
-        It is no state of such a generator.
+        It is not a state of such a generator.
     """
     try:
         rng.bit_generator.state = found

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
-"""Columns that are no measurements."""
+"""Columns that are not measurements."""
 
 BESIDE = {"lower": "loss", "upper": "loss", "nudged_residual": "residual", "exact_bias": "bound"}
 """Column → the column in whose panel it is drawn."""

@@ -37,7 +37,7 @@ class ProgressLine:
         self.stream: TextIO = getattr(stream, "behind", stream)
         self.label = label
         self.clock = clock
-        # A notebook's stream is no terminal, but a carriage return rewrites its line.
+        # A notebook's stream is not a terminal, but a carriage return rewrites its line.
         self.rewriting = stream.isatty() or type(self.stream).__module__.startswith("ipykernel")
         self.interval = interval if self.rewriting else seldom
         self._began = clock()

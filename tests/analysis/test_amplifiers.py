@@ -138,7 +138,7 @@ def test_python_circuits_are_refused_too() -> None:
             c.amplifier("X2", "a", "c", gain)
     with pytest.raises(TopologyError, match=r"needs its gain$"):
         c.add("X", "X2", "a", "c")
-    with pytest.raises(AmplifierError, match="V2: the gains of the amplifiers multiply"):
+    with pytest.raises(AmplifierError, match=r"V2: the product of the amplifiers.* gains"):
         solved("V1 a 0 1\nX1 a b bidiramp gain=1e-300\nV2 c 0 1e300\nR1 c b 1")
     with pytest.raises(InfeasibleError, match=r"divided by the gain of their section") as caught:
         solved("V1 a 0 1\nX1 a b bidiramp gain=4\nV2 b 0 5\nR1 b 0 1")

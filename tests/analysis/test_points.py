@@ -103,7 +103,7 @@ def test_a_killed_process_is_an_error_that_says_what_to_do(tmp_path: Path) -> No
     journal: Journal[int] = Journal(tmp_path / "kept", "squares", lambda n: {"n": np.array(n)}, lambda a: int(a["n"]))
     assert list(computed(die_at, range(3), journal=journal)) == [0, 1, 4]
     found: list[int] = []
-    with pytest.raises(WorkerError, match="the same command goes on"):
+    with pytest.raises(WorkerError, match="repeat the command"):
         found.extend(computed(die_at, range(9), 2, journal=journal))
     assert found[:3] == [0, 1, 4]
     with pytest.raises(WorkerError, match="start again"):

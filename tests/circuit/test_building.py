@@ -88,7 +88,7 @@ def test_sources_over_time_amplitudes_and_couplings() -> None:
     np.testing.assert_allclose(circuitsim.poles(c).values, circuitsim.poles(deck).values, rtol=1e-9)
     with pytest.raises(UsageError, match="V1: Sine of Python is not written as a card"):
         circuitsim.dumps(c)
-    with pytest.raises(TopologyError, match="a coupling is of two inductors"):
+    with pytest.raises(TopologyError, match="a coupling needs two inductors"):
         c.coupled("L1", "R1", 0.5)
 
 

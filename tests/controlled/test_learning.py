@@ -176,7 +176,7 @@ BUFFER = WHOLE.replace("trainable R*", "trainable R1").replace("EB q 0 b 0 2", "
             "Use implicit differentiation",
         ),
         (AMPLIFIER.replace("F1 0 b V1", "F1 0 b R4"), None, "R4 is to be trained, and its current controls a source"),
-        (WHOLE, lambda made: made.relax(X, Nudge(ONES, 1e-3), made.relax(X)), "nudged by constant currents"),
+        (WHOLE, lambda made: made.relax(X, Nudge(ONES, 1e-3), made.relax(X)), "needs the constant nudge"),
         (WHOLE, lambda made: made.clamp(X, ONES), "EA, EB: controlled sources have no energy"),
         (
             WHOLE,

@@ -103,7 +103,7 @@ def test_other_values_share_the_analysis() -> None:
         ("V1 a 0 1\nR1 a 0 1\nR2 x y 1\n", ["V1"], ["a"], TopologyError, "no path .* from node x"),
         ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["R1"], ["b"], UsageError, "R1 is no source"),
         ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["V1"], ["i(R2)"], UsageError, "currents are read from voltage sources"),
-        ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["V1"], ["p(R2)"], UsageError, "no output of a matrix"),
+        ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["V1"], ["p(R2)"], UsageError, "not an output of a matrix"),
         ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", [], ["b"], UsageError, "at least one input"),
         ("V1 a 0 1\nR1 a b 1\nE1 c 0 b 0 2\nR2 b 0 1\n", ["V1"], ["c"], TopologyError, "controlled"),
     ],
@@ -133,7 +133,7 @@ def test_inputs_that_are_one_name_stand_twice_or_are_no_numbers() -> None:
     circuit = loads("two\nV1 a 0 0\nV2 b 0 0\nR1 a o 1k\nR2 b o 2k\nR3 o 0 1k\n")
     found = effective_matrix(circuit, "V1", "v(o)")
     assert found.inputs == ("V1",) and found.matrix == pytest.approx(np.array([[0.4]]))
-    with pytest.raises(UsageError, match="V1 stands twice among the inputs"):
+    with pytest.raises(UsageError, match="V1 is an input twice"):
         effective_matrix(circuit, ["V1", "v1"], ["o"])
     with pytest.raises(UsageError, match="outputs are not finite"):
         found(np.array([np.nan]))

@@ -89,7 +89,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class ImageOptions(RunOptions):
-    """Options of networks on images. None stands for the published model's own number."""
+    """Options of networks on images. None: the published model's own number."""
 
     epochs: int | None = option(None)
     batch: int | None = option(None)

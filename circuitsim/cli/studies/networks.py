@@ -91,7 +91,7 @@ TABLE1 = Study(
 )
 
 SHARE, LIMIT, IMAGES = 1e-3, 400, 500
-"""Share of each layer's largest value within which a state counts as converged; most sweeps; test images."""
+"""Fraction of each layer's largest value within which a state counts as converged; most sweeps; test images."""
 
 
 def _convergence(args: argparse.Namespace, key: Key, experiment: Any) -> dict[str, float]:
@@ -204,7 +204,7 @@ TABLE2 = Study(
 
 
 def _cut(args: argparse.Namespace, key: Key) -> dict[str, Any]:
-    """Batch normalisation stands before the first block (of 6 layers) or every block (of 12) and before the readout,
+    """Batch normalisation precedes the first block (of 6 layers) or every block (of 12) and before the readout,
     whose input is small deep inside a block. Units of slope one half and small steps keep couplings weak: sweeps
     converge faster than at slope 1, and accuracy is higher (docs/models.md)."""
     from circuitsim.ffebm.architectures import LayerSizes

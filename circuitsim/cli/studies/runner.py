@@ -110,7 +110,7 @@ class Study(NamedTuple):
     cells : callable
         ``cells(args, runs, all_runs)``: the columns of a row, for all seeds of a point.
     paper : callable
-        ``paper(runs)``: what is published of their point. It stands beside runs on the paper's data and on whole
+        ``paper(runs)``: what is published of their point. It is shown beside runs on the paper's data and on whole
         networks and data sets only ("–" beside others).
     seeds : int
         By default.
@@ -218,7 +218,7 @@ class Study(NamedTuple):
         return "\n".join([*lines, "", f"± is the deviation between runs. {COMPILED}", ""])
 
     def table(self, runs: list[Run]) -> str:
-        """One row a run and epoch; measures stand in a run's last row."""
+        """One row per run and epoch; measures are in a run's last row."""
         rows = [
             {
                 **run.key,

@@ -29,18 +29,18 @@ from circuitsim.engine.steps import (
 NOISE = 1e-13
 """Rounding of a sum or a difference, relative to the size of what went in."""
 TIGHT = 1e-12
-"""Ends of a blocking diode that are closer than this share of their potentials could carry current too."""
+"""Ends of a blocking diode that are closer than this fraction of their potentials could carry current too."""
 TIED = 1e-2
-"""Least pivot, against the conductances that meet at a coordinate, that multiplies no rounding above `TIGHT`."""
+"""Minimum pivot, against the conductances that meet at a coordinate, that multiplies no rounding above `TIGHT`."""
 MAX_ITERATIONS = 40
-"""Most linear circuits to solve before the large driver takes over."""
+"""Maximum number of linear circuits to solve before the large driver takes over."""
 MANY = 40
 """Diodes from which alternating directions make the first guess: one factor and a few substitutions, instead of
 two iterations or three."""
 LEVELS = 10
 """Powers of four that a first guess tells currents apart by."""
 FEW = 50
-"""Nodes up to which what is left over is always solved for once more: it takes a microsecond, and of so few numbers
+"""Nodes up to which the residual is always solved for once more: it takes a microsecond, and of so few numbers
 people read the last digits (nothing flows through the galvanometer of a balanced bridge)."""
 
 
@@ -131,7 +131,7 @@ def floating_net_currents(plan, space, factor):
 
 
 def solve_active_set(plan, injected, offset, max_iterations, space, closed, v, flow):
-    """Find which diodes conduct, and the node potentials.
+    """Find which diodes conduct, and the node voltages.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def uniqueness(plan, v, flow, closed, space):
 
     Potentials are unique where every coordinate is held by resistors and by diodes that really carry something, which
     ``space.carries`` tells afterwards; currents where the diodes whose ends are equal (but for rounding) close no loop.
-    What diodes carry away from a part that only they hold is the sum of what is left over at all of its nodes, with the
+    What diodes carry away from a part that only they hold is the sum of the residuals at its nodes, with the
     rounding of all of these.
     """
     if not plan.regular:
@@ -277,7 +277,7 @@ def reach_of(offset):
 
 
 def nearly(plan, space, v, d, share, reach):
-    """Whether diode ``d`` blocks, if it does, less than this share of its ends' potentials.
+    """Whether diode ``d`` blocks, if it does, less than this fraction of its ends' potentials.
 
     Of ends that voltage constraints join, offsets decide: potentials have the rounding of the rest of the circuit.
     Where conducting diodes join them too, or constraints alone, their voltage is a sum of sources: zero up to the share

@@ -26,14 +26,14 @@ from circuitsim.engine.tree import (
 LOCAL = 1e-12
 """Accuracy of a current against the largest current at its ends."""
 OVERALL = 1e-22
-"""A current below this share of the largest of all that each correction shrinks by `SHRINKS` is zero."""
+"""A current below this fraction of the largest of all that each correction shrinks by `SHRINKS` is zero."""
 SHRINKS = 1e-3
 RESOLUTION = 1e-28
-"""A sum of currents below this share of the largest among them is rounding of pairs of doubles."""
+"""A sum of currents below this fraction of the largest among them is rounding of pairs of doubles."""
 UNRESOLVED = 1e-27
-"""A drop below this share of its potentials is rounding of pairs of doubles."""
+"""A drop below this fraction of its potentials is rounding of pairs of doubles."""
 STEPS = 8
-"""Most corrections; circuits that need more go to the engine."""
+"""Maximum number of corrections; circuits that need more go to the engine."""
 
 
 def carry(kind, first, second, value, v, chords, current, carriers):

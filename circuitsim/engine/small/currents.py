@@ -20,7 +20,7 @@ ACCURATE = 1e-9
 """Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
 
 STRAY = 0.5
-"""A node that hangs on one other leaves over all that flows to it: at least this share of the largest current there."""
+"""A pendant node has as residual all that flows to it: at least this share of the largest current there."""
 
 
 def branch_currents(plan, kind, first, second, value, v, low, flow, need, current):
@@ -34,7 +34,7 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
     flow : (d,) float array
         Of the diodes, A.
     need : (n_nodes,) float array
-        Filled: what is left over at the roots of these trees, A.
+        Filled: the residual at the roots of these trees, A.
 
     Returns
     -------

@@ -19,11 +19,11 @@ from circuitsim.engine.small.plan import UPDATES
 from circuitsim.engine.small.single import ALL, NO_GUESS, NUMBERS
 
 PASSES = 8
-"""Most passes over the currents of loops; each resolves twelve decades more."""
+"""Maximum number of passes over the currents of loops; each resolves twelve decades more."""
 KEPT = 32
 """Circuits of loops that are kept planned: repeated solves have the same loops again."""
 ACCURATE = 1e-9
-"""A pass counts if its certificate holds to this; what is left over is the next one's business."""
+"""A pass counts if its certificate holds to this; the residual is the next one's business."""
 
 
 def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -> np.ndarray | None:
@@ -48,7 +48,7 @@ def carry_away(ends: np.ndarray, one_way: np.ndarray | None, need: np.ndarray) -
         one_way = carried == 0.0
     idle, key = one_way, flat.tobytes()
     for _ in range(PASSES):
-        fed = rest != 0.0  # a source of 0 A would hide that a node hangs on one other
+        fed = rest != 0.0  # a source of 0 A would hide that a node is pendant
         fed[0] = False
         marks = fed.tobytes()
         if 1 not in marks:

@@ -20,7 +20,7 @@ def lower(plan, e):
 
 
 def factorise(plan, base, closed, dirty, weight, multiplier, pivot, work):
-    """Eliminate in order every coordinate that is marked, and all that this reaches; the others stand.
+    """Eliminate in order every coordinate that is marked, and all that this reaches; the others keep their factors.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ IDLE, CARRIES, ON_LOOP = 0, 1, 2
 """What a diode does: nothing, carries a current that is more than rounding; its ends are on a loop of equal potentials
 (added to the others)."""
 MOST = 300
-"""Most diodes on loops that are worth a try."""
+"""Maximum number of diodes on loops that are worth a try."""
 
 
 def loop_diodes(made, space, on_loop):
@@ -73,7 +73,7 @@ def number_loops(made, on_loop, scale, part, number):
             a, c = made.coordinate[made.anode[d]], made.coordinate[made.cathode[d]]
             number[a] = number[c] = 0
             a, c = find(part, a), find(part, c)
-            # The larger scale stands for both; of equals, the later one.
+            # The larger scale represents both; of equals, the later one.
             if scale[a] < scale[c] or (scale[a] == scale[c] and a < c):
                 a, c = c, a
             part[c] = a
@@ -166,7 +166,7 @@ def add_pass(ends, one_way, need, found, carried, rest):
     found, carried : (m,) float arrays
         A.
     rest : (nodes,) float array
-        Filled: what is left over of ``need``, 0 where that is rounding.
+        Filled: the residual of ``need``, 0 where that is rounding.
 
     Returns
     -------

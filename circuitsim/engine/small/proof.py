@@ -16,9 +16,9 @@ from circuitsim.engine.tree import tree_potentials
 AIM = 1e-10
 """Violations, and a simple bound on the errors, below this need no sharper one."""
 CANCELS = 1e-3
-"""A potential below this share of the largest drop between its node and node 0 is held against this share."""
+"""A potential below this fraction of the largest drop between its node and node 0 is held against this share."""
 AGREES = 1e-12
-"""A drop that agrees with its potentials to this share of itself needs no look at its loop."""
+"""A drop that agrees with its potentials to this fraction of itself needs no look at its loop."""
 
 
 def largest(relative):
@@ -88,7 +88,7 @@ def prove_branches(tree, kind, first, second, value, current, low, v, drop, at_n
     tree : Tree
         The spanning tree.
     current, low : (m,) float arrays
-        Branch currents, A, and what rounding them to doubles leaves over.
+        Branch currents, A, and their low-order parts.
     v : (n_nodes,) float array
         Filled, V: node 0 at zero.
     drop : (m,) float array

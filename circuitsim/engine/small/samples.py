@@ -12,7 +12,7 @@ from circuitsim.engine.small.workspace import fresh
 from circuitsim.engine.steps import copy
 
 CLEAN = 1e-12
-"""A sum of source currents below this share of one of them has cancelled."""
+"""A sum of source currents below this fraction of one of them has cancelled."""
 
 
 def injections(kind, first, second, value, injected):

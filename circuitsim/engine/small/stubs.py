@@ -1,4 +1,4 @@
-"""Nodes that hang on one other: nothing flows in the resistors between, whatever their values are.
+"""Pendant nodes, with one neighbour: no current flows in the resistors to it, whatever their values are.
 
 A resistor before a blocking diode is the usual case. Its potentials differ by rounding, which as a current would be
 wrong by any scale of its own. Nodes joined by conducting diodes or shorts count as one. As long as the same diodes
@@ -52,7 +52,7 @@ def neighbours(plan, kind, first, second, value, closed, leader, count, total, s
 
 
 def take_stubs(plan, space, kind, first, second, value, closed):
-    """The nodes that hang on one other with these diodes conducting, in ``space.stubs``; returns how many.
+    """Find the pendant nodes with these diodes conducting, in ``space.stubs``; returns how many.
 
     They are taken off one after the other. All neighbours of a node are one where (Σ x)² = n Σ x².
     """
@@ -93,7 +93,7 @@ def still_nodes(stubs, closed):
 
 
 def level(stubs, v):
-    """Give the nodes that hang on others their potentials, V; returns whether any had another one."""
+    """Give pendant nodes the voltages of their neighbours, V; returns whether any had another one."""
     changed = False
     for k in range(stubs.found[0] - 2, -1, -1):
         changed = changed or v[stubs.node[k]] != v[stubs.above[k]]

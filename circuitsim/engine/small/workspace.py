@@ -15,10 +15,10 @@ two."""
 
 
 class Stubs(NamedTuple):
-    """Nodes that hang on one other by resistors, the outermost first (`circuitsim.engine.small.stubs`)."""
+    """Pendant nodes, the outermost first (`circuitsim.engine.small.stubs`)."""
 
     node: np.ndarray  # (n_nodes,)
-    above: np.ndarray  # (n_nodes,): the node that each one hangs on
+    above: np.ndarray  # (n_nodes,): the neighbour of each pendant node
     found: np.ndarray  # (1,): 1 + how many, 0: unknown
     still: np.ndarray  # (n_nodes,): whether a node is one of them
     closed: np.ndarray  # the diodes that conduct
@@ -26,7 +26,7 @@ class Stubs(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Conductances, factors at hand (one a row) and scratch; sizes in `workspace`."""
+    """Conductances, factors at hand (one per row) and scratch; sizes in `workspace`."""
 
     g: np.ndarray  # of plan.resistor, S
     strength: np.ndarray  # what meets at each coordinate, S
@@ -65,7 +65,7 @@ class Workspace(NamedTuple):
     wanted: np.ndarray
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
-    low: np.ndarray  # (n_nodes,): what rounding the potentials to doubles leaves over, V
+    low: np.ndarray  # (n_nodes,): low-order parts of the potentials, V
     stubs: Stubs
 
 

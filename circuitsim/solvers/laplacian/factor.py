@@ -227,7 +227,7 @@ class Factor:
 def _checked(symbolic: Symbolic, weights: np.ndarray) -> np.ndarray:
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != symbolic.pattern.a.shape:
-        raise ValueError(f"{symbolic.pattern.a.size} weights wanted, got an array of shape {weights.shape}")
+        raise ValueError(f"{symbolic.pattern.a.size} weights are needed, not an array of shape {weights.shape}")
     if weights.size and not (weights.min() >= 0.0 and weights.max() <= LARGEST):
         raise ValueError(f"weights must lie between 0 and {LARGEST:g}")
     return weights

@@ -19,7 +19,7 @@ from circuitsim.solvers.laplacian import graph
 from circuitsim.solvers.laplacian.graph import breadth_first, mean_reach, relabel
 
 FAR = 0.2
-"""Where neighbours' numbers differ by more than this share of all, nodes are renumbered first: numbers that mean
+"""Where neighbours' numbers differ by more than this fraction of all, nodes are renumbered first: numbers that mean
 nothing cost cache misses (a factor of four at half a million nodes) and some fill."""
 
 
@@ -363,7 +363,7 @@ def column_counts(ptr, idx, parent):
 
 @jit()
 def _worth_merging(columns, zeros, total):
-    """The relaxed-amalgamation rule: the wider the result, the smaller the share of stored zeros it may have."""
+    """The relaxed-amalgamation rule: the wider the result, the smaller the fraction of stored zeros it may have."""
     if columns <= 4:
         return True
     share = zeros / total
