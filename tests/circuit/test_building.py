@@ -86,7 +86,7 @@ def test_sources_over_time_amplitudes_and_couplings() -> None:
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
     np.testing.assert_allclose(circuitsim.ac(c, [50.0])["s"], circuitsim.ac(deck, [50.0])["s"], rtol=1e-9)
     np.testing.assert_allclose(circuitsim.poles(c).values, circuitsim.poles(deck).values, rtol=1e-9)
-    with pytest.raises(UsageError, match="V1: Sine of Python is not written as a card"):
+    with pytest.raises(UsageError, match="V1: Sine of Python cannot be written as a card"):
         circuitsim.dumps(c)
     with pytest.raises(TopologyError, match="a coupling needs two inductors"):
         c.coupled("L1", "R1", 0.5)
