@@ -101,7 +101,7 @@ def test_other_values_share_the_analysis() -> None:
         ("V1 a 0 1\nR1 a b 1\nD1 b 0\n", ["V1"], ["b"], TopologyError, "diodes"),
         ("V1 a 0 1\nV2 a 0 1\nR1 a 0 1\n", ["V1"], ["a"], TopologyError, "V2 closes a loop"),
         ("V1 a 0 1\nR1 a 0 1\nR2 x y 1\n", ["V1"], ["a"], TopologyError, "no path .* from node x"),
-        ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["R1"], ["b"], UsageError, "R1 is no source"),
+        ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["R1"], ["b"], UsageError, "R1 is not a source"),
         ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["V1"], ["i(R2)"], UsageError, "currents are read from voltage sources"),
         ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", ["V1"], ["p(R2)"], UsageError, "not an output of a matrix"),
         ("V1 a 0 1\nR1 a b 1\nR2 b 0 1\n", [], ["b"], UsageError, "at least one input"),

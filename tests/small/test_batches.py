@@ -134,7 +134,7 @@ def test_other_values_on_the_same_structure() -> None:
 
 def test_errors_say_what_is_wrong() -> None:
     circuit = circuitsim.loads("t\nV1 1 0 1\nR1 1 2 1\nR2 2 0 1\n")
-    with pytest.raises(TopologyError, match="R1 is no source"):
+    with pytest.raises(TopologyError, match="R1 is not a source"):
         batched(circuit, ["R1"])
     with pytest.raises(TopologyError):
         batched(circuit, ["V9"])

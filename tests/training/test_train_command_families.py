@@ -71,7 +71,7 @@ def test_a_new_family_is_one_module_and_one_row(toy, tmp_path, capsys):
     ]
     assert printed.out.startswith("toy: a point\nlast loss ")
     assert printed.out.endswith(f"written to {tmp_path}/o: model.txt, learning.png, picture.txt, history, checkpoint\n")
-    assert printed.err == "note: n\nnote: 1 steps were skipped, their gradients were not to be trusted\n"
+    assert printed.err == "note: n\nnote: 1 steps were skipped because their gradients were not certified\n"
     assert (tmp_path / "o" / "picture.txt").read_text() == "drawn"
 
 
