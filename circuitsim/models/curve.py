@@ -73,7 +73,9 @@ def load_line(junction, p, c, k, u):
                 step = -math.log(k * j / left) / (g / j + 1.0 / left)
             if abs(step) <= ROUNDED * abs(u):
                 break
-            if not slow and low <= u + step <= high:
+            # Where current and voltage across k have other signs the curve does not meet the line: above a charge's
+            # voltage steps down an exponential law would be one thermal voltage each.
+            if not slow and j * left >= 0.0 and low <= u + step <= high:
                 new = u + step
         if abs(new - u) <= 2e-16 * abs(new):
             break

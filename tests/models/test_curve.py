@@ -10,6 +10,8 @@ from helpers import loaded, solved
 
 import circuitsim
 from circuitsim.analysis.curve import curve, device_curve
+from circuitsim.models.curve import load_line
+from circuitsim.models.junction_diode import BASE, RATE, JunctionDiode, junction
 
 REGULATOR = "V1 in 0 12\nR1 in out 470\nD1 0 out z\nRL out 0 1k\n.model z D(Vrev=5.1 Rrev=10 Vfwd=0.7)"
 
@@ -78,3 +80,15 @@ def test_a_level_piece_ends_at_its_breakpoint(ohms: float) -> None:
     """A load line that meets the rising piece next to the breakpoint: its level neighbour ends there."""
     point = solved(f"V1 in 0 8\nR1 in a {ohms}\nD1 a 0 t\n.model t PWL(-0.5 0 -0.4 0 6 0.1m)")
     assert point["a"] == pytest.approx(-0.4, rel=1e-14) and point.current("D1") == pytest.approx(0.0, abs=1e-20)
+
+
+@pytest.mark.parametrize("ohms", [1.0, 8672.31, 16180.5, 1e9])
+@pytest.mark.parametrize("begin", [-5.0, 0.0976, 0.6])
+def test_a_charge_that_leaves_a_junction_meets_any_load_line(ohms: float, begin: float) -> None:
+    """In a stage over time a charge drives the current: far above its voltage, the law is an exponential of it."""
+    device = loaded("D1 a 0 d\n.model d D(IS=1n N=1.05 RS=0.02 CJO=100p)").devices[0]
+    assert isinstance(device, JunctionDiode)
+    row = np.array(device.row())
+    row[RATE], row[BASE] = 1.86e8, 2.5366e-11
+    u, j, _ = load_line(junction, row, 0.1167, ohms, begin)
+    assert u + ohms * j == pytest.approx(0.1167, rel=1e-9, abs=1e-12 * ohms)
