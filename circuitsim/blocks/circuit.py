@@ -72,14 +72,9 @@ class CircuitState(NamedTuple):
     solution: Any
 
     @property
-    def closed(self) -> np.ndarray:
+    def active(self) -> np.ndarray:
         """(batch, diodes) bool: conducting."""
         return self.solution.closed
-
-    @property
-    def active(self) -> np.ndarray:
-        """The same: what tells kinks between two states."""
-        return self.closed
 
 
 def combined(states: Sequence[CircuitState], coefficients: Sequence[float]) -> CircuitState:
@@ -168,8 +163,6 @@ class CircuitBlock:
             self.parameters["law"], self.bounds["law"] = self._laws.start(), self._laws.bounds()
         self._known: _Present | None = None
         self._analysed = batched(self.circuit, list(roles.inputs), list(roles.outputs), tolerance)
-        self._solvers: dict[bool, Any] = {}
-        self._solved: Arrays = {}
         smooth = self._present.smooth
         if smooth is not None and (self._gain[smooth.elements] != 1.0).any():
             k = smooth.elements[np.argmax(self._gain[smooth.elements] != 1.0)]
@@ -202,36 +195,29 @@ class CircuitBlock:
     # ------------------------------------------------------------------ parameters
     @property
     def _present(self) -> _Present:
-        """The devices at the present parameters."""
-        theta = self.parameters.get("law", np.zeros(0))
-        if self._known is None or (self._known.theta != theta).any():
+        """What belongs to the present parameters; new after changes."""
+        key = b"".join(array.tobytes() for array in self.parameters.values())
+        if self._known is None or self._known.key != key:
+            theta, value = self.parameters.get("law", np.zeros(0)), self._value.copy()
             circuit = self.whole.with_values(self._laws.values(theta)) if theta.size else self.whole
+            if self._resistors.size:
+                value[self._resistors] = 1.0 / self.parameters["conductance"]
+            if self._sources.size:
+                value[self._sources] = self.parameters["current"]
+            for row in self._laws.rows:
+                device = circuit.devices[row.device]
+                if not isinstance(device, SmoothDevice):
+                    for e, part in zip(self._expansion.parts[row.device], device.expand()):
+                        scale = self._gain[e] if self._kind[e] in (VOLTAGE, CURRENT) else 1.0
+                        value[e] = np.nan if part.value is None else part.value / scale
             smooth = smooth_devices(circuit, self._expansion) if circuit.devices else None
             slopes = self._laws.derivatives(circuit.devices, theta)
-            self._known = _Present(theta.copy(), circuit, smooth, slopes)
+            self._known = _Present(key, circuit, value, smooth, slopes, {})
         return self._known
-
-    def values(self) -> np.ndarray:
-        """(m,) values of the elementary elements at the present parameters, amplifiers as wires: Ω, V, A.
-
-        Those of tangents of smooth devices are the circuit's own.
-        """
-        value = self._value.copy()
-        if self._resistors.size:
-            value[self._resistors] = 1.0 / self.parameters["conductance"]
-        if self._sources.size:
-            value[self._sources] = self.parameters["current"]
-        for row in self._laws.rows:
-            device = self._present.circuit.devices[row.device]
-            if not isinstance(device, SmoothDevice):
-                for e, part in zip(self._expansion.parts[row.device], device.expand()):
-                    scale = self._gain[e] if self._kind[e] in (VOLTAGE, CURRENT) else 1.0
-                    value[e] = np.nan if part.value is None else part.value / scale
-        return value
 
     def trained(self) -> Circuit:
         """The circuit as it was given at the present parameters, within the bounds of the roles to the last bit."""
-        value, found = self.values(), {}
+        value, found = self._present.value, {}
         for a in self._own:
             k = self.circuit.element_index(a.name)
             scale = float(self._gain[k]) if self._kind[k] == CURRENT else 1.0
@@ -242,7 +228,6 @@ class CircuitBlock:
         """The same circuit with parameters of its own; what was analysed is shared."""
         other = copy(self)
         other.parameters = {name: np.array(parameters[name], dtype=np.float64) for name in self.parameters}
-        other._solvers, other._solved = {}, {}
         return other
 
     def project(self) -> None:
@@ -258,15 +243,13 @@ class CircuitBlock:
         )
 
     def _solver(self, clamped: bool = False) -> Any:
-        """The solver at the present parameters, with sources across the outputs or without; new after changes."""
-        if not self._solved or any((self._solved[name] != p).any() for name, p in self.parameters.items()):
-            self._solvers = {}
-            self._solved = {name: p.copy() for name, p in self.parameters.items()}
-        if clamped not in self._solvers:
-            present, value = self._present, np.append(self.values(), np.zeros(self.n_outputs * clamped))
-            made: Any = (self._clamped if clamped else self._analysed).with_values(value)
-            self._solvers[clamped] = with_devices(made, present.circuit, self._expansion, present.smooth)
-        return self._solvers[clamped]
+        """The solver at the present parameters, with sources across the outputs or without."""
+        _, circuit, value, smooth, _, solvers = self._present
+        if clamped not in solvers:
+            made: Any = self._clamped if clamped else self._analysed
+            made = made.with_values(np.append(value, np.zeros(self.n_outputs * clamped)))
+            solvers[clamped] = with_devices(made, circuit, self._expansion, smooth)
+        return solvers[clamped]
 
     @cached_property
     def _clamped(self) -> Any:
@@ -358,7 +341,7 @@ class CircuitBlock:
 
     def kinks(self, state: State) -> tuple[np.ndarray, int]:
         """(batch,) diodes without current and voltage at a state, to `KINK` of their scales, and how many there are."""
-        arrays, diodes = self.circuit.arrays()._replace(value=self.values()), np.flatnonzero(self._kind == DIODE)
+        arrays, diodes = self.circuit.arrays()._replace(value=self._present.value), np.flatnonzero(self._kind == DIODE)
         v, current = self._inside(state)
         drop, count = self._drops(v), np.zeros(len(v), dtype=np.int64)
         # The largest drop and current of all are larger than the scales of a diode: the others are not kinks.
@@ -381,22 +364,16 @@ class CircuitBlock:
             A circuit with controlled sources.
         """
         self._require_energy()
-        (v, _), value = self._inside(state), self.values()
-        ohmic = np.flatnonzero((self._kind == RESISTOR) & (value != 0.0))
-        drop = self._drops(v)
-        total = 0.5 * drop[:, ohmic] ** 2 @ (1.0 / value[ohmic])
-        sources = np.flatnonzero(self._kind == CURRENT)
-        if sources.size:
-            amperes = np.tile(value, (len(v), 1))
-            amperes[:, self._inputs] = x / self._gain[self._inputs]
-            total = total + (amperes[:, sources] * drop[:, sources]).sum(axis=1)
-        smooth, devices = self._present.smooth, self._present.circuit.devices
+        _, circuit, value, smooth, *_ = self._present
+        drop, ohmic = self._drops(self._inside(state)[0]), (self._kind == RESISTOR) & (value != 0.0)
+        amperes = np.where(self._kind == CURRENT, value, np.zeros((len(drop), 1)))
+        amperes[:, self._inputs] = np.where(self._kind[self._inputs] == CURRENT, x / self._gain[self._inputs], 0.0)
+        by_laws: Any = 0.0
         if smooth is not None:
-            along, rest = drop[:, smooth.slope], drop[:, smooth.rest]
-            total = total - (0.5 * along**2 / value[smooth.slope] + rest * value[smooth.rest]).sum(axis=1)
-            own = [devices[int(k)] for k in smooth.elements]
-            total = total + np.array([sum(d.energy(u) for d, u in zip(own, row)) for row in rest.tolist()])
-        return total
+            ohmic[smooth.slope], amperes[:, smooth.rest] = False, 0.0
+            own = [circuit.devices[int(k)] for k in smooth.elements]
+            by_laws = np.array([sum(d.energy(u) for d, u in zip(own, row)) for row in drop[:, smooth.rest].tolist()])
+        return 0.5 * drop[:, ohmic] ** 2 @ (1.0 / value[ohmic]) + (amperes * drop).sum(axis=1) + by_laws
 
     def parameter_difference(self, plus: State, minus: State, x: np.ndarray, weight: np.ndarray) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus): ½ Δv² for a conductance, Δv for a current source.
@@ -429,7 +406,7 @@ class CircuitBlock:
         if self._sources.size:
             found["current"] = weight @ self._drops(change[0], self._sources)
         if self._laws.rows:
-            found["law"] = self._by_law(by_row, change, level[1], weight)
+            found["law"] = self._by_law(by_row, change, level, weight)
         return found
 
     def _drops(self, voltages: np.ndarray, elements: Any = slice(None)) -> np.ndarray:
@@ -442,30 +419,25 @@ class CircuitBlock:
         return self._drops(v, smooth.rest) - smooth.rows[:, 0] * i, i
 
     def _by_law(
-        self, by_row: np.ndarray, change: Sequence[np.ndarray], level: np.ndarray, weight: np.ndarray
+        self, by_row: np.ndarray, change: Sequence[np.ndarray], level: Sequence[np.ndarray], weight: np.ndarray
     ) -> np.ndarray:
-        """Derivatives by the parameters of laws from those by the numbers that laws are made of.
-
-        A resistance R has −i i', a source of a voltage −i, one of a current v, with the changes v, i and the level i'.
-        """
+        """Derivatives by the parameters of laws from those by the numbers that laws are made of."""
         smooth, found = self._present.smooth, np.zeros(len(self._laws.rows))
         place = {} if smooth is None else {int(k): d for d, k in enumerate(smooth.elements)}
         for q, (row, slopes) in enumerate(zip(self._laws.rows, self._present.slopes)):
             if row.device in place:
                 found[q] = slopes @ by_row[place[row.device], : slopes.size]
-                continue
-            for e, slope in zip(self._expansion.parts[row.device], slopes.tolist()):
-                if slope == 0.0:
-                    continue
-                moved = change[1][:, e]
-                if self._kind[e] == RESISTOR:
-                    moved = moved * level[:, e]
-                else:
-                    slope /= self._gain[e]
-                if self._kind[e] == CURRENT:
-                    moved = -self._drops(change[0], e)
-                found[q] -= slope * (weight @ moved)
+            else:
+                parts = np.array(self._expansion.parts[row.device])
+                found[q] = slopes @ (weight @ self._by_values(parts, change, level))
         return found
+
+    def _by_values(self, of: np.ndarray, change: Sequence[np.ndarray], level: Sequence[np.ndarray]) -> np.ndarray:
+        """(batch, elements) −i i' by a resistance, −i by the voltage of a source and v by its current, with the
+        changes v, i and the level i'."""
+        kind, moved = self._kind[of], change[1][:, of]
+        by_source = np.where(kind == VOLTAGE, -moved, self._drops(change[0], of)) / self._gain[of]
+        return np.where(kind == RESISTOR, -moved * level[1][:, of], by_source)
 
     def input_difference(self, plus: State, minus: State, x: np.ndarray) -> np.ndarray:
         """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus.
@@ -474,12 +446,8 @@ class CircuitBlock:
         source v(first) − v(second).
         The arguments are those of `EnergyBlock.input_difference`.
         """
-        (v, i), (v0, i0) = self._inside(plus), self._inside(minus)
-        return self._by_inputs(v - v0, i - i0)
-
-    def _by_inputs(self, voltages: np.ndarray, currents: np.ndarray) -> np.ndarray:
-        k = self._inputs
-        return np.where(self._kind[k] == VOLTAGE, -currents[:, k], self._drops(voltages, k)) / self._gain[k]
+        change = [a - b for a, b in zip(self._inside(plus), self._inside(minus))]
+        return self._by_values(self._inputs, change, change)
 
     def implicit(
         self, state: State, x: np.ndarray, cotangent: np.ndarray, weight: np.ndarray
@@ -497,16 +465,20 @@ class CircuitBlock:
             u, by_row = self._junctions(smooth, v, current)[0], np.empty(smooth.rows.shape)
             kernel = newton_kernel("responses_of_laws", u.size)
             kernel(smooth.rows, u, self._drops(adjoint[0], smooth.rest), weight, by_row)
-        return self._derivatives(adjoint, (v, current), weight, by_row), self._by_inputs(*adjoint)
+        return self._derivatives(adjoint, (v, current), weight, by_row), self._by_values(self._inputs, adjoint, adjoint)
 
 
 class _Present(NamedTuple):
-    """Devices at parameters: coordinates, the circuit, its smooth devices, and derivatives by the coordinates."""
+    """Of parameters, by their bytes: the circuit, values of its elementary elements with amplifiers as wires (Ω, V, A;
+    those of tangents of smooth devices are the circuit's own), smooth devices, derivatives by the coordinates of laws,
+    and solvers, with sources across the outputs and without."""
 
-    theta: np.ndarray
+    key: bytes
     circuit: Circuit
+    value: np.ndarray
     smooth: Smooth | None
     slopes: list[np.ndarray]
+    solvers: dict[bool, Any]
 
 
 def _unused(circuit: Circuit, name: str) -> str:

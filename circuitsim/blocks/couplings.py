@@ -1,51 +1,22 @@
 """Couplings between neighbouring layers of an alternating energy: −⟨upper, C lower⟩ with a linear (or pooled) map C.
 
-A coupling knows the shape of its map, initial weights and derivatives with respect to weights; bound to weights, it is
-the map of one relaxation, which writes into the arrays given.
+A coupling knows the shape of its weights, draws initial ones, and differentiates by them (`outer`); bound to weights,
+it is the map of one relaxation, which writes into the arrays given. `lift` gives the upper layer before pooling.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from circuitsim._arrays import Array, namespace, product_into
 
-
-class Coupling(Protocol):
-    """C; with pooling, the indices of the pooled entries are its *switches*."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of its weights."""
-        ...
-
-    def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Initial weights."""
-        ...
-
-    def bind(self, weights: Array) -> Self:
-        """The coupling with these weights, which are not copied."""
-        ...
-
-    def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
-        """Write C below into `out`, with the given `switches` or, with `renew`, new ones; returns the switches."""
-        ...
-
-    def backward(self, above: Array, out: Array, switches: Array | None) -> None:
-        """Write Cᵀ above into `out`."""
-        ...
-
-    def lift(self, above: Array, switches: Array | None) -> Array:
-        """The upper layer before pooling."""
-        ...
-
-    def outer(self, below: Array, lifted: Array) -> Array:
-        """Σ_b ∂⟨lifted, C below⟩/∂weights."""
-        ...
+Coupling = Any
+"""C: `DenseCoupling`, or any class with its attributes; with pooling, the indices of the pooled entries are its
+*switches*, which `forward` finds anew (`renew`) or takes, and returns."""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ import numpy as np
 
 from circuitsim.blocks.alternating import Layer
 from circuitsim.blocks.couplings import DenseCoupling
-from circuitsim.blocks.layered import LayeredBlock, LayeredState, Sweeps
+from circuitsim.blocks.layered import LayeredBlock, Sweeps
 from circuitsim.errors import UsageError
 
-__all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "LayeredState", "Sweeps", "hopfield_layers"]
+__all__ = ["ACTIVATIONS", "DeepHopfieldBlock", "Sweeps", "hopfield_layers"]
 
 #: Curvature of G for each activation: σ(u) = clip(u / slope, 0, 1).
 ACTIVATIONS = {"ernoult": 1.0, "laborieux": 2.0}

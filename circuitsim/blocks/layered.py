@@ -10,14 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._arrays import Array, device, namespace, to_numpy
-from circuitsim.blocks.alternating import Layer, LayeredEnergy, Relaxed
+from circuitsim._arrays import Array, namespace, to_numpy
+from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
 from circuitsim.blocks.couplings import Coupling, DenseCoupling, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
@@ -25,97 +24,6 @@ from circuitsim.training.checkpoint import CheckpointError, copy_into, load_chec
 
 Moved = Sequence[tuple[Array, Array]]
 """Layers: means, and moves about them."""
-
-
-@dataclass(frozen=True, eq=False)
-class LayeredState:
-    """A relaxed batch of a layered block.
-
-    Attributes
-    ----------
-    relaxed : Relaxed
-        The layers, each (batch, units) or (batch, rows, columns, channels), and the switches of pooling.
-    minimised : LayeredEnergy
-        The energy that was minimised; it shares the block's parameters.
-    tolerance : float or None
-        The requested one.
-    begin : Relaxed
-        The state from which the sweeps began.
-    """
-
-    relaxed: Relaxed
-    minimised: LayeredEnergy
-    tolerance: float | None
-    begin: Relaxed
-
-    @property
-    def layers(self) -> tuple[Array, ...]:
-        """States of all layers, first to last."""
-        return self.relaxed.layers
-
-    @property
-    def sweeps(self) -> int:
-        """Number of sweeps made."""
-        return self.relaxed.sweeps
-
-    @property
-    def output(self) -> Array:
-        """(batch, outputs) the last layer."""
-        return rows(namespace(self.layers[-1]), self.layers[-1])
-
-    @cached_property
-    def residual(self) -> Array:
-        """(batch,) largest |s − argmin over that unit alone|, relative to the unit's scale (`LayeredEnergy.scale`).
-
-        Measured at first access, at the cost of one sweep; to be read before the parameters change.
-        """
-        return self.minimised.residual(self.relaxed)
-
-    @property
-    def active(self) -> np.ndarray:
-        """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
-        return self.minimised.active(self.layers)
-
-    @property
-    def certified(self) -> Array:
-        """(batch,) whether the state is finite, a strict minimum of the nudged energy (`strict`), and within the
-        tolerance, where there is one.
-        """
-        xp = namespace(self.layers[0])
-        held = xp.asarray(self.strict, device=device(self.layers[0]))
-        return held if self.tolerance is None else held & (self.residual <= self.tolerance)
-
-    @cached_property
-    def finite(self) -> np.ndarray:
-        """(batch,) all units have finite squares."""
-        xp = namespace(self.layers[0])
-        largest = float(xp.finfo(self.layers[0].dtype).max) ** 0.5
-        good = [to_numpy(xp.all(xp.abs(rows(xp, layer)) < largest, axis=1)) for layer in self.layers]
-        return np.logical_and.reduce(good)
-
-    @cached_property
-    def strict(self) -> np.ndarray:
-        """(batch,) finite; with a nudge that takes curvature away, also: the nudged energy is convex on the units that
-        are not at a bound half way between the states where the sweeps began and ended, and, where the nudge follows
-        the output, at these two as well, of which the last is nearer to its minimum.
-
-        Measured at first access, with such a nudge at the cost of some 12 to 36 sweeps; to be read before the
-        parameters change.
-        """
-        energy, finite, states = self.minimised, self.finite.copy(), [self.begin, self.relaxed]
-        nudge = energy.nudge
-        if not finite.any() or (nudge.follow is None and nudge.stiffness >= 0.0):
-            return finite
-        # Half way all units are free that are so at one of the states, or move from bound to bound.
-        half = tuple(0.5 * (a + b) for a, b in zip(self.begin.layers, self.layers))
-        states = [self.relaxed._replace(layers=half)]
-        if nudge.follow is not None:
-            # Where a loss saturates the energy is convex again, at a state that has nothing to do with the first one.
-            states += [self.relaxed._replace(layers=self.begin.layers), self.relaxed]
-            xp, before = namespace(half[0]), to_numpy(energy.residual(self.begin))
-            rounding = float(xp.finfo(half[0].dtype).eps) ** 0.5
-            finite &= to_numpy(self.residual) <= np.maximum(before, rounding)
-        return np.logical_and.reduce([finite, *map(energy.convex, states)])
 
 
 @dataclass(frozen=True)
@@ -206,17 +114,17 @@ class LayeredBlock:
         dtype : dtype
             Of the parameters.
         """
-        if isinstance(rng, Mapping):
-            wanted = {name: coupling.shape for name, coupling in self._maps.items()}
-            wanted |= {f"bias{i}": layer.shape[-1:] for i, layer in enumerate(self._layers, start=1)}
-            if {name: np.shape(array) for name, array in rng.items()} != wanted:
-                raise UsageError(f"the parameters must have shapes {wanted}")
-            self.parameters = {name: np.array(rng[name], dtype) for name in wanted}
-            return
-        rng = np.random.default_rng(rng)
-        self.parameters = {name: coupling.draw(rng).astype(dtype) for name, coupling in self._maps.items()}
+        given = rng if isinstance(rng, Mapping) else None
+        rng = np.random.default_rng(rng if given is None else 0)
+        drawn = {name: coupling.draw(rng).astype(dtype) for name, coupling in self._maps.items()}
         for index, layer in enumerate(self._layers, start=1):
-            self.parameters[f"bias{index}"] = np.full(layer.shape[-1], layer.bias, dtype)
+            drawn[f"bias{index}"] = np.full(layer.shape[-1], layer.bias, dtype)
+        self.parameters = drawn
+        if given is not None:
+            wanted = {name: array.shape for name, array in drawn.items()}
+            if {name: np.shape(array) for name, array in given.items()} != wanted:
+                raise UsageError(f"the parameters must have shapes {wanted}")
+            self.parameters = {name: np.array(given[name], dtype) for name in wanted}
 
     def at(self, parameters: Mapping[str, Array]) -> Self:
         """The same network with parameters of its own, copies of those given in the types of its present ones."""
@@ -280,25 +188,23 @@ class LayeredBlock:
         nudge : Nudge, optional
             Tilt of the last layer; a clamped layer is clipped after it.
         start : LayeredState, optional
-            Initial state; zero by default. A nudged phase starts at the free state.
+            Initial state; zero by default. A nudged phase starts at the free state, whose energy it tilts.
         """
         # Within a batch the input's product is the same in every phase.
         energy = self._energy(x) if start is None or nudge is None else start.minimised
         energy = energy if nudge is None else replace(energy, nudge=nudge)
-        begin = energy.start(energy.constants[0], x.shape[0]) if start is None else start.relaxed
+        begin = energy.start(energy.constants[0], x.shape[0]) if start is None else start
         rule, nudged = self.sweeps, nudge is not None
         count = rule.nudged if nudged else rule.free
-        relaxed = energy.relax(begin, count, nudged and rule.reverse_nudged, rule.tolerance)
-        return LayeredState(relaxed, energy, rule.tolerance, begin)
+        return energy.relax(begin, count, nudged and rule.reverse_nudged, rule.tolerance)
 
     def begun(self, layers: Sequence[Array]) -> LayeredState:
         """A state of these layers, for a free phase to start at."""
-        begin = Relaxed(tuple(layers), (None,) * len(self._couplings), 0)
-        return LayeredState(begin, self._energy_of([]), None, begin)
+        return LayeredState(tuple(layers), (None,) * len(self._couplings), self._energy_of([]))
 
     def resting(self, batch: int) -> LayeredState:
         """A batch of states with all units at zero, or at the bound nearest to it."""
-        return self.begun(self._energy_of([]).start(self.parameters["bias1"], batch).layers)
+        return self._energy_of([]).start(self.parameters["bias1"], batch)
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""
@@ -307,7 +213,7 @@ class LayeredBlock:
     def parameter_difference(self, plus: LayeredState, minus: LayeredState, x: Array, weight: Array) -> Arrays:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus), from means and differences of the layers."""
         layers = [_apart(high, low, weight) for high, low in zip(plus.layers, minus.layers, strict=True)]
-        above = zip(self._couplings, plus.layers[1:], minus.layers[1:], plus.relaxed.switches, minus.relaxed.switches)
+        above = zip(self._couplings, plus.layers[1:], minus.layers[1:], plus.switches, minus.switches)
         lifted = [_apart(c.lift(high, up), c.lift(low, down), weight) for c, high, low, up, down in above]
         return self._derivative(x, layers, lifted)
 
@@ -330,7 +236,7 @@ class LayeredBlock:
 
     def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound of a free state whose minimum without it is there too, and units with bounds."""
-        return state.minimised.kinks(state.relaxed)
+        return state.minimised.kinks(state)
 
     def project(self) -> None:
         """All values are allowed."""
@@ -339,9 +245,9 @@ class LayeredBlock:
         self, state: LayeredState, x: Array, cotangent: Array, weight: Array, sweeps: int | None
     ) -> tuple[Arrays, Array]:
         """Derivatives of cotangent · output from its sensitivities to the layers' linear terms."""
-        sensitivity = state.minimised.response(state.relaxed, cotangent, sweeps)
+        sensitivity = state.minimised.response(state, cotangent, sweeps)
         moves = [-_shares(weight, value) * value for value in sensitivity]
-        above = zip(self._couplings, state.layers[1:], moves[1:], state.relaxed.switches)
+        above = zip(self._couplings, state.layers[1:], moves[1:], state.switches)
         lifted = [(c.lift(mean, switches), c.lift(move, switches)) for c, mean, move, switches in above]
         layers = list(zip(state.layers, moves, strict=True))
         return self._derivative(x, layers, lifted), self._input_derivative(-sensitivity[0])

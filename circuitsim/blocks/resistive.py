@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from circuitsim._arrays import Array, device, namespace
-from circuitsim.blocks.alternating import Layer, LayeredEnergy
+from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
 from circuitsim.blocks.couplings import DenseCoupling
-from circuitsim.blocks.layered import LayeredBlock, LayeredState, Moved, Sweeps
+from circuitsim.blocks.layered import LayeredBlock, Moved, Sweeps
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 

@@ -75,65 +75,41 @@ class LayerSizes:
         UsageError
             The blocks do not add up to the layers.
         """
-        shapes = self._shapes(tuple(image))
+        shapes = [tuple(image)]
+        for layer, channels in enumerate(self.channels, start=1):
+            rows, columns = (side // 2 if layer in self.pool else side for side in shapes[-1][:2])
+            shapes.append((rows, columns, channels))
+        shapes += [(units,) for units in self.dense]
         if sum(blocks) != len(shapes) - 1 or any(size < 1 for size in blocks):
             raise UsageError(
                 f"blocks of {list(blocks)} layers do not make up the {len(shapes) - 1} layers of the network"
             )
         entrance = {"shape": list(image)} if self.channels else {}
         tables: Tables = [{"kind": "normalise", **entrance, **self.normalise}]
-        first = 1
         for number, size in enumerate(blocks, start=1):
-            tables += self._stages(number, first, shapes)
-            tables.append(self._block(number, range(first, first + size), shapes))
-            first += size
+            first = 1 + sum(blocks[: number - 1])
+            before, shape, inside = shapes[first - 1], shapes[first], shapes[first : first + size]
+            if len(shape) == 3:
+                sizes = {"inputs": before[2], "outputs": shape[2], "variance": self.variance}
+                tables.append({"kind": "conv2d", **sizes})
+                if first in self.pool:
+                    tables.append({"kind": f"{self.pooling}-pool"})
+            else:
+                tables.append({"kind": "linear", "inputs": math.prod(before), "outputs": shape[0]})
+            if number == 1 or self.batch_norm == "all":
+                tables.append({"kind": "batch-norm", "channels": shape[-1]})
+            dense, images = [s[0] for s in inside if len(s) == 1], [s[2] for s in inside if len(s) == 3]
+            units: dict[str, Any] = {"kind": "deep-hopfield", "layers": dense, "gain": self.gain, "bias": self.bias}
+            if images:
+                pool = [layer in self.pool for layer in range(first + 1, first + len(images))]
+                units = {"kind": "convolutional-hopfield", "image": list(shape), "channels": images[1:], "pool": pool}
+                units |= {"dense": dense, "variance": self.variance}
+            clamped = self.clamped == "all" or (not isinstance(self.clamped, str) and number in self.clamped)
+            units |= {"activation": self.activation, "clamped": clamped, "spread": self.spread}
+            tables.append({**units, "sweeps": {"free": self.free, "nudged": self.nudged}})
         if self.readout_norm:
             tables.append({"kind": "batch-norm", "channels": shapes[-1][-1]})
         return [*tables, {"kind": "readout", "inputs": math.prod(shapes[-1]), "outputs": classes}]
-
-    def _shapes(self, image: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """Of the image and of each layer."""
-        shapes = [image]
-        for layer, channels in enumerate(self.channels, start=1):
-            rows, columns = (side // 2 if layer in self.pool else side for side in shapes[-1][:2])
-            shapes.append((rows, columns, channels))
-        return shapes + [(units,) for units in self.dense]
-
-    def _stages(self, number: int, layer: int, shapes: list[tuple[int, ...]]) -> Tables:
-        """The stages that feed a block, whose first layer is given."""
-        before, shape = shapes[layer - 1], shapes[layer]
-        if len(shape) == 3:
-            stages: Tables = [{"kind": "conv2d", "inputs": before[2], "outputs": shape[2], "variance": self.variance}]
-            if layer in self.pool:
-                stages.append({"kind": f"{self.pooling}-pool"})
-        else:
-            stages = [{"kind": "linear", "inputs": math.prod(before), "outputs": shape[0]}]
-        if number == 1 or self.batch_norm == "all":
-            stages.append({"kind": "batch-norm", "channels": shape[-1]})
-        return stages
-
-    def _block(self, number: int, layers: range, shapes: list[tuple[int, ...]]) -> dict[str, Any]:
-        """The block of these layers."""
-        clamped = self.clamped == "all" or (not isinstance(self.clamped, str) and number in self.clamped)
-        common = {
-            "activation": self.activation,
-            "clamped": clamped,
-            "spread": self.spread,
-            "sweeps": {"free": self.free, "nudged": self.nudged},
-        }
-        images = [layer for layer in layers if len(shapes[layer]) == 3]
-        dense = [shapes[layer][0] for layer in layers if len(shapes[layer]) == 1]
-        if not images:
-            return {"kind": "deep-hopfield", "layers": dense, "gain": self.gain, "bias": self.bias, **common}
-        return {
-            "kind": "convolutional-hopfield",
-            "image": list(shapes[images[0]]),
-            "channels": [shapes[layer][2] for layer in images[1:]],
-            "pool": [layer in self.pool for layer in images[1:]],
-            "dense": dense,
-            "variance": self.variance,
-            **common,
-        }
 
 
 def published_layers(name: str, divisor: int = 1, **change: Any) -> LayerSizes:

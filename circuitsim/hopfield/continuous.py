@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuitsim.blocks.hopfield import DeepHopfieldBlock
 from circuitsim.circuit import Circuit
 from circuitsim.circuit.amplifiers import without_amplifiers
-from circuitsim.errors import ConvergenceError, TopologyError, UsageError
+from circuitsim.errors import ConvergenceError, TopologyError
 from circuitsim.program import analyse, feasible_program, quadratic_program
 
 
@@ -217,30 +216,3 @@ def to_circuit(network: ContinuousHopfieldNetwork, title: str = "continuous Hopf
             other = network.names[b]
             circuit.resistor(f"R{name}.{other}", name, other, 1.0 / (weights[a, b] * root[a] * root[b]))
     return HopfieldCircuit(circuit, root)
-
-
-def from_block(block: DeepHopfieldBlock, x: np.ndarray) -> ContinuousHopfieldNetwork:
-    """A deep Hopfield network with one input clamped, as one network of units; layers follow each other.
-
-    Parameters
-    ----------
-    block : DeepHopfieldBlock
-        With ``ernoult`` units.
-    x : (n_inputs,) array
-
-    Raises
-    ------
-    UsageError
-        Another activation.
-    """
-    if block.activation != "ernoult":
-        raise UsageError(f"only units with E = ½ s² are units of a continuous network, not '{block.activation}' ones")
-    energy, layers = block.relax(np.asarray(x, float)[None]).minimised, block.layers
-    at = np.cumsum([0, *layers])
-    weights = np.zeros((at[-1], at[-1]))
-    for k, coupling in enumerate(energy.couplings):
-        weights[at[k] : at[k + 1], at[k + 1] : at[k + 2]] = coupling.weights  # type: ignore[attr-defined]
-    bias = np.concatenate([np.ravel(constant) for constant in energy.constants]).astype(float)
-    lower, upper = (np.repeat([layer[side] for layer in energy.layers], layers) for side in (2, 3))
-    names = tuple(f"s{layer}_{k}" for layer, units in enumerate(layers, start=1) for k in range(units))
-    return ContinuousHopfieldNetwork(weights + weights.T, bias, lower, upper, names)

@@ -66,7 +66,7 @@ def phases(
     energy, nudged = state.minimised, replace(state.minimised, nudge=Nudge(-beta * targets, beta))
 
     def after(layers: Layers, sweeps: int, of: LayeredEnergy) -> Layers:
-        return of.relax(state.relaxed._replace(layers=tuple(layers)), sweeps).layers
+        return of.relax(replace(state, layers=tuple(layers)), sweeps).layers
 
     zero = [np.zeros_like(layer) for layer in state.layers]
     free = after(zero, limit, energy)

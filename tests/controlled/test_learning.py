@@ -87,7 +87,7 @@ def test_derivatives(text: str, scale: tuple[float, float], nudges: bool) -> Non
     x = x[made.kinks(made.relax(x))[0] == 0]
     free = made.relax(x)
     y, weight = free.output + rng.normal(size=free.output.shape), np.full(len(x), 1.0 / len(x))
-    assert free.certified.all() and len(x) >= 8 and 0 < free.closed.sum() < free.closed.size
+    assert free.certified.all() and len(x) >= 8 and 0 < free.active.sum() < free.active.size
     exact, by_input = made.implicit(free, x, SquaredError().gradient(free.output, y), weight)
     problem = GradientProblem(made, x, y, SquaredError(), free, weight)
     for estimator in (EquilibriumPropagation(beta=1e-8), FrequencyPropagation(gamma=1e-8)) if nudges else ():

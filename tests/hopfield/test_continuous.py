@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 import circuitsim
 from circuitsim import Circuit, solve
-from circuitsim.blocks.hopfield import DeepHopfieldBlock, Sweeps
-from circuitsim.errors import ConvergenceError, TopologyError, UsageError
-from circuitsim.hopfield.continuous import ContinuousHopfieldNetwork, from_block, from_circuit, to_circuit
+from circuitsim.errors import ConvergenceError, TopologyError
+from circuitsim.hopfield.continuous import ContinuousHopfieldNetwork, from_circuit, to_circuit
 
 NETLISTS = Path(__file__).parents[2] / "netlists"
 
@@ -106,32 +105,6 @@ def test_bundled_decks(name):
     np.testing.assert_allclose(units.voltages(units.network.relax()), solve(circuit).voltages, atol=1e-9)
 
 
-@pytest.mark.parametrize("clamped", [False, True])
-def test_a_deep_network_with_its_input_clamped(clamped):
-    block = DeepHopfieldBlock([6, 5, 3], clamped=clamped, inputs=4, rng=3, sweeps=Sweeps(5000, 1, 1e-15), spread=0.5)
-    x = np.random.default_rng(1).uniform(0, 1, (5, 4))
-    state = block.relax(x)
-    for k, row in enumerate(x):
-        made = from_block(block, row)
-        flat = np.concatenate([layer[k] for layer in state.layers])
-        assert made.residual(flat) < 1e-12
-        np.testing.assert_allclose(made.relax(flat), flat, atol=1e-12)
-        assert made.energy(flat) == pytest.approx(float(block.energy(state, x)[k]), rel=1e-12)
-
-
-def test_a_deep_network_of_nonnegative_weights_is_a_certified_circuit():
-    block = DeepHopfieldBlock([6, 5, 3], clamped=False, inputs=4, rng=3, sweeps=Sweeps(5000, 1, 1e-15))
-    for name, array in block.parameters.items():
-        if name in ("weights1", "weights2"):
-            array[...] = np.abs(array)
-    x = np.random.default_rng(1).uniform(0, 1, (1, 4))
-    made = to_circuit(from_block(block, x[0]))
-    point = solve(made.circuit)
-    assert point.certificate.certified
-    converged = np.concatenate([layer[0] for layer in block.relax(x).layers])
-    np.testing.assert_allclose(made.state(point.voltages), converged, atol=1e-9)
-
-
 def test_what_has_no_counterpart_is_named():
     made = network(4, 0)
     with pytest.raises(TopologyError, match="between u0 and u1 is negative"):
@@ -144,5 +117,3 @@ def test_what_has_no_counterpart_is_named():
         from_circuit(circuitsim.loads("t\nR1 a 0 1\nR2 b 0 1\nD1 a b\n"))
     with pytest.raises(TopologyError, match="no resistor touches node b"):
         from_circuit(circuitsim.loads("t\nR1 a 0 1\nD1 b 0\n"))
-    with pytest.raises(UsageError, match="not 'laborieux' ones"):
-        from_block(DeepHopfieldBlock([2, 2], "laborieux"), np.zeros(2))

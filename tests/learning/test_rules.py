@@ -41,7 +41,7 @@ def problem_at(block: Any, x: np.ndarray, y: np.ndarray, loss: Any = None) -> Gr
 def problem_of(seed: int, loss: Any = None, batch: int = 3) -> GradientProblem:
     case = random_case(seed, batch=batch)
     problem = problem_at(case.block(), case.x, case.y if loss is None else np.arange(batch) % 2, loss)
-    assert problem.free.closed.any()
+    assert problem.free.active.any()
     return problem
 
 
