@@ -138,7 +138,7 @@ def measure_sweep(
     found : Sweep
         Of one axis with two values at least.
     texts : sequence of str
-        What follows ``.meas dc``: ``"vth FIND v(in) WHEN v(out)=1"``, ``"top MAX v(out)"``; each may read those before.
+        What follows ``.meas dc``: ``"vth FIND v(in) WHEN v(out)=1"``, ``"top MAX v(out)"``; each may read others.
     failed : callable, optional
         Called with the error of one without an answer, which is None then.
 

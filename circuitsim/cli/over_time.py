@@ -176,11 +176,11 @@ def answerable(
     UsageError
         A measurement that no run could answer.
     """
-    from circuitsim.time_domain.measure import check_measurements
+    from circuitsim.time_domain.measure import behind_others, check_measurements
 
     found: list[str] = []
     outside: list[str] = []
-    for text in texts:
+    for text in behind_others(texts):
         missing = {word.lower() for word in re.findall(r"\w+", text)[1:]} & {own.split()[0].lower() for own in outside}
         try:
             if missing:

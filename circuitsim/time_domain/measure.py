@@ -66,23 +66,40 @@ def measure_all(
     return in_order(texts, names, lambda text, known: Reader(result, text, known, last).measurement(), failed)
 
 
+def behind_others(texts: Sequence[str]) -> list[str]:
+    """Measurements in their order, but behind those that they read: ngspice takes them in any order."""
+    named, order = {text.split()[0].lower(): text for text in texts}, dict[str, None]()
+
+    def put(text: str, above: tuple[str, ...]) -> None:
+        for other in map(named.get, re.findall(r"\w+", text.lower())[1:]):
+            if other is not None and other not in above:
+                put(other, (*above, other))
+        order[text] = None
+
+    for text in texts:
+        put(text, (text,))
+    return list(order)
+
+
 def in_order(
     texts: Sequence[str],
     names: Mapping[str, float],
     read: Callable[[str, Mapping[str, float]], Measurement],
     failed: Failed | None = None,
 ) -> dict[str, float | None]:
-    """Measurements by name, in their order; each may read those before it. With ``failed``, which gets the error, one
-    without an answer is None."""
+    """Measurements by name, each behind those that it reads. With ``failed``, which gets the error, one without an
+    answer is None, as is one that reads such a one."""
     found: dict[str, float | None] = {}
-    for text in texts:
+    for text in behind_others(texts):
         known = {name.lower(): value for name, value in found.items() if value is not None}
         try:
             one = read(text, {**names, **known})
         except UsageError as error:
-            if failed is None:
-                raise
-            failed(error)
+            read_from = set(re.findall(r"\w+", text.lower())[1:])
+            if not any(value is None and name.lower() in read_from for name, value in found.items()):
+                if failed is None:
+                    raise
+                failed(error)
             one = Measurement(text.split()[0], None)
         found[one.name] = one.value
     return found
@@ -171,8 +188,8 @@ class Words(ABC):
                 return parse(inner)
             except ValueError:
                 return Formula(inner, self.circuit).value({}, self.names)
-        except (ValueError, KeyError, UsageError):
-            raise self.wrong(f"{text!r} is no number") from None
+        except UsageError as error:
+            raise self.wrong(str(error)) from None
 
     @abstractmethod
     def signal(self, text: str, level: float = 0.0) -> Signal:
@@ -414,5 +431,5 @@ def check_measurements(
         As `measure`.
     """
     unknown = {name.lower() for name in varied}
-    for text in texts:
+    for text in behind_others(texts):
         unknown.add(_Checker(circuit, shown, text, names, unknown).measurement().name.lower())

@@ -17,6 +17,7 @@ from circuitsim import loads, transient
 from circuitsim.cli import main
 from circuitsim.errors import UsageError
 from circuitsim.time_domain import Pulse, Sine, TransientResult, fourier, measure
+from circuitsim.time_domain.measure import measure_all
 
 OMEGA = 100.0 * math.pi
 EDGE = math.asin(1.0 / 3.0) / OMEGA
@@ -94,6 +95,13 @@ None | AVG v(in) TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=5
 """None: an event that does not happen."""
 
 
+def test_measurements_read_each_other_in_any_order(sine: TransientResult) -> None:
+    texts = ["f PARAM='1/per'", "per TRIG v(in) VAL=1 FALL=1 TARG v(in) VAL=1 FALL=2", "half PARAM='per/2'"]
+    found = measure_all(sine, texts, {})
+    assert found == pytest.approx({"f": 50.0, "per": 0.02, "half": 0.01}, rel=1e-9)
+    assert measure_all(sine, ["f PARAM='1/late'", "late WHEN v(in)=5"], {}) == {"late": None, "f": None}
+
+
 @pytest.mark.parametrize("row", CLOSED.strip().split("\n"))
 def test_closed_forms(sine: TransientResult, row: str) -> None:
     exact, text = row.split(" | ")
@@ -136,7 +144,7 @@ m FIND v(in) | missing
 m WHEN v(in) | quantity=value
 m TRIG v(in) TARG v(in) VAL=1 | VAL=
 m MAX v(nowhere) | nowhere
-m WHEN v(in)=x | no number
+m WHEN v(in)=x | no parameter is called
 m MAX v(in) MAYBE | does not belong
 m MAX v(in)*MAYBE | MAYBE
 m MAX v(in)* | expected
