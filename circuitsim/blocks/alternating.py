@@ -328,7 +328,7 @@ class LayeredEnergy:
             if not bool(xp.all(largest(found.layers) <= most)):
                 break
         raise ConvergenceError(
-            "the adjoint does not converge: the state is not a strict minimum of the energy, or too flat a one; relax "
+            "the adjoint does not converge: the state is not a strict minimum of the energy, or it is too flat; relax "
             "with more sweeps"
         )
 

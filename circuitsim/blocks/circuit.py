@@ -145,7 +145,7 @@ class CircuitBlock:
         if not acts.all():
             still = [self._own[k].name for k in np.flatnonzero(~acts).tolist()]
             raise UsageError(
-                f"{', '.join(still)}: no effect on voltages at rest; trained on waveforms, data with a column time"
+                f"{', '.join(still)}: no effect on operating points; train on waveforms (data with a column time)"
             )
         low, high = (np.array([a[side] for a in self._own], dtype=np.float64) for side in (1, 2))
         ohmic = kind[adjustable] == RESISTOR
@@ -166,7 +166,7 @@ class CircuitBlock:
         smooth = self._present.smooth
         if smooth is not None and (self._gain[smooth.elements] != 1.0).any():
             k = smooth.elements[np.argmax(self._gain[smooth.elements] != 1.0)]
-            raise UsageError(f"{circuit.names[k]}: a smooth device behind an amplifier can be solved, not trained")
+            raise UsageError(f"{circuit.names[k]}: a smooth device after an amplifier can be solved, not trained")
 
     # ------------------------------------------------------------------ shape
     @property
@@ -493,6 +493,6 @@ def _check_sensed(circuit: Circuit, roles: Roles) -> None:
     for a in roles.trainable:
         if a.name.lower() in sensed:
             raise UsageError(
-                f"{a.name} is to be trained, and its current controls a source: sense the current with a voltage "
+                f"{a.name} is trainable and its current controls a source: sense the current with a voltage "
                 "source of 0 V in series"
             )

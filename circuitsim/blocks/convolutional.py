@@ -98,7 +98,7 @@ class ConvolutionCoupling:
         if not self.pool:
             return above
         if switches is None:
-            raise TopologyError("a state that was never relaxed has no pooled places; relax it first")
+            raise TopologyError("the state has no pooled places; relax it first")
         return convolution.unpool(above, switches, self._full)
 
     def outer(self, below: Array, lifted: Array) -> Array:

@@ -71,7 +71,7 @@ def choose(dataset: str | None, directory: str | None) -> tuple[str, list[str]]:
     if directory is not None or find("mnist") is not None:
         return "mnist", []
     note = (
-        f"MNIST is not in {data_directory()}: taking scikit-learn's bundled digits "
-        "(circuitsim data fetch mnist gets MNIST once and for all)"
+        f"MNIST is not in {data_directory()}: using scikit-learn's bundled digits "
+        "(circuitsim data fetch mnist fetches MNIST once)"
     )
     return "digits", [note]

@@ -123,7 +123,7 @@ def _refuse(form: Form, root: Path) -> NoReturn:
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             if path.is_file() and _is_pickle(path):
                 raise UsageError(
-                    f"{path} is a pickle, and reading a pickle runs whatever program is in it, so it is not read\n"
+                    f"{path} is a pickle; reading a pickle can run any program in it, so it is refused\n"
                     f"    hint: download {form.wanted}; its files are {', '.join(names[:2])}, …\n"
                     "    hint: docs/models.md has five lines that write it from a pickle of trusted origin"
                 )
@@ -144,7 +144,7 @@ def _records(paths: Sequence[Path], form: Form) -> Labelled:
         size = path.stat().st_size
         length = form.label_bytes + _PIXELS
         if size == 0 or size % length:
-            raise UsageError(f"{path} is cut short or no such file: {size} bytes are no records of {length}")
+            raise UsageError(f"{path} is truncated or not such a file: {size} bytes are not records of {length}")
         records = np.fromfile(path, np.uint8).reshape(-1, length)
         labels.append(records[:, form.label_bytes - 1].astype(np.int64))
         if labels[-1].max() >= form.classes:

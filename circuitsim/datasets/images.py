@@ -41,7 +41,7 @@ def read_idx(path: Path) -> np.ndarray:
             begun = 4 + 4 * magic[3]
             sizes = file.read(begun - 4)
             if len(sizes) < begun - 4:
-                raise UsageError(f"{path} is cut short: {4 + len(sizes)} bytes, its header alone has {begun}")
+                raise UsageError(f"{path} is truncated: {4 + len(sizes)} bytes, its header alone has {begun}")
             shape = struct.unpack(f">{magic[3]}I", sizes)
             promised, content = math.prod(shape), bytearray()
             while len(content) <= promised and (piece := file.read(min(_PIECE, promised + 1 - len(content)))):
@@ -50,7 +50,7 @@ def read_idx(path: Path) -> np.ndarray:
         raise UsageError(f"{path} is damaged and cannot be read ({problem})") from problem
     if len(content) != promised:
         found = f"more than {begun + promised}" if len(content) > promised else f"{begun + len(content)}"
-        raise UsageError(f"{path} is cut short or too long: {found} bytes where its header promises {begun + promised}")
+        raise UsageError(f"{path} is truncated or too long: {found} bytes where its header states {begun + promised}")
     return np.frombuffer(content, np.uint8).reshape(shape)
 
 
@@ -141,7 +141,7 @@ def idx_files(folder: Path, name: str) -> ImageData:
                 f"shapes {images.shape} and {labels.shape}"
             )
         if not images.size:
-            raise UsageError(f"the {which} images in {folder} are none: their shape is {images.shape}")
+            raise UsageError(f"the {which} images in {folder} are not images: their shape is {images.shape}")
         sets.append((images, labels.astype(np.int64)))
     (train, train_labels), (test, test_labels) = sets
     if train.shape[1:] != test.shape[1:]:

@@ -154,7 +154,7 @@ def _fetched(file: RemoteFile, mirrors: Sequence[str], progress: Callable[[str],
                 raise ValueError(
                     f"the content is longer than the {file.size} bytes it should have"
                     if len(content) > file.size
-                    else "the content is not what it should be (wrong checksum)"
+                    else "the content has a wrong checksum"
                 )
         # Errors of addresses and of gzip are OSErrors.
         except (OSError, ValueError, EOFError, HTTPException, zlib.error) as problem:

@@ -92,14 +92,14 @@ def split(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[
         One of the two would be empty.
     """
     if not 0.0 < fraction < 1.0:
-        raise UsageError(f"the share held out must lie between 0 and 1, not {fraction:g}")
+        raise UsageError(f"the fraction held out must lie between 0 and 1, not {fraction:g}")
     group = samples.y if samples.classes else np.zeros(samples.size, dtype=np.int64)
     held = np.zeros(samples.size, dtype=bool)
     for label in np.unique(group):
         members = rng.permutation(np.flatnonzero(group == label))
         held[members[: round(fraction * members.size)]] = True
     if held.all() or not held.any():
-        raise UsageError(f"{samples.size} samples cannot be split with a share of {fraction:g} held out")
+        raise UsageError(f"{samples.size} samples cannot be split with a fraction of {fraction:g} held out")
     return samples.take(~held), samples.take(held)
 
 
@@ -158,7 +158,7 @@ def _columns(path: Path, header: list[str], roles: Roles, must: bool) -> list[in
                 f"and {CLASS!r}"
             )
         if number[_plain(name)] in columns:
-            raise UsageError(f"{path}:1: column {name!r} stands there twice")
+            raise UsageError(f"{path}:1: column {name!r} is repeated")
         columns.append(number[_plain(name)])
     outputs = range(len(roles.inputs), len(wanted))
     if None in columns and any(k in outputs for k in columns):

@@ -139,7 +139,7 @@ def from_circuit(circuit: Circuit) -> ResistiveUnits:
     if free.size:
         one, other = names[program.tail[free[0]]], names[program.head[free[0]]]
         name = circuit.names[program.diode[free[0]]]
-        raise TopologyError(f"{name} joins two free nodes, {one} and {other}: no unit's bound")
+        raise TopologyError(f"{name} joins two free nodes, {one} and {other}: it is not the bound of a unit")
     lower, upper, above, below = np.full(n, -np.inf), np.full(n, np.inf), program.head == n, program.tail == n
     np.minimum.at(upper, program.tail[above], program.bound[above])
     np.maximum.at(lower, program.head[below], 0.0 - program.bound[below])

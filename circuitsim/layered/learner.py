@@ -232,8 +232,8 @@ class LayeredLearner:
             return  # the steps name the unit
         if least <= self.learning.beta:
             raise ConvergenceError(
-                f"a nudge of -{self.learning.beta} S leaves no convex energy: the outputs have {least:.3g} S at least, "
-                "seen through free hidden units; lower beta, or nudge with the positive variant"
+                f"a nudge of -{self.learning.beta} S makes the energy nonconvex: the outputs have only "
+                f"{least:.3g} S through free hidden units; lower beta, or nudge with the positive variant"
             )
 
     def warm_up(self, images: np.ndarray, labels: np.ndarray) -> None:

@@ -209,7 +209,7 @@ class Chain:
             if self.uncertified == "stop":
                 raise ConvergenceError(
                     f"{int(np.sum(~to_numpy(good)))} of {output.shape[0]} samples have no state certified to the "
-                    "tolerance; accept less with a larger --tolerance, or leave such steps out with --uncertified skip"
+                    "tolerance; use a larger --tolerance, or skip such steps with --uncertified skip"
                 )
         usable = passed is not None and (bool(xp.any(good)) or getattr(self.rule, "allow_nonconvex", False))
         if self._last:

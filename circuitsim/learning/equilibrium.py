@@ -75,7 +75,7 @@ class EquilibriumPropagation:
         if not self.relative and self.beta != "auto":
             check_strength(self.beta)
         if not 0.0 <= self.kink_share <= 1.0:
-            raise UsageError(f"a share of diodes lies in [0, 1], not {self.kink_share}")
+            raise UsageError(f"the fraction of diodes must lie in [0, 1], not {self.kink_share}")
         check_named(variant=(self.variant, VARIANTS), form=(self.form, ("explicit", "implicit")))
 
     @property

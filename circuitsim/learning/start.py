@@ -21,7 +21,7 @@ PROBED = 64
 def scattered(block: CircuitBlock, spread: float, rng: np.random.Generator) -> Circuit:
     """The block's circuit with each adjustable resistance multiplied by exp(spread · N(0, 1)), within its bounds."""
     if not 0.0 <= spread < math.inf:
-        raise UsageError(f"the scatter must be finite and not negative, not {spread}")
+        raise UsageError(f"the scatter must be finite and non-negative, not {spread}")
     parameters = dict(block.parameters)
     if "conductance" in parameters:
         with np.errstate(over="ignore", under="ignore"):

@@ -129,7 +129,7 @@ def holding(circuit: Circuit, held: Mapping[str, float]) -> Circuit:
             continue
         k = circuit.element_index(name)
         if kind[k] != INDUCTOR:
-            raise UsageError(f"{name} is no inductor: its current cannot be held")
+            raise UsageError(f"{name} is not an inductor: its current cannot be held")
         kind[k], value[k] = CURRENT, level
     columns = (
         array("b", np.append(kind, np.full(len(nodes), VOLTAGE)).tolist()),

@@ -274,7 +274,7 @@ class Course:
         if self.kept > MEMORY:
             events = sum(part.time.size for part in self.done)
             raise ConvergenceError(
-                f"after {self._now()} {events:,} events do not fit into memory; end the run earlier, take a periodic "
+                f"after {self._now()} {events:,} events do not fit into memory; end the run earlier, use a periodic "
                 "steady state (steady), or slower sources and controls"
             )
 
@@ -282,7 +282,7 @@ class Course:
         """Charges and fluxes move in no time; fractions of the largest states up to ``least`` do not."""
         walk, problem = self.walk, self.problem
         if self.jumps == JUMPS:
-            raise ConvergenceError(f"states do not agree with the sources at {self._now()}, also after jumps")
+            raise ConvergenceError(f"states contradict the sources at {self._now()}, even after jumps")
         self.jumps += 1
         new, delivered, sets = jump(problem, walk.x, walk.w, self._now())
         size = np.zeros(walk.x.size)
@@ -310,7 +310,7 @@ class Course:
         """Sources alone, through conducting diodes or across blocking ones, do not agree: say which."""
         mode, names = self.problem.mode(self.walk.found), self.problem.circuit.names
         for rows, error, what, hint in (
-            (mode.source_loops, InfeasibleError, "form a loop whose voltages do not add up", "in series"),
+            (mode.source_loops, InfeasibleError, "form a loop whose voltages do not sum to zero", "in series"),
             (mode.source_cuts, UnboundedError, "drive a net current that has no path", "in parallel"),
         ):
             order, sign, free = np.zeros(len(rows), np.int64), np.zeros(len(rows)), np.zeros(len(rows), bool)
@@ -329,10 +329,10 @@ class Course:
                 raise error(f"after {self._now()} {', '.join(wrong)} {what}: a resistance {hint} is missing", wrong)
 
     def _fast(self) -> None:
-        raise ConvergenceError(f"waveforms at {self._now()} are faster than any window")
+        raise ConvergenceError(f"waveforms at {self._now()} change faster than the shortest window")
 
     def _endless(self) -> None:
-        raise ConvergenceError(f"diodes or switches change without end at {self._now()}")
+        raise ConvergenceError(f"diodes or switches change state endlessly at {self._now()}")
 
     def _no_set(self) -> None:
         if self.jumps < JUMPS:
@@ -343,9 +343,9 @@ class Course:
         d, now = self.problem.diodes.size, self._now()
         chatter = self.problem.named_switches(self.walk.sign[d:] < 0.0)
         if chatter:
-            raise ConvergenceError(f"after {now} {chatter} would open and close without end: a hysteresis is missing")
+            raise ConvergenceError(f"after {now} {chatter} would open and close endlessly: add a hysteresis")
         raise ConvergenceError(
-            f"no set of conducting diodes was found to hold after {now}; take the method implicit, or give diodes and "
+            f"no consistent set of conducting diodes after {now}; use the implicit method, or give diodes and "
             "switches resistances within fewer decades"
         )
 

@@ -44,7 +44,7 @@ def changes(
         if len(found) > most:
             within = float((high - low)[0])
             raise UsageError(
-                f"{name}: its conditions change more than {most} times within {within:g} s; measure a shorter stretch"
+                f"{name}: its conditions change more than {most} times within {within:g} s; measure a shorter interval"
             )
         left, right = low, high
         for _ in range(HALVINGS):

@@ -99,7 +99,7 @@ def setting(
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     if len(cards) > 1:
-        raise UsageError("the deck has more than one .tran card; leave one")
+        raise UsageError("the deck has more than one .tran card; keep one")
     if not cards and stop is None:
         raise UsageError("the deck has no .tran card; add one (.tran 1u 1m), or give --stop and --step")
     grid = grid_of(cards[0]) if cards else Grid((stop or 0.0) / 1000.0, stop or 0.0)

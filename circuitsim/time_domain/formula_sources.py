@@ -42,7 +42,7 @@ def check_by_source(waves: Iterable[Waveform], name: str) -> None:
     """
     if any(isinstance(wave, FormulaLines) for wave in waves):
         raise UsageError(
-            f"{name} may be what the formula of another source reads: such runs have gradients by R, C, L and devices"
+            f"{name} may be read by the formula of another source: such runs have gradients by R, C, L and devices"
         )
 
 

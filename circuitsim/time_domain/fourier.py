@@ -187,8 +187,7 @@ def check_request(request: FourierRequest, stop: float) -> int:
     whole = math.floor(stop * frequency * (1.0 + 1e-12))
     if whole < max(periods, 1):
         raise UsageError(
-            f"the run of {stop:g} s has {whole} periods of {1.0 / frequency:g} s, not {max(periods, 1)}: "
-            "let it end later"
+            f"the run of {stop:g} s has {whole} periods of {1.0 / frequency:g} s, not {max(periods, 1)}: extend the run"
         )
     return whole if periods == -1 else periods
 

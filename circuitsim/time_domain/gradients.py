@@ -373,7 +373,7 @@ class _Sweep:
             return np.asarray(by_z + found)
         row = event_row(modes, m, event, state)
         if row is None:
-            raise UsageError(f"at {end:g} s a waveform only touches zero: there is no gradient")
+            raise UsageError(f"at {end:g} s a waveform touches zero without crossing: there is no gradient")
         rate = modes.system[m] @ state
         shift = moved + more + float(by_x @ slip(seg, k, state, self.jumps.jumps.at(k + 1)))
         for mode, z, sign in ((m, state, 1.0), (after, seg.state[k + 1], -1.0)):

@@ -164,7 +164,9 @@ class Implicit:
             circuit = with_capacitances(circuit, dict.fromkeys(nodes, parasitic))
         kind = circuit.arrays().kind
         if (kind == AMPLIFIER).any():
-            raise UsageError(f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers are not done in time")
+            raise UsageError(
+                f"{circuit.names[int(np.argmax(kind == AMPLIFIER))]}: amplifiers have no transient analysis"
+            )
         self.circuit, self.accuracy, self._longest = circuit, accuracy, longest
         self.companion = Companion(circuit, couplings, tolerance)
         places = np.array([circuit.element_index(name) for name in switches], dtype=np.int64)
@@ -172,7 +174,7 @@ class Implicit:
         self.sources = {circuit.element_index(name): wave for name, wave in waveforms.items()}
         for k in self.sources:
             if kind[k] not in (VOLTAGE, CURRENT):
-                raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
+                raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
         self._moved = np.array([*self.sources], dtype=np.int64)
         degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
         degree[[0, *controlling(circuit, [])]] = 2
@@ -249,7 +251,7 @@ class Implicit:
             if max(ends[0] - levels.min(), levels.max() - ends[1]) > NOISE * np.abs(levels).max():
                 raise UsageError(
                     f"{self.circuit.names[k]} has a pulse of {marks[-1] - marks[0]:.2g} s at {marks[0]:.9g} s, where "
-                    "double precision does not tell such times apart; make it longer, or begin the run just before it"
+                    "double precision does not resolve such times; make it longer, or begin the run just before it"
                 )
 
     # ------------------------------------------------------------------ the run
@@ -445,7 +447,7 @@ class Implicit:
             if length < ULPS * math.ulp(at.time):
                 raise ConvergenceError(
                     f"after {at.time:.9g} s the waveforms need steps of {length:.1e} s, shorter than double precision "
-                    "tells times apart there; look for a resistance, capacitance or inductance much smaller than the "
+                    "resolves there; look for a resistance, capacitance or inductance much smaller than the "
                     "others, or accept less accuracy"
                 )
             end = math.nextafter(target, 0.0) if count == 1 else None
@@ -559,6 +561,5 @@ class Implicit:
     def _chatter(self, now: Conduction, after: Conduction | None, time: float) -> None:
         named = self._names(now, after or now)
         raise ConvergenceError(
-            f"after {time:g} s {', '.join(name[1:] for name in named)} would open and close without end: a hysteresis "
-            "is missing"
+            f"after {time:g} s {', '.join(name[1:] for name in named)} would open and close endlessly: add a hysteresis"
         )

@@ -424,7 +424,7 @@ class ImplicitSweep:
         rate = self.stages.step(step, start, own.conduction, stages).length
         self.stages.count = True
         if rate == 0.0:
-            raise UsageError(f"at {after.time:g} s a waveform only touches zero: there is no gradient")
+            raise UsageError(f"at {after.time:g} s a waveform touches zero without crossing: there is no gradient")
         factor = -by_time / rate
         reached = self.stages.step(step, start, own.conduction, [each.times(factor) for each in stages])
         self.by_threshold += factor * threshold
@@ -480,7 +480,7 @@ def implicit_gradient(
     `circuitsim.time_domain.waveform_gradient`."""
     if result.run.companion.charged.size:
         name = result.circuit.names[int(result.run.companion.charged_elements[0])]
-        raise UsageError(f"{name} has a charge, and runs with charges have no gradients yet; state CJO=0 TT=0")
+        raise UsageError(f"{name} has a charge, and runs with charges have no gradients; state CJO=0 TT=0")
     numbers = _Numbers(result)
     chosen = {name: numbers.called(name) for name in names}
     sweep = ImplicitSweep(result, functionals, weights)
@@ -519,7 +519,7 @@ class _Numbers:
             Sort.INITIAL: bool(self.stores[k]),
         }.get(own.sort, True)
         if own is None or not there:
-            raise UsageError(f"{name} is no number of the circuit: {NAMES}")
+            raise UsageError(f"{name} is not a number of the circuit: {NAMES}")
         if own.sort is Sort.ELEMENT:
             self._check_element(k, name)
         elif own.sort is Sort.COUPLING:
@@ -536,7 +536,7 @@ class _Numbers:
         varies = bool(ELEMENTS[self.kind[k]].parameter) and k not in self.switched and not np.isnan(self.value[k])
         source = k in self.run.sources or self.kind[k] in (VOLTAGE, CURRENT) or k in self.circuit.laws
         if not varies or (self.value[k] == 0.0 and not source):
-            raise UsageError(f"{name} has no such value: {NAMES}")
+            raise UsageError(f"{name} cannot take this value: {NAMES}")
         if source:
             check_by_source(self.run.sources.values(), name)
 

@@ -79,7 +79,7 @@ def implicit_run(
                 break
             local, energy = local / FINER, found.energy
     if best is None:
-        raise ConvergenceError(f"{found.violations}; ask for more accuracy")
+        raise ConvergenceError(f"{found.violations}; increase the accuracy")
     return best
 
 
@@ -193,7 +193,7 @@ class ImplicitResult(TransientResult):
             return ()
         better = 10.0 ** math.floor(math.log10(max(self.accuracy**2 / found, 1e-12)))
         what = f"the waveforms are off by {found:.1e} of their largest values, more than the accuracy"
-        return (Problem("accuracy", f"{what} of {self.accuracy:g}", hint=f"ask for more, for instance {better:g}"),)
+        return (Problem("accuracy", f"{what} of {self.accuracy:g}", hint=f"request more, for instance {better:g}"),)
 
     @cached_property
     def _waves(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]

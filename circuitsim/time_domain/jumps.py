@@ -230,7 +230,7 @@ def _contradicting(by_z: np.ndarray, by_own: np.ndarray, gap: np.ndarray) -> np.
 def _contradiction(names: list[str], role: Role, now: str) -> InfeasibleError | UnboundedError:
     if role == Role.CAPACITOR:
         return InfeasibleError(
-            f"after {now} {', '.join(names)} form a loop whose voltages do not add up: a resistance in series is "
+            f"after {now} {', '.join(names)} form a loop whose voltages do not sum to zero: a resistance in series is "
             "missing",
             names,
         )

@@ -160,7 +160,7 @@ GAIN = 0.1
 """A correction that leaves more than this fraction of the worst net current is the last."""
 MARGIN = 1e-3
 """Net currents of this fraction of the tolerance are small enough."""
-INFO = {"name": "active-set", "why": "potentials of a stage nearby", "linear": "sparse factors"}
+INFO = {"name": "active-set", "why": "node voltages of a nearby stage", "linear": "sparse factors"}
 """How such operating points are found."""
 SETS = 12
 """Maximum number of sets of conducting diodes that are tried."""

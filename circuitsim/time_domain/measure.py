@@ -176,7 +176,7 @@ class Words(ABC):
 
     def next(self) -> str:
         if not self.words:
-            raise self.wrong("something is missing at its end")
+            raise self.wrong("it is incomplete")
         return self.words.pop(0)
 
     def number(self, text: str) -> float:
@@ -240,7 +240,7 @@ class Words(ABC):
     def over(self, kind: str) -> float | None:
         """A value over a stretch of time."""
         if kind not in ("avg", "rms", "integ", "integral", "min", "max", "pp", "min_at", "max_at"):
-            raise self.wrong(f"{kind.upper()} is not done")
+            raise self.wrong(f"{kind.upper()} is not supported")
         signal, begin, end = self.stretch()
         if end <= begin:
             return None

@@ -154,7 +154,7 @@ class _TermsReader(Reader):
         if len(self.words) > 1 and self.words[1].lower().partition("=")[0] in ("param", "deriv", "min_at", "max_at"):
             raise self.wrong(f"{self.words[1]} has no gradient")
         if "trig" in (word.lower() for word in self.words[2:]):
-            raise self.wrong("a stretch between events has no gradient")
+            raise self.wrong("an interval between events has no gradient")
         return super().measurement()
 
     def add(self, weight: float, functional: Functional) -> None:

@@ -73,7 +73,7 @@ def stepped(origin: Origin, name: str) -> Stepped:
     found, own = _numbers(origin), parameter(problem.terminals.circuit, name)
     own = own or parameter(problem.circuit, name)  # of a part of a device
     if own is None or (own.sort is Sort.HELD and own.key not in origin.start.held):
-        raise _refuse(name, " is no number of the circuit")
+        raise _refuse(name, " is not a number of the circuit")
     if own.sort is Sort.HELD:
         found.held[own.key] += 1j * STEP
     elif own.sort is Sort.ELEMENT:
@@ -186,7 +186,7 @@ def _of_part(origin: Origin, found: Stepped, own: Parameter) -> None:
         else:
             raise _refuse(own.name, " has no effect (the run begins at the operating point)")
     else:
-        raise _refuse(own.name, " is no number of the circuit")
+        raise _refuse(own.name, " is not a number of the circuit")
 
 
 __all__ = ["NAMES", "STEP", "Stepped", "stepped"]

@@ -84,7 +84,7 @@ class Problem:
         self.storing = np.flatnonzero((role == Role.CAPACITOR) | (role == Role.INDUCTOR))
         self.resistors = np.flatnonzero(role == Role.RESISTOR)
         if self.storing.size > STATES:
-            raise UsageError(f"the circuit has {self.storing.size} capacitors and inductors; at most {STATES} are done")
+            raise UsageError(f"the circuit has {self.storing.size} capacitors and inductors, more than {STATES}")
         self.waveforms: list[Waveform] = [*_of_sources(circuit, self.sources, waveforms), Constant(1.0)]
         ends = np.cumsum([0, *(wave.row.size for wave in self.waveforms)])
         self.system, self.rows = np.zeros((ends[-1], ends[-1])), np.zeros((self.sources.size, ends[-1]))
@@ -301,7 +301,7 @@ def _expansion(circuit: Circuit) -> Expansion:
     smooth = [k for k, device in circuit.devices.items() if isinstance(device, SmoothDevice)]
     amplifiers = np.flatnonzero(circuit.arrays().kind == AMPLIFIER).tolist()
     if amplifiers:
-        raise UsageError(f"{circuit.names[amplifiers[0]]}: amplifiers are not done in time")
+        raise UsageError(f"{circuit.names[amplifiers[0]]}: amplifiers have no transient analysis")
     other = [*smooth, *circuit.laws]
     if other:
         raise UsageError(
@@ -339,9 +339,9 @@ def _with_controls(
     for k, switch in zip(switched.tolist(), switches):
         name = circuit.names[k]
         if circuit.arrays().kind[k] != RESISTOR:
-            raise UsageError(f"{name} is no resistor: a switch is a resistor of two values")
+            raise UsageError(f"{name} is not a resistor: a switch is a resistor of two values")
         if not (0.0 < switch.on < np.inf and 0.0 < switch.off < np.inf and switch.hysteresis >= 0.0):
-            raise UsageError(f"{name}: a switch needs positive resistances and a hysteresis that is not negative")
+            raise UsageError(f"{name}: a switch needs positive resistances and a non-negative hysteresis")
         if isinstance(switch.control, str):
             control.append((1, circuit.element_index(switch.control)))
         else:
@@ -367,7 +367,7 @@ def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, W
     given = {circuit.element_index(name): waveform for name, waveform in waveforms.items()}
     for k in given:
         if kind[k] not in (VOLTAGE, CURRENT):
-            raise UsageError(f"{circuit.names[k]} is no source; only sources have waveforms")
+            raise UsageError(f"{circuit.names[k]} is not a source; only sources have waveforms")
         if (wave := given[k]).what:
             raise UsageError(f"{circuit.names[k]} is {wave.what}: that needs the implicit method")
     own = {k: float(value[k]) if kind[k] in (VOLTAGE, CURRENT) else 0.0 for k in sources.tolist()}

@@ -77,7 +77,7 @@ def violations(columns: Iterable[tuple[str, float, float]], places: dict[str, Pl
             place = (places or {}).get(name)
             where = "" if place is None else f" of {place.name} at {place.time:.9g} s"
             wrong.append(f"{LAWS[name]}{where} by {size:.1e} (tolerance {most:.0e})")
-    return "the waveforms fail their certificate, relative to the sizes there: " + ", ".join(wrong)
+    return "the waveforms fail their certificate (relative residuals): " + ", ".join(wrong)
 
 
 class TransientCertificate(NamedTuple):

@@ -44,7 +44,7 @@ class Method(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Method:
-        raise UsageError(f"{value!r} is no method: there are exact and implicit")
+        raise UsageError(f"{value!r} is not a method: use exact or implicit")
 
 
 def needs_implicit(circuit: Circuit, waveforms: Mapping[str, Waveform] = NONE) -> str:
@@ -168,7 +168,7 @@ def transient(
     chosen = Method(("implicit" if needs else "exact") if method is None else method)
     if chosen is Method.IMPLICIT:
         if max_step is not None and not max_step > 0.0:
-            raise UsageError(f"the longest step is a positive time, not {max_step!r} s")
+            raise UsageError(f"the longest step must be a positive time, not {max_step!r} s")
         make = partial(Implicit, circuit, waveforms, switches, couplings, tolerance, longest=max_step or np.inf)
         made = implicit_run(make, accuracy, times, initial, held, tolerance, progress)
         if made.run.parasitic:
@@ -205,15 +205,15 @@ def _reached(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
 def output_times(begin: float, stop: float | None, points: int | None, step: float | None = None) -> np.ndarray:
     """Output times (points,), s, from ``begin`` to ``stop``."""
     if stop is None:
-        raise UsageError("the end of the run is missing: give stop, s")
+        raise UsageError("the stop time is missing: give stop, s")
     if not 0.0 < stop < np.inf:
-        raise UsageError(f"a run ends at a positive time, not at {stop!r} s")
+        raise UsageError(f"the stop time must be positive, not {stop!r} s")
     if not 0.0 <= begin < stop:
         raise UsageError(f"the first output time is {begin:g} s: it must lie between 0 and {stop:g} s")
     if points is not None and step is not None:
-        raise UsageError("points and step both state the output times; give one of them")
+        raise UsageError("give points or step, not both")
     if step is not None and not 0.0 < step < np.inf:
-        raise UsageError(f"the distance of output times is a positive time, not {step!r} s")
+        raise UsageError(f"the output step must be positive, not {step!r} s")
     if step is None:
         count = POINTS if points is None else points
     else:
@@ -223,7 +223,7 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
             raise UsageError(f"output times: {error}; take a larger step") from None
         count = len(grid) + (grid[-1] != stop)
     if not 2 <= count <= LARGEST_POINTS:
-        raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {count:,}; take another step")
+        raise UsageError(f"a run has 2 to {LARGEST_POINTS:,} output times, not {count:,}; use another step")
     if step is None:
         grid = equidistant(begin, stop, (stop - begin) / max(count - 1, 1), count)
     return np.append(grid, stop)[:count]
@@ -256,9 +256,7 @@ def finished(run: Course, times: np.ndarray, tolerance: float) -> TransientResul
         if not coarse.any():
             break
     if not found.certified:
-        raise ConvergenceError(
-            f"{found.violated(places)}; take the method implicit, or accept less with a larger tolerance"
-        )
+        raise ConvergenceError(f"{found.violated(places)}; use the implicit method or a larger tolerance")
     waves = problem.terminals.of_parts(own.voltage[:, : times.size].T, own.current[:, : times.size].T)
     problem.terminals.hold(*waves, tolerance)
     return TransientResult(

@@ -173,12 +173,12 @@ class StepCircuit:
         self.inputs = [self.circuit.names[self.circuit.element_index(name)] for name in inputs]
         for name in self.inputs:
             if kind[self.circuit.element_index(name)] not in (VOLTAGE, CURRENT):
-                raise UsageError(f"{name} is no voltage or current source: it is no input")
+                raise UsageError(f"{name} is not a voltage or current source and cannot be an input")
         self.storing = np.flatnonzero((kind == CAPACITOR) | (kind == INDUCTOR))
         if not self.storing.size:
             raise UsageError("nothing stores energy: give capacitances, for instance 1e-12 from every node to ground")
         if not 0.0 < share < 1.0:
-            raise UsageError(f"the share of a change that counts as settled lies between 0 and 1, not {share:g}")
+            raise UsageError(f"the settling band must lie between 0 and 1, not {share:g}")
         if not outputs:
             raise UsageError("no outputs: write '*! output v(out)' into the deck, or name them")
         self.probes = [_voltage(name, self.circuit) for name in outputs]
@@ -209,7 +209,7 @@ class StepCircuit:
         roles = read_roles(deck)[0]
         for word in ("input", "output"):
             if not getattr(roles, f"{word}s"):
-                raise UsageError(f"the deck names no {word}: write '*! {word} …' into it")
+                raise UsageError(f"the deck has no {word}: write '*! {word} …' into it")
         circuit, following = deck.where_change(roles.inputs)
         if not isinstance(capacitances, Mapping):
             capacitances = {str(name): capacitances for name in circuit.node_names[1:] if capacitances}
@@ -356,5 +356,5 @@ def settling_energy(
 def _voltage(text: str, circuit: Circuit) -> Probe:
     probes = parse_probes(text, circuit)
     if len(probes) != 1 or not isinstance(probes[0], Probe) or probes[0].kind != "v":
-        raise UsageError(f"{text!r} is no voltage; outputs are v(node) or v(a,b)")
+        raise UsageError(f"{text!r} is not a voltage; outputs are v(node) or v(a,b)")
     return probes[0]

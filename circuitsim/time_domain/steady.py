@@ -249,7 +249,7 @@ def steady_state(
         Sources that contradict each other at some time.
     """
     if period is not None and not 0.0 < period < np.inf:
-        raise UsageError(f"a period is a positive time, not {period!r} s")
+        raise UsageError(f"the period must be positive, not {period!r} s")
     if circuit.dynamics is not None or isinstance(circuit, Deck):
         if isinstance(circuit, Deck):
             grid, initial = steady_setting(circuit, period, initial)

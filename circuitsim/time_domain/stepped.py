@@ -154,7 +154,7 @@ def transient_sweep(
     grid = Combinations.of(vary, deck) if vary else None
     axes = grid.axes if grid else []
     if any(axis.sort is Sort.TIME for axis in axes):
-        raise UsageError("the time is not varied over runs: --step and --stop state the output times")
+        raise UsageError("the time cannot vary over runs: --step and --stop set the output times")
     for axis in axes:
         _check(deck, axis)
     text = columns if columns is None or isinstance(columns, str) else " ".join(columns)

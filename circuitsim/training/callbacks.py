@@ -41,7 +41,7 @@ class EarlyStopping:
 
     def __post_init__(self) -> None:
         if self.patience < 1 or not self.least >= 0.0:
-            raise UsageError(f"patience is at least 1 and least not negative, not {self.patience} and {self.least}")
+            raise UsageError(f"patience must be at least 1, least non-negative, not {self.patience} and {self.least}")
 
     def __call__(self, history: History) -> bool:
         """Whether the last ``patience`` rows brought nothing better."""

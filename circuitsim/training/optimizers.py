@@ -63,7 +63,7 @@ class _Descent:
         for what, values in (("learning rate", self.rate), ("weight decay", self._decay)):
             for value in values.values() if isinstance(values, Mapping) else (values,):
                 if not (0 <= value < float("inf")):
-                    raise UsageError(f"a {what} must be finite and not negative, not {value}")
+                    raise UsageError(f"a {what} must be finite and non-negative, not {value}")
 
     def start(self, parameters: Mapping[str, np.ndarray]) -> Arrays:
         """The memory before the first step: zeros."""

@@ -309,7 +309,7 @@ class Trainer:
         counters, rows = Counters.read(facts.get("counters")), _rows(facts.get("rows"))
         begun = counters.epoch + (counters.batch > 0)
         if begun > self.plan.epochs:
-            raise CheckpointError(f"the run is already in epoch {begun}, beyond the {self.plan.epochs} asked for")
+            raise CheckpointError(f"the run is already in epoch {begun}, beyond the requested {self.plan.epochs}")
         copy_into(dict(self.trainable.parameters), unpack(arrays, "parameters"), "parameters")
         copy_into(self.memory, unpack(arrays, "optimizer"), "optimiser memory")
         self.trainable.load_state_arrays(unpack(arrays, "state"))
@@ -391,7 +391,7 @@ class Trainer:
         for name, array in self.trainable.parameters.items():
             if not np.isfinite(array).all():
                 raise ConvergenceError(
-                    f"training diverged: {name} is no longer finite after {self._at.updates} updates; "
+                    f"training diverged: {name} is not finite after {self._at.updates} updates; "
                     "try a lower learning rate" + self._where_saved()
                 )
 

@@ -346,7 +346,7 @@ D1 c 0 d
         (
             lambda: circuit_block(loads(SMOOTH_BEHIND), "V1", "v(b)", "R1"),
             UsageError,
-            "D1: a smooth device behind an amp",
+            "D1: a smooth device after an amp",
         ),
         (lambda: circuit_block(loads(LAYERS), outputs="v(out,low)"), UsageError, "between sections of different gain"),
         (lambda: nudged(circuit_block(loads(LAYERS)), stiffness=1e-3), UsageError, "outputs of different gain cannot"),

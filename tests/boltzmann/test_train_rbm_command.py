@@ -25,7 +25,7 @@ def test_falls_back_to_the_bundled_digits_and_says_so(tmp_path, monkeypatch, cap
     out = ["--out", str(tmp_path / "run")]
     assert main(["train", "rbm", "--epochs", "0", *out]) == 0
     printed = capsys.readouterr()
-    assert f"note: MNIST is not in {tmp_path / 'data'}: taking scikit-learn's bundled digits (circuitsim" in printed.err
+    assert f"note: MNIST is not in {tmp_path / 'data'}: using scikit-learn's bundled digits (circuitsim" in printed.err
     # What was chosen is recorded: MNIST that comes later does not change the run to resume.
     write_mnist(tmp_path / "data")
     assert main(["train", "resume", "--epochs", "0", *out]) == 0

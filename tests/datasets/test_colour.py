@@ -38,7 +38,7 @@ def test_cifar10(tmp_path: Path) -> None:
         np.testing.assert_array_equal(data.test.reshape(-1, 32, 32, 3), pixels[5])
         assert data.train_labels.tolist() == [3, 9] * 5
     (folder / "test_batch.bin").write_bytes(text[:-1])
-    with pytest.raises(UsageError, match="cut short"):
+    with pytest.raises(UsageError, match="truncated"):
         load_colour("cifar10", tmp_path)
     (folder / "test_batch.bin").write_bytes(records([[10]])[0])
     with pytest.raises(UsageError, match="labels up to 10"):

@@ -119,10 +119,10 @@ def test_damaged_bytes_of_an_npz_never_raise_anything_else(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\0\0\x08\x03" + b"\0" * 6, "cut short: 10 bytes, its header alone has 16"),
-        (b"\0\0\x08\xff" + b"\0" * 6, "cut short: 10 bytes, its header alone has 1024"),
-        (b"\0\0\x08\x03" + b"\xff" * 12, "16 bytes where its header promises 79228162458924105385300197391"),
-        (b"\0\0\x08\x01\0\0\0\x02abcdef", "more than 10 bytes where its header promises 10"),
+        (b"\0\0\x08\x03" + b"\0" * 6, "truncated: 10 bytes, its header alone has 16"),
+        (b"\0\0\x08\xff" + b"\0" * 6, "truncated: 10 bytes, its header alone has 1024"),
+        (b"\0\0\x08\x03" + b"\xff" * 12, "16 bytes where its header states 79228162458924105385300197391"),
+        (b"\0\0\x08\x01\0\0\0\x02abcdef", "more than 10 bytes where its header states 10"),
         (b"", "its magic number is wrong"),
     ],
 )
@@ -135,7 +135,7 @@ def test_idx_files_that_promise_another_size(tmp_path: Path, suffix: str, conten
 def test_no_more_is_unpacked_than_an_idx_header_promises(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"\0\0\x08\x01\0\0\0\x02" + bytes(100 * MEBIBYTE)))
-    refused("more than 10 bytes where its header promises 10", path, lambda: read_idx(path))
+    refused("more than 10 bytes where its header states 10", path, lambda: read_idx(path))
 
 
 def test_a_folder_of_idx_files_without_images(tmp_path: Path) -> None:

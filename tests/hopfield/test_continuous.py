@@ -113,7 +113,7 @@ def test_what_has_no_counterpart_is_named():
         to_circuit(network(4, 0, strength=1.2))
     with pytest.raises(ConvergenceError, match="no convergence"):
         network(4, 0, strength=1.2, outputs=4).relax(np.ones(4), sweeps=50)
-    with pytest.raises(TopologyError, match="D1 joins two free nodes, a and b: no unit's bound"):
+    with pytest.raises(TopologyError, match="D1 joins two free nodes, a and b: it is not the bound of a unit"):
         from_circuit(circuitsim.loads("t\nR1 a 0 1\nR2 b 0 1\nD1 a b\n"))
     with pytest.raises(TopologyError, match="no resistor touches node b"):
         from_circuit(circuitsim.loads("t\nR1 a 0 1\nD1 b 0\n"))

@@ -292,7 +292,7 @@ def estimated(rule: Any, loss: Any = None, **changes: Any) -> Estimate:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: EquilibriumPropagation("auto", kink_share=2.0), UsageError, "a share of diodes"),
+        (lambda: EquilibriumPropagation("auto", kink_share=2.0), UsageError, "the fraction of diodes"),
         (lambda: CoupledLearning(2.0), UsageError, r"in \(0, 1\]"),
         (lambda: FrequencyPropagation(-1.0), UsageError, "amplitude must be positive"),
         (lambda: FrequencyPropagation(0.1, 2), UsageError, "at least 3 times"),

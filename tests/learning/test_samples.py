@@ -40,7 +40,7 @@ def test_classes_by_name_and_by_number(tmp_path) -> None:
         ("V1,V2,class\n", "has a header and no samples"),
         ("V1,class\n1,0\n", r"data.csv:1: there is no column V2"),
         ("V1,V2,v(out)\n1,0,1\n", r"data.csv:1: there is no column v\(a,b\)"),
-        ("V1,V2,V1,class\n", r"data.csv:1: column 'V1' stands there twice"),
+        ("V1,V2,V1,class\n", r"data.csv:1: column 'V1' is repeated"),
         ("V1,V2,V3,class\n", r"data.csv:1: column 'V3' is neither an input nor an output"),
         ("V1,V2,class,v(out)\n", "either a column 'class' or columns of output voltages"),
         ("V1,V2,class\n1,2,0\n1,x,0\n", r"data.csv:3: 'x' is not a finite number"),

@@ -38,7 +38,7 @@ def test_early_stopping(values: list[float], patience: int, least: float, ends: 
 def test_misuse_is_refused() -> None:
     with pytest.raises(UsageError, match="no column 'cost'; it has epoch, loss"):
         EarlyStopping("cost")(_history([1.0]))
-    with pytest.raises(UsageError, match="patience is at least 1"):
+    with pytest.raises(UsageError, match="patience must be at least 1"):
         EarlyStopping("loss", 0)
 
 

@@ -56,7 +56,7 @@ def test_rates_and_decays_by_name():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: Adam(math.nan), "a learning rate must be finite and not negative, not nan"),
+        (lambda: Adam(math.nan), "a learning rate must be finite and non-negative, not nan"),
         (lambda: Adam(0.1, beta2=1.0), r"averages must lie in \[0, 1\), not 0.9 and 1.0"),
         (lambda: SGD({"v": 0.1}).start({"w": np.ones(1)}), "rates are given for .*v.*, but the parameters are .*w"),
         (lambda: SGD(0.1, {"v": 0.1}).start({"w": np.ones(1)}), "decays are given for .*v.*, but the parameters are"),

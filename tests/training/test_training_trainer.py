@@ -124,7 +124,7 @@ def test_divergence_stops_and_keeps_the_last_good_checkpoint(run):
 def test_parameters_that_are_not_finite_are_never_saved(run):
     model = NoisyQuadratic()
     model.parameters["point"][:] = np.inf
-    with pytest.raises(ConvergenceError, match="point is no longer finite after 0 updates"):
+    with pytest.raises(ConvergenceError, match="point is not finite after 0 updates"):
         Trainer(model, [DATA], _plan(), directory=run).save()
     assert not run.checkpoint.exists()
 

@@ -50,7 +50,7 @@ def test_formulas_of_straight_lines_are_exact(formula: str, straight: bool) -> N
     if straight:
         gradient = waveform_gradient(run, [Integral("v(out)", 0.0, 4e-3)], ["R1"]).gradient["R1"]
         assert np.isfinite(gradient)
-        with pytest.raises(UsageError, match="may be what the formula"):
+        with pytest.raises(UsageError, match="may be read by the formula"):
             waveform_gradient(run, [Integral("v(out)", 0.0, 4e-3)], ["Vc"])
 
 

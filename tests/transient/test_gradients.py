@@ -481,12 +481,12 @@ R1 d 0 10
 
 NOT_A_NUMBER = {
     "D1.vrev": "not stated",
-    "D1": "no number of",
-    "D1.m": "no number of",
+    "D1": "not a number of",
+    "D1.m": "not a number of",
     "k(L1,L2)": "couples nothing",
-    "S1.what": "no number",
+    "S1.what": "not a number",
     "C1.ic": "operating point",
-    "R9": "no number",
+    "R9": "not a number",
     "D2.ron": "adds a resistance",
 }
 
@@ -517,7 +517,12 @@ def test_what_has_no_gradient() -> None:
             measure_gradient(pump, [text], ["R1"])
     assert measure_gradient(pump, ["x WHEN v(o)=1000"], ["R1"]) == ({"x": None}, {"R1": 0.0})
     implicit = run("filtered", method="implicit", accuracy=1e-4)
-    for name, said in (("D1.bv", "not stated"), ("C1.ic", "no effect"), ("R9", "no number"), ("k(L1,R1)", "couples")):
+    for name, said in (
+        ("D1.bv", "not stated"),
+        ("C1.ic", "no effect"),
+        ("R9", "not a number"),
+        ("k(L1,R1)", "couples"),
+    ):
         with pytest.raises(UsageError, match=said):
             waveform_gradient(implicit, [Value("v(out)", 0.01)], [name])
     windings = run("ideal windings", stop=1e-5, method="implicit")

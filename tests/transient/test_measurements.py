@@ -137,7 +137,7 @@ def test_formulas_with_conditions(method: str, step: str, within: float) -> None
 
 REFUSED = """
 m | missing
-m SKEW v(in) | SKEW is not done
+m SKEW v(in) | SKEW is not supported
 m MAX v(in) FROM=1 | outside the run
 m MAX v(in) FROM=2m TO=1m | ends before
 m FIND v(in) | missing

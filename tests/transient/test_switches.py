@@ -15,7 +15,7 @@ from circuitsim.time_domain import Switch, transient
 
 def test_what_is_refused() -> None:
     circuit = loads("t\nV1 s 0 10\nR1 s c 10k\nS1 c 0 c 0 sw\nC1 c 0 .1u\n.model sw SW\n").circuit
-    with pytest.raises(UsageError, match="no resistor"):
+    with pytest.raises(UsageError, match="not a resistor"):
         transient(circuit, 1.0, switches={"C1": Switch(("c", "0"))})
     with pytest.raises(UsageError, match="positive resistances"):
         transient(circuit, 1.0, switches={"S1": Switch(("c", "0"), on=0.0)})
