@@ -1,4 +1,4 @@
-"""Files that are either the old one or the new one, never half of either; failures that name the file."""
+"""Atomic file replacement: a file is the old or the new one, never half of either; errors name the file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Compiled code of kernels on disk: found by what it was made of, checked before it is used, made again where it is not
-what was written.
+"""On-disk cache of compiled kernels, keyed by the content of their sources and verified before use.
 
 A file's name holds a digest of the contents of the sources, the processor and the version of the compiler, and one of
 the types of the arguments; its first bytes are a digest of this name and of the code. So a file of other sources or of

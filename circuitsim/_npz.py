@@ -1,4 +1,4 @@
-"""Reading npz files from anywhere: no pickles, and no more memory than the file has content for."""
+"""Safe reading of npz files: no pickles, and memory bounded by the content of the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of a fixed number of lanes in numba kernels, written out instead of hoped for.
+"""Vectors of a fixed number of lanes in numba kernels, without relying on auto-vectorisation.
 
 Numba's own vectoriser reorders sums only under fast-math, keeps no tile in registers and prefers 256 bits. Here a
 vector is a value: `load` and `store` move it, `fma`, `add`, `sub`, `mul`, `div`, `maximum`, `minimum`, `magnitude` act

@@ -1,4 +1,4 @@
-"""`run`: every analysis that a deck asks for."""
+"""`run`: every analysis that a deck requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from circuitsim.time_domain.measure import measure_all
 
 
 class Results(dict[str, Any]):
-    """Results by the word of the card that asked for them: ``op``, ``dc``, ``tran``, ``meas``, ``ac``, ``tf``,
+    """Results by the name of the card that requests them: ``op``, ``dc``, ``tran``, ``meas``, ``ac``, ``tf``,
     ``sens``."""
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """The certificate of a solution, recomputed from elements, branch currents, branch drops and potentials.
 
 Nothing here is shared with the program or the solvers. Branch currents and drops are quantities of their own: node
-potentials are what is printed for people. Each equation is held against its own size: Kirchhoff's current law against
+potentials are what is printed for people. Each equation is checked on its own scale: Kirchhoff's current law against
 the largest current at the node, Kirchhoff's voltage law against the largest drop in the loop. So a picoohm beside a
 kiloohm, or a nanoampere part beside a kiloampere part, must be accurate on its own scale.
 """
@@ -120,7 +120,7 @@ def worst_violations(kind, first, second, resistance_pattern, value, v, low, sti
     """The certificate of potentials and currents alone, where the potentials resolve every drop.
 
     Fills in the worst absolute and relative violations, in the order of `EQUATIONS`. The drop of each branch is the
-    difference of its potentials, held against itself: a sufficient condition, with no loops to walk. Runs interpreted
+    difference of its potentials, on its own scale: a sufficient condition, with no loops to sum. Runs interpreted
     or compiled.
 
     Parameters
@@ -177,7 +177,7 @@ def net_currents(first, second, i, at_node):
 
 
 def current_scale(size, local):
-    """What the error of a current is held against, A: the largest at its ends ``local``, or its own ``size``
+    """The scale of the error of a current, A: the largest at its ends ``local``, or its own ``size``
     (`WEAK`)."""
     return local if size >= WEAK * local else size
 

@@ -34,7 +34,7 @@ class KernelFamily:
     Parameters
     ----------
     names : tuple of str
-        What can be asked for.
+        The available kernels.
     homes : tuple of module
         Where they are defined; the first that has a name counts.
     register : callable

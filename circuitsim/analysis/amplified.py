@@ -1,4 +1,4 @@
-"""Circuits with bidirectional amplifiers: solved without them in other coordinates, proved with them in volts."""
+"""Circuits with bidirectional amplifiers: solved without them in scaled coordinates, certified in volts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circuits with devices: expanded into elementary elements, solved, collapsed, held against the devices' own laws.
+"""Circuits with devices: expanded into elementary elements, solved, collapsed, checked against the devices' I–V curves.
 
 On a flat segment of its curve a device has the same current at any voltage, so it holds no node voltage.
 """
@@ -116,9 +116,9 @@ class PreparedExpanded:
     inner : Prepared or PreparedAmplified
         That circuit, analysed.
     solver : str
-        What was asked for.
+        The requested method.
     tolerance : float
-        What certificate and laws are held to, relative to local scales.
+        Tolerance of certificate and I–V curves, relative to local scales.
     smooth : Smooth or None
         The devices that Newton's method linearises.
     controlled : SmoothControlled or None

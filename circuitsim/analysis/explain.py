@@ -1,4 +1,4 @@
-"""What was picked for a circuit, and why: the text of ``--explain``."""
+"""The method chosen for a circuit, and why: the text of ``--explain``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Potentials that nothing holds: which nodes may move, and how far, at the same energy."""
+"""Nonunique node voltages: which nodes may move, and how far, at the same energy."""
 
 from __future__ import annotations
 

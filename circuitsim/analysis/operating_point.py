@@ -126,7 +126,7 @@ class OperatingPoint(Result):
 
     @cached_property
     def drops(self) -> np.ndarray:
-        """Branch voltages v(first) − v(second), V (m,): quantities of their own, right by their own size where
+        """Branch voltages v(first) − v(second), V (m,): quantities of their own, accurate on their own scale where
         potentials are too coarse to resolve them."""
         arrays = self.circuit.arrays()
         return self.voltages[arrays.first] - self.voltages[arrays.second]

@@ -33,7 +33,7 @@ EPSILON = 2.0**-52
 SAFETY = 1.01
 """For rounding in bounds: sums of positive numbers, right to many digits."""
 WEAK = 1e-4
-"""A response below this fraction of the largest voltage (current) in the circuit is held against that share."""
+"""Minimum scale of a response, as a fraction of the largest voltage (current) in the circuit."""
 
 
 class Response(NamedTuple):

@@ -211,7 +211,7 @@ class Deferred:
 
 
 class LazyOperatingPoint(OperatingPoint):
-    """An `OperatingPoint` whose parts are made of the kernel's block of numbers, each when it is first asked for."""
+    """An `OperatingPoint` whose attributes are made from the kernel's block of numbers at first use."""
 
     status = Status.SOLVED
 

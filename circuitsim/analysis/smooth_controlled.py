@@ -207,7 +207,7 @@ class SmoothControlled:
         Parameters
         ----------
         circuit : Circuit
-            With the values that are meant.
+            With the values to solve for.
         column : (m,) float array
             Values of the elementary elements.
         start : OperatingPoint, optional

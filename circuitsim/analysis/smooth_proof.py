@@ -1,4 +1,4 @@
-"""Smooth devices: their part of the certificate, and what is said where Newton's method found no operating point."""
+"""Smooth devices: their part of the certificate, and the error where Newton's method does not converge."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def proof(found: Found, arrays: CircuitArrays, smooth: Smooth) -> Certificate:
     """The certificate of the last step, with each smooth device's current as a quantity of its own, and its distance
     from its curve.
 
-    Kirchhoff's laws are held against voltages and currents of devices, not of their tangents, which may touch far away;
+    Kirchhoff's laws are checked with voltages and currents of devices, not of their tangents, which may touch far away;
     the laws of all other elements are as in the last step.
     """
     made = found.point.certificate

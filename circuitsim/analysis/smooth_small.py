@@ -50,7 +50,7 @@ class SmallNewton:
         Parameters
         ----------
         smooth : Smooth
-            The devices with the parameters that are meant.
+            The devices with the parameters to solve for.
         start : Start, optional
             A solution nearby.
         few : bool
@@ -118,7 +118,7 @@ class Solved:
 
 
 class SmoothPoint(OperatingPoint):
-    """An operating point of a circuit whose devices are all smooth; each part is made when it is first asked for."""
+    """An operating point of a circuit whose devices are all smooth; each attribute is computed at first use."""
 
     status = Status.SOLVED
 

@@ -1,4 +1,4 @@
-"""Circuits of tangents as one kernel takes them: places, and matrices that are made again for each length of a step."""
+"""Linearised circuits as arguments of a kernel: indices, and matrices rebuilt for each step length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An operating point back from its JSON object: the start of another solve."""
+"""Read an operating point from its JSON object, as the start of another solve."""
 
 from __future__ import annotations
 

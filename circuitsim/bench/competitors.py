@@ -1,4 +1,4 @@
-"""Competitors: each turns a circuit into node voltages; none is believed.
+"""Competitors: each turns a circuit into node voltages, which are verified.
 
 An adapter has ``build(circuit, tolerance)``, ``solve()`` → node voltages (n_nodes,), V, ``update(value)`` with another
 value column of which only V and I differ, and ``tolerances``: what to ask for, in turn, until the verified error is

@@ -1,4 +1,4 @@
-"""How wrong CD-k can be: the bound of Fischer & Igel (2011) and the older one of Bengio & Delalleau (2009)."""
+"""Bounds on the bias of CD-k: that of Fischer & Igel (2011) and the older one of Bengio & Delalleau (2009)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small machines seen whole: the Gibbs chain as a matrix, expected CD-k, and its bias, with no sampling at all."""
+"""Exact analysis of small machines: the Gibbs chain as a matrix, expected CD-k, and its bias, without sampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a trained machine: its filters and what it dreams."""
+"""Pictures of a trained machine: its filters and samples."""
 
 from __future__ import annotations
 

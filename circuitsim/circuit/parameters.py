@@ -1,4 +1,4 @@
-"""The numbers of a circuit by name: what sweeps, tolerances, designs, fits and gradients can vary.
+"""The parameters of a circuit by name: what sweeps, tolerances, designs, fits and gradients can vary.
 
 ``R1`` is the value of an element, ``D1.vfwd`` a parameter of a device, ``S1.vt`` a number of a switch, ``k(L1,L2)`` a
 coupling factor, ``C1.ic`` an initial value, ``v(out)`` a node voltage that the beginning holds.

@@ -19,7 +19,7 @@ from circuitsim.errors import CircuitError, DeckWarning, NetlistError, UsageErro
 
 # Command → (its module, its line in the help). A module has add_arguments(parser) and run(args) -> exit code.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("circuitsim.cli.run", "every analysis that a deck asks for"),
+    "run": ("circuitsim.cli.run", "every analysis that a deck requests"),
     "solve": ("circuitsim.cli.solve", "the certified operating point of a deck"),
     "check": ("circuitsim.cli.check", "all problems of a deck, and its structure"),
     "graph": ("circuitsim.cli.graph", "a drawing of the circuit with its voltages and currents"),

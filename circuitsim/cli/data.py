@@ -1,4 +1,4 @@
-"""``circuitsim data``: what data sets there are, and fetching those that are not bundled."""
+"""``circuitsim data``: list and fetch data sets."""
 
 from __future__ import annotations
 

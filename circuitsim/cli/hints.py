@@ -1,4 +1,4 @@
-"""What was probably meant by a command or an option that does not exist."""
+"""Suggestions for a command or an option that does not exist."""
 
 from __future__ import annotations
 

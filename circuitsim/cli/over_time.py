@@ -98,7 +98,7 @@ def say_not_measured(error: UsageError) -> None:
 
 
 def read_shown(args: argparse.Namespace) -> tuple[Deck, list[Probe | Formula]]:
-    """The deck, and the columns that are asked for."""
+    """The deck, and the requested columns."""
     from circuitsim.analysis.probes import all_probes, parse_probes
     from circuitsim.netlist.deck import OVER_TIME, columns_of
 

@@ -74,7 +74,7 @@ class Interrupt:
         self.asked = True
 
     def watch(self, line: LateProgress) -> Callable[[float, float], bool]:
-        """What a run over time calls with the time that is reached and its stop; True where it shall end."""
+        """Progress callback of a transient, called with the time reached and the stop time; True ends the run."""
 
         def reached(time: float, stop: float) -> bool:
             line.update(time, stop)

@@ -1,4 +1,4 @@
-"""``circuitsim run``: every analysis that a deck asks for."""
+"""``circuitsim run``: every analysis that a deck requests."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from circuitsim.training.history import Row
 
 LATER = ("epochs", "checkpoint_seconds", "threads", "seed")
-"""Options of a recorded run that may differ from those asked for."""
+"""Options of a recorded run that may differ from the requested ones."""
 
 MEASURES = ("loss", "error", "accuracy", "likelihood")
 """What the names of the columns shown end with."""
@@ -122,7 +122,7 @@ def train_run(
     given : RunOptions
         Of a new run.
     epochs : int, optional
-        How many in all; the model's own number otherwise. A run that is further already stays as it is.
+        Total number; by default the model's own. A longer run is not changed.
     folder : Path, optional
         Folder of the runs; None stores none.
     late : callable

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run_all(args: argparse.Namespace, deck: Deck, vary: Mapping[Any, Any], columns: str | None, **options: Any) -> int:
-    """Run a deck through time at all combinations of varied values, and print what is asked for: waveforms, or changes
+    """Run transients of a deck at all combinations of varied values, and print what is requested: waveforms, or changes
     of diodes, or measurements.
 
     Raises

@@ -1,4 +1,4 @@
-"""Where the tasks of a command run, and where their results are kept."""
+"""Options for workers, clusters and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The proof of an operating point with controlled elements: all laws again, from currents, drops and potentials.
+"""The certificate of an operating point with controlled elements, from currents, drops and node voltages.
 
 A controlled element is replaced by the source that its law demands, and Kirchhoff's laws are checked as usual. Its law
-is held against the largest of its terms: it is exact for a circuit whose gains differ by the tolerance.
+is checked relative to the largest of its terms: it is exact for a circuit whose gains differ by the tolerance.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernel: one correction of a solution in pairs of doubles, and what the equations miss then."""
+"""Kernel: one correction of a solution in pairs of doubles, and the residual after it."""
 
 from __future__ import annotations
 

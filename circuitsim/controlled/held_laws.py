@@ -1,4 +1,4 @@
-"""Kernel: by how much the laws of controlled elements are missed."""
+"""Kernel: residuals of the equations of controlled elements."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from circuitsim.kernels import register_module
 
 _MODULES = (corrections, held_laws)
 KERNELS = ("corrected", "laws_held")
-"""Functions that `controlled_kernel` is asked for."""
+"""Functions that `controlled_kernel` provides."""
 
 
 def _register() -> None:

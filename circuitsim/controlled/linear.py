@@ -1,6 +1,6 @@
 """One linear circuit: sparse unsymmetric factors, and refinement to pairs of doubles.
 
-Residuals are sums in pairs of doubles (`circuitsim.controlled.corrections`), so that solutions are right to about 30
+Residuals are sums in pairs of doubles (`circuitsim.controlled.corrections`), so that solutions are accurate to about 30
 digits as long as the factors have a few: small currents beside large ones keep their own digits.
 """
 

@@ -1,4 +1,4 @@
-"""What is proven of a matrix of doubles, each entry off by no more than a bound: regular, or a P-matrix.
+"""Proofs about a matrix of doubles with bounded errors of its entries: regular, or a P-matrix.
 
 For P-matrices, and only these, a linear complementarity problem has one solution whatever its constant is (Samelson,
 Thrall & Wesler 1958). Bounds include the rounding of the tests themselves (Rump 2010): no margin is left to choose. A

@@ -1,4 +1,4 @@
-"""Small blocks in rational arithmetic: doubles are fractions, so that nothing is left to rounding.
+"""Small blocks in rational arithmetic: doubles are fractions, so there is no rounding.
 
 A loop gain of one, an op-amp whose loop is open, two sources in a loop of conducting diodes: whether a state of the
 diodes has no solution, one, or leaves a voltage or a current open is decided by exact elimination. With z = v − ρ i all

@@ -139,7 +139,7 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     choices : list of Choice
-        Up to two operating points; the first is the one asked for.
+        Up to two operating points; the first is the requested one.
     proven : bool
         Whether all operating points are among them.
     failed : Block or None

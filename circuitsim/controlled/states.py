@@ -55,7 +55,7 @@ class Tried(NamedTuple):
 
 
 def tried(ports: Ports) -> Tried:
-    """What bounds of all errors tell of each state.
+    """States that are decided by bounds of all errors.
 
     In a state v = 0 or i = 0 at each diode, P z = −v₀ or Q z = −i₀ there.
     """

@@ -1,4 +1,4 @@
-"""What is known about other operating points."""
+"""The verdict on the uniqueness of an operating point."""
 
 from __future__ import annotations
 

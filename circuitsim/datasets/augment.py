@@ -1,4 +1,4 @@
-"""Random changes of training images that do not change what is on them."""
+"""Augmentation of training images by random changes."""
 
 from __future__ import annotations
 

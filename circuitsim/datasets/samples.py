@@ -1,4 +1,4 @@
-"""Samples for a circuit: what its input sources are set to, and what its outputs should then read.
+"""Samples for a circuit: values of its input sources and targets of its outputs.
 
 Two kinds of files. CSV: the header names input sources and outputs (``V1,V2,v(out),"v(a,b)"``), or instead of outputs
 one column ``class``. npz: ``x`` (samples × inputs) and ``y`` (samples × outputs, or one integer a sample: its class).

@@ -338,7 +338,7 @@ def _found(
 
     parts = _side_by_side(part, near.shape[1], network.width)
     entry, bound, size = (np.concatenate(columns, axis=1) for columns in zip(*parts))
-    # The constant sources are one more input: their column is held against its own magnitude.
+    # The constant sources are one more input: their column has its own scale.
     scale = np.empty_like(bound)
     if by_outputs:
         scale[:-1], scale[-1] = size[:-1].max(axis=0), size[-1]

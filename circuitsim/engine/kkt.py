@@ -1,6 +1,6 @@
 """The Karush–Kuhn–Tucker conditions of ideal diodes at a refined linear point: which diodes are in the wrong state.
 
-Currents and voltages are held against what refinement resolves: `OVERALL` of the largest current in the biconnected
+Currents and voltages are compared with what refinement resolves: `OVERALL` of the largest current in the biconnected
 component, of the largest drop in the loop.
 """
 

@@ -1,6 +1,6 @@
-"""Node voltages as sums of two doubles: the branch currents that they tell, and a bound on the errors of all.
+"""Node voltages as sums of two doubles: the resulting branch currents, and a bound on the errors of all.
 
-The potentials of the last active-set iteration leave currents over at the nodes. The nodal matrix at hand tells what
+The potentials of the last active-set iteration leave residual currents at the nodes. The nodal factor tells what
 corrects them (iterative refinement); the corrected ones leave over some 1e-30 of the currents. That proves them: a
 passive network's currents change by no more than the current injected, its potentials by no more than this current
 times the resistance of a path to ground.

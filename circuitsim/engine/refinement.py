@@ -1,4 +1,4 @@
-"""The linear circuit at one set of conducting diodes, refined until branch currents are right by their own scales.
+"""The linear circuit at one set of conducting diodes, refined until branch currents are accurate on their own scales.
 
 Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of
 doubles (`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the

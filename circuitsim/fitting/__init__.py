@@ -1,4 +1,4 @@
-"""Decks fitted to waveforms: what values make a circuit follow a target over time, or meet measurements."""
+"""Fits of decks to waveforms and measurements."""
 
 from circuitsim.fitting.fit import WaveformFit
 from circuitsim.fitting.numbers import TimedDeck

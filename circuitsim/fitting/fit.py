@@ -98,7 +98,7 @@ class WaveformFit:
         sample : int
             Position in ``targets``.
         values : (n,) float array, optional
-            The numbers, in SI units; by default as they are now.
+            The numbers, in SI units; by default the present ones.
         points : int
             Number of output times.
         """

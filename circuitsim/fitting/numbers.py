@@ -1,4 +1,4 @@
-"""`TimedDeck`: a deck that acts over time, with values that may change."""
+"""`TimedDeck`: a deck for transient analysis, with trainable values."""
 
 from __future__ import annotations
 

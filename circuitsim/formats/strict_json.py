@@ -1,4 +1,4 @@
-"""JSON as the standard has it: finite numbers in full double precision, ASCII, keys in the order they were made."""
+"""Standard JSON: finite numbers in full double precision, ASCII, keys in the order they were made."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ class Device(ABC):
     def law(self, voltage: float) -> tuple[float, float]:
         """Least and largest current (A) that the law allows at ``voltage`` (V); equal but where the curve is vertical.
 
-        Independent of `expand`: the operating point is held against it.
+        Independent of `expand`: the operating point is checked against it.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ from circuitsim.newton import contrasts, laws, seen, steps
 
 _MODULES = (seen, steps, contrasts)
 KERNELS = ("project", "newton_once", "contrasts", "responses_of_laws")
-"""Functions that `newton_kernel` is asked for."""
+"""Functions that `newton_kernel` provides."""
 LONGEST = 400_000
 """Devices, each as twenty nodes, and nodes that a process hands to one kernel interpreted (4 to 8 seconds) before it
 compiles what no cache has."""

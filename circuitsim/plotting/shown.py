@@ -1,4 +1,4 @@
-"""Figures that a notebook shows as they are; a module of its own, as it imports matplotlib."""
+"""Figures that a notebook shows directly; a separate module because it imports matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a steady state exist? Both ways of failing, each with a witness that names elements (docs/theory.md).
+"""Existence of a steady state: both ways of failing, each with a witness that names elements (docs/theory.md).
 
 A steady state exists iff (F) the difference constraints of sources and diodes have no negative cycle, and (B) no
 union of islands (parts joined by resistors and voltage sources) collects a net current that no diode lets out.

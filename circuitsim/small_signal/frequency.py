@@ -179,7 +179,7 @@ def ac(
     sources : mapping of str to complex, optional
         Amplitudes by source, V or A, all others zero; those of ``AC`` on the sources of a deck.
     tolerance : float
-        What the error of each node voltage and each current is held to, relative to the largest voltage across, or
+        Tolerance of the error of each node voltage and each current, relative to the largest voltage across, or
         current in, an element that meets there.
     progress : callable, optional
         Called with the frequencies that are done, and their number.

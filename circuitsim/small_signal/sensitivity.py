@@ -1,4 +1,4 @@
-"""Sensitivities: derivatives of voltages, currents and powers by every number of the circuit, from one adjoint each."""
+"""Sensitivities: derivatives of voltages, currents and powers by every parameter, from one adjoint solution each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One complex linear system, solved to about 30 digits, with an estimate of what is left of the error.
+"""One complex linear system, solved to about 30 digits, with an estimate of the remaining error.
 
 The factors of the matrix in doubles, or where these say nothing in pairs of doubles, are corrected with residuals that
 are exact except for one rounding (iterative refinement in extended precision: Demmel et al., 2006). Whether corrections

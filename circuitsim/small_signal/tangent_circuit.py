@@ -1,4 +1,4 @@
-"""Small changes of an operating point: the circuit of tangents, its adjoint, its response in one direction.
+"""Small changes of an operating point: the linearised circuit, its adjoint, its response in one direction.
 
 In the circuit of tangents a conducting diode is a source of 0 V, a blocking one a source of 0 A, a smooth device its
 tangent, and all independent sources are zero. By Tellegen's theorem one solution of the adjoint circuit gives the

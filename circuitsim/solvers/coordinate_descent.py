@@ -3,7 +3,7 @@
 Each update puts x_k at p_k = (Σ_j g_kj x_j + currents into k) / Σ_j g_kj, clipped to what the diodes at k allow. The
 energy never rises. The fixed point is the minimum where every diode has one end at a fixed potential (layered
 networks); elsewhere the descent can *freeze*: two free nodes joined by a conducting diode hold each other in place
-while only a joint move would lower the energy. The certificate tells the two apart. `sweep` is the readable twin of the
+while only a joint move would lower the energy. The certificate tells which. `sweep` is the readable twin of the
 compiled `descend`.
 """
 

@@ -1,7 +1,7 @@
 """Grounded Laplacians in dense numpy, by subtraction-free (GTH) elimination. The readable twin of the compiled kernels.
 
 Eliminating node k of a network of conductances w joins its neighbours i, j by w_ki w_kj / p_k (star–mesh), where the
-pivot p_k is the *sum* of the conductances at k. Nothing is ever subtracted, so every number of the factor is right to a
+pivot p_k is the *sum* of the conductances at k. Nothing is subtracted, so every number of the factor is accurate to a
 few ulps whatever the range of the conductances (Grassmann, Taksar & Heyman 1985; Alfa, Xue & Ye 2002), and an ideal
 short is just a conductance beyond all others.
 """

@@ -1,4 +1,4 @@
-"""Reference solvers: the program handed to cvxpy as a user would write it, for comparison and as a check."""
+"""Reference solvers: the convex program in cvxpy, as a user would write it, for comparison and as a check."""
 
 from __future__ import annotations
 

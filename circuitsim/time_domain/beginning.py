@@ -1,4 +1,4 @@
-"""Where a run begins: the operating point at time 0, with nodes and inductors that are held (``.ic``)."""
+"""Start of a transient: the operating point at time 0, with nodes and inductors that are held (``.ic``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error of an implicit run's waveforms, carried forward with the run by a neighbour of it.
+"""The error of an implicit run's waveforms, propagated along the run.
 
 The neighbour takes the same steps, but its stages also integrate the residual of the run's dense output: to first order
 it moves away from the run as the exact waveforms do (Zadunaisky 1976; correction of defects, Skeel 1986).

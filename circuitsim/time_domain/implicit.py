@@ -1,4 +1,4 @@
-"""The implicit method: a run through time whose steps are operating points, for any convex device and any size."""
+"""The implicit method: transient analysis whose steps are operating points, for any convex device and any size."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class Implicit:
         self.reached: Point | None = None
         self.waves, self.rows = list[np.ndarray](), TOGETHER // (2 * NODES.size * max(len(circuit), 1)) + 1
         self.error = None if self.companion.large else CarriedError(self.companion)
-        # What the dense output is held to: states, and between times that are apart what drives them and all voltages.
+        # Checked in the dense output: states, and between times that are apart what drives them and all voltages.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
         coils = states & (kind == INDUCTOR)
         self._held = np.array([[states & ~coils, coils], [~coils, states]], dtype=float)

@@ -24,7 +24,7 @@ class ImplicitCertificate(NamedTuple):
     energy : float
         What the energy balance misses, over the energy turned over: an error of the method.
     tolerance, energy_tolerance : float
-        What the laws and the balance are held to.
+        Tolerances of the equations and of the energy balance.
     """
 
     kcl: float

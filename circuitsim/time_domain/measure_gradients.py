@@ -1,4 +1,4 @@
-"""Measurements as weighted functionals: what a small change of the circuit's numbers makes of ``.meas`` values."""
+"""Measurements as weighted functionals: derivatives of ``.meas`` values by the circuit's parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that waveforms can be differentiated by, each as an imaginary step of the problem's own numbers."""
+"""The parameters by which waveforms can be differentiated, each as an imaginary step of the problem's own numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run through time is about: the elements by role, the sources' linear systems, switches and couplings."""
+"""The problem of a transient analysis: the elements by role, the sources' linear systems, switches and couplings."""
 
 from __future__ import annotations
 

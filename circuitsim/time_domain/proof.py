@@ -1,5 +1,5 @@
-"""The certificate of a run: each element's law and Kirchhoff's at all output times and at random times between events,
-and the energy balance.
+"""The certificate of a transient: each element's equation and Kirchhoff's laws at all output times and at random times
+between events, and the energy balance.
 
 It reads voltages and currents alone and shares no code with the methods. v = L di/dt and i = C dv/dt are judged without
 derivatives: on short intervals between events the change of flux or charge is the integral of voltage or current. Each

@@ -247,7 +247,7 @@ class TransientResult(Result):
     method : str
         ``exact`` or ``implicit``.
     reason : str
-        Why the run needed the implicit method; empty of exact runs, and where it was asked for.
+        Why the run needed the implicit method; empty for exact runs, and if it was requested.
     """
 
     difference: float | None = None

@@ -98,7 +98,7 @@ def transient(
     points : int, optional
         Number of output times, evenly spaced, both ends included; 1001 without it.
     tolerance : float
-        What Kirchhoff's laws, the diodes' laws and the energy balance are held to (`TransientCertificate`).
+        Tolerance of Kirchhoff's laws, the elements' equations and the energy balance (`TransientCertificate`).
     switches : mapping of str to Switch, optional
         Resistors by name that are switches.
     couplings : mapping of (str, str) to float, optional

@@ -1,4 +1,4 @@
-"""Kernels: what the errors of states count against: the largest values so far."""
+"""Kernels: scales of the errors of states, the largest values so far."""
 
 from __future__ import annotations
 

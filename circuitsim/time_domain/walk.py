@@ -1,4 +1,4 @@
-"""What the loop through time reads and fills in: where a run is, what it leaves behind, memory for a window."""
+"""State of the loop through time: the present time, results, memory for a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Monte Carlo run found: statistics with confidence intervals, yield, where the spread comes from."""
+"""Results of a Monte Carlo analysis: statistics with confidence intervals, yield, contributions."""
 
 from __future__ import annotations
 

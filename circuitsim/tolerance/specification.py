@@ -1,4 +1,4 @@
-"""Specifications: ranges that quantities are to lie in."""
+"""Specifications: allowed ranges of quantities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tolerances: which numbers of a circuit deviate, how far, with which distribution, and which of them together."""
+"""Tolerances: which parameters of a circuit deviate, how far, with which distribution, and which of them together."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def parse_tolerances(stated: Mapping[str, float | str] | Sequence[str | Toleranc
 
 
 class Asked(NamedTuple):
-    """What a run over tolerances is asked for.
+    """The request of an analysis over tolerances.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class EarlyStopping:
             raise UsageError(f"patience must be at least 1, least non-negative, not {self.patience} and {self.least}")
 
     def __call__(self, history: History) -> bool:
-        """Whether the last ``patience`` rows brought nothing better."""
+        """Whether the last ``patience`` rows brought no improvement."""
         if not history.rows:
             return False
         if self.column not in history.rows[0]:

@@ -1,4 +1,4 @@
-"""The history as a picture."""
+"""Training curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model family hands to the command line: everything a training run consists of."""
+"""`Experiment`: everything that a training run of the command line consists of."""
 
 from __future__ import annotations
 

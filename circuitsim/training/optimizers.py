@@ -1,4 +1,4 @@
-"""Steps downhill, and how their rate changes over the epochs.
+"""Optimisers and learning-rate schedules.
 
 An optimiser is a frozen value; its memory is a dict of arrays that a checkpoint can hold. A schedule is a factor on its
 rates.

@@ -1,4 +1,4 @@
-"""``circuitsim train circuit DECK`` with data over time: waveforms or measurements as targets."""
+"""``circuitsim train circuit DECK`` with waveforms or measurements as targets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Branch currents refined in branch variables (`circuitsim.engine.tree`), with the factor at hand.
 
 Where potentials in doubles do not resolve the drops, currents that are differences of potentials are wrong. Here the
-currents of a spanning tree's chords are corrected until they are right by their own scale; all others follow from them.
+currents of a tree's chords are corrected until they are accurate on their own scale; all others follow from them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def follow(tree, first, second, carriers, current, low, share):
 
 
 def correct(plan, space, tree, first, second, closed, carriers, most, v, current, low, limit):
-    """Correct the chords' currents until they are right by their own scale, at most ``limit`` times.
+    """Correct the chords' currents until they are accurate on their own scale, at most ``limit`` times.
 
     Returns whether they are.
     """
@@ -193,7 +193,7 @@ def refine(plan, space, kind, first, second, value, closed, signs, v, current, d
     Returns
     -------
     bool
-        Whether all currents are right by their own scale, and so are the diodes' states.
+        Whether all currents are accurate on their own scale, and the diodes' states correct.
     """
     tree = take_tree(plan, kind, first, second, value, closed)
     carriers, low = np.empty(kind.size, np.int64), np.zeros(kind.size)

@@ -37,7 +37,7 @@ KERNELS = (
     "plan",
     "respond_samples",
 )
-"""Functions that `small_kernel` is asked for."""
+"""Functions that `small_kernel` provides."""
 
 _MODULES = (
     minimum_degree,

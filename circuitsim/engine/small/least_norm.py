@@ -1,4 +1,4 @@
-"""Of all currents that loops of diodes can have, those of least norm.
+"""The least-norm currents in loops of diodes.
 
 They are what wires of equal, vanishing resistance would carry: the operating point of a circuit in which each diode on
 a loop is 1 Ω in series with an ideal diode. Such circuits are small as a rule; the kernels of `single` solve them.

@@ -1,6 +1,6 @@
 """The certificate of branch currents and drops along a spanning tree: `circuitsim.certificate.certify` in a kernel.
 
-For currents that were refined, or follow from a tree: each drop is held against its own size or the largest in its
+For currents that were refined, or follow from a tree: each drop is checked relative to itself or the largest in its
 loop.
 """
 
@@ -16,7 +16,7 @@ from circuitsim.engine.tree import tree_potentials
 AIM = 1e-10
 """Violations, and a simple bound on the errors, below this need no sharper one."""
 CANCELS = 1e-3
-"""A potential below this fraction of the largest drop between its node and node 0 is held against this share."""
+"""A potential below this fraction of the largest drop between its node and node 0 is checked relative to this."""
 AGREES = 1e-12
 """A drop that agrees with its potentials to this fraction of itself needs no look at its loop."""
 

@@ -1,4 +1,4 @@
-"""The arrays that samples of one circuit share, laid out once in three stretches of memory."""
+"""The arrays that samples of one circuit share, laid out once in three blocks of memory."""
 
 from __future__ import annotations
 
