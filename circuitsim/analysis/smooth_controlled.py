@@ -335,7 +335,7 @@ class _Search:
             point = self._certified(found)
             if point is not None:
                 return point
-            start = Start(found.point, found.voltage, found.current)  # where noise is held against noise, it is zero
+            start = Start(found.point, found.voltage, found.current)  # noise beside noise counts as zero
         return None
 
     def _certified(self, found: Found) -> OperatingPoint | None:

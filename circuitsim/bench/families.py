@@ -229,7 +229,7 @@ def _drn(unknowns: int, seed: int) -> Sheet:
     for depth, size in enumerate(sizes[1:], start=1):
         layer, c = sheet.nodes(size), 1.0 / math.sqrt(before.size)
         g = np.maximum(0.0, sheet.rng.uniform(-c, c, (before.size, size)))
-        g[0] = np.maximum(g[0], 0.01 * c)  # nobody is left without a conductance
+        g[0] = np.maximum(g[0], 0.01 * c)  # every node keeps a conductance
         a, b = np.nonzero(g)
         sheet.resistors(before[a], layer[b], g[a, b])
         if depth < 3:

@@ -69,7 +69,7 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_iter_ : int
         Passes made.
     history_ : History
-        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
+        One row per pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
     n_components: int = 256

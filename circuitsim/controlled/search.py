@@ -57,7 +57,7 @@ def followed(problem: Hybrid, ports: Ports, volts: np.ndarray, amperes: np.ndarr
         turned[k] = not turned[k]
         rate = _rate(m, turned, now - before, k)
         if rate is None or rate <= 0.0:
-            return None, True  # behind the corner the path runs backwards
+            return None, True  # after the corner the path runs backwards
         basic = turned
     return None, True
 

@@ -55,7 +55,7 @@ class ChainClassifier(TrainedClassifier):
     classes_ : ndarray
     n_features_in_, n_iter_ : int
     history_ : History
-        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
+        One row per pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     """
 
     elements: Elements = None

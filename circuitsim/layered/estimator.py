@@ -70,7 +70,7 @@ class DRNClassifier(TrainedClassifier):
     input_centre_, input_scale_ : (features,) ndarray
         An input of the network is (feature − centre) / scale.
     history_ : History
-        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
+        One row per pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     n_iter_ : int
         Passes made by the last `fit`, and by `partial_fit` since.
     """

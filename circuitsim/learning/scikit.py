@@ -242,7 +242,7 @@ class CircuitRegressor(RegressorMixin, CircuitEstimator, SupervisedEstimator):
         The circuit with its learned values.
     block_ : CircuitBlock
     history_ : History
-        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
+        One row per pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     n_features_in_, n_iter_ : int
     """
 
@@ -313,7 +313,7 @@ class CircuitClassifier(CircuitEstimator, TrainedClassifier):
         The circuit with its learned values.
     block_ : CircuitBlock
     history_ : History
-        One row a pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
+        One row per pass of the last `fit`; ``history_.to_dataframe()`` is a pandas frame.
     n_features_in_, n_iter_ : int
     """
 
