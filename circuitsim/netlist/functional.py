@@ -7,9 +7,10 @@ the source is an ideal source of a known value, and the circuit has its energy f
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from circuitsim.circuit import Circuit
@@ -88,7 +89,6 @@ class FollowingSources(Dynamics):
         self.circuit, self.formulas, self.frozen, self.constants = circuit, dict(formulas), dict(frozen), constants
         self.names, self.factors = names, factors
         self.joining = frozenset((VOLTAGE, INDUCTOR))
-        self._paths: dict[int, tuple[int, int, float]] | None = None
 
     def of_cards(self, given: Mapping[str, float]) -> dict[str, float]:
         """The values of elements whose cards state those given: several in parallel, at their temperature."""
@@ -234,26 +234,24 @@ class FollowingSources(Dynamics):
             name = formula.element(signal.first)
             k = circuit.element_index(name) if name in circuit else -1
             return [(k, 1.0)] if k >= 0 and circuit.columns()[0][k] == CURRENT else None
-        up, down = (self._trail(formula.node(node, circuit)) for node in (signal.first, signal.second or "0"))
-        meeting = next((node for node in up if node in down), None)
-        if meeting is None:
-            return None
-        return [*((k, s) for k, s in up[meeting] if k >= 0), *((k, -s) for k, s in down[meeting] if k >= 0)]
+        ends = (formula.node(node, circuit) for node in (signal.first, signal.second or "0"))
+        (root, up), (other, down) = map(self._path, ends)
+        signs = {k: up.get(k, 0.0) - down.get(k, 0.0) for k in (*up, *down) if k >= 0}
+        return [(k, sign) for k, sign in signs.items() if sign] if root == other else None
 
-    def _trail(self, node: int) -> dict[int, list[tuple[int, float]]]:
-        """Nodes on the way along voltage sources to the root, with the sources passed until there and their signs."""
-        passed: list[tuple[int, float]] = []
-        trail = {node: passed}
-        while (step := self.step_towards_root(node)) is not None:
+    def _path(self, node: int) -> tuple[int, dict[int, float]]:
+        """The root of a node along voltage sources, and the sources on the way with their signs."""
+        passed: dict[int, float] = {}
+        while (step := self._paths.get(node)) is not None:
             node, own, sign = step
-            passed = [*passed, (own, sign)]
-            trail[node] = passed
-        return trail
+            passed[own] = sign
+        return node, passed
 
     def over_time(self) -> FollowingSources:
         """The same sources where inductors are not shorts, and controlled sources fix nothing."""
         found = copy(self)
-        found.joining, found._paths = frozenset((VOLTAGE,)), None
+        found.joining = frozenset((VOLTAGE,))
+        vars(found).pop("_paths", None)
         return found
 
     def formula_at(self, k: int, time: float, grid: Grid) -> tuple[float, tuple[Any, ...]]:
@@ -289,31 +287,25 @@ class FollowingSources(Dynamics):
         except (ValueError, UsageError, ZeroDivisionError, OverflowError) as error:
             raise UsageError(f"{self.circuit.names[k]}: {wave.name.upper()} at {time:g} s: {error}") from None
 
-    def step_towards_root(self, node: int) -> tuple[int, int, float] | None:
-        """From a node along voltage sources: the next node, the element (−1: a short), the sign of its voltage."""
-        if self._paths is None:
-            self._paths = self._forest()
-        return self._paths.get(node)
-
-    def _forest(self) -> dict[int, tuple[int, int, float]]:
-        """A spanning forest of voltage sources and shorts, grown from ground first."""
+    @cached_property
+    def _paths(self) -> dict[int, tuple[int, int, float] | None]:
+        """A spanning forest of voltage sources and shorts, grown from ground first: from each node the next one towards
+        the root, the element (−1: a short), the sign of its voltage; None for a root."""
         kind, first, second, _ = self.circuit.columns()
-        beside: dict[int, list[tuple[int, int, float]]] = {}
-        for k, code in enumerate(kind):
+        beside = defaultdict[int, list[tuple[int, int, float]]](list)
+        for k, (code, a, b) in enumerate(zip(kind, first, second)):
             if code in self.joining and (INDUCTOR in self.joining or k not in self.circuit.laws):
-                a, b, own = first[k], second[k], k if code == VOLTAGE else -1
-                beside.setdefault(b, []).append((a, own, 1.0))
-                beside.setdefault(a, []).append((b, own, -1.0))
-        paths: dict[int, tuple[int, int, float]] = {}
-        seen: set[int] = set()
+                own = k if code == VOLTAGE else -1
+                beside[b].append((a, own, 1.0))
+                beside[a].append((b, own, -1.0))
+        paths: dict[int, tuple[int, int, float] | None] = {}
         for root in sorted(beside):
-            stack = [root] if root not in seen else []
-            seen.add(root)
+            stack = [] if root in paths else [root]
+            paths.setdefault(root, None)
             while stack:
                 here = stack.pop()
                 for there, own, sign in beside[here]:
-                    if there not in seen:
-                        seen.add(there)
+                    if there not in paths:
                         paths[there] = here, own, sign
                         stack.append(there)
         return paths
@@ -360,29 +352,29 @@ class Moment:
     def value(self, k: int) -> float:
         """The value of source ``k``."""
         if k not in self.known:
-            formula = self.sources.formulas.get(k)
-            if formula is None:
-                wave = self.sources.waves.get(k)
-                self.known[k] = float(self.sources.circuit.columns()[3][k]) if wave is None else self.moved(k, wave)
-                return self.known[k]
-            if k in self.open:
-                raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
-            self.open.append(k)
-            taken = None if self.grid is None else self.taken
-            read = partial(self.signal, formula=formula)
-            evaluator = Evaluator(self.sources.constants, read, None, taken, self.lines is not None)
-            self.known[k] = formula.factor * evaluator.value(formula.code, formula.frame.environment)
-            self.open.pop()
+            formula, wave = self.sources.formulas.get(k), self.sources.waves.get(k)
+            if formula is not None:
+                self.known[k] = self.of(formula, k)
+            elif wave is not None and self.lines is not None:
+                value, slope = self.lines[k](float(self.time))
+                self.known[k] = Linear(value, None if math.isnan(slope) else {"time": slope})
+            elif wave is not None and self.grid is not None:
+                self.known[k] = self.sources._wave(k, wave, self.time, self.grid)
+            else:
+                self.known[k] = float(self.sources.circuit.columns()[3][k])
         return self.known[k]
 
-    def moved(self, k: int, wave: Waveform) -> float:
-        """The value, or the line, of a source with a time function: without a grid that of its card."""
-        if self.lines is not None:
-            value, slope = self.lines[k](float(self.time))
-            return Linear(value, None if math.isnan(slope) else {"time": slope})
-        if self.grid is None:
-            return float(self.sources.circuit.columns()[3][k])
-        return self.sources._wave(k, wave, self.time, self.grid)
+    def of(self, formula: Formula, k: int) -> float:
+        """The value of the formula of source ``k``."""
+        if k in self.open:
+            raise ValueError(f"{self.sources.circuit.names[k]} depends on itself")
+        self.open.append(k)
+        taken = None if self.grid is None else self.taken
+        read = partial(self.signal, formula=formula)
+        evaluator = Evaluator(self.sources.constants, read, None, taken, self.lines is not None)
+        value = formula.factor * evaluator.value(formula.code, formula.frame.environment)
+        self.open.pop()
+        return value
 
     def signal(self, signal: Signal, formula: Formula) -> float:
         """A voltage along voltage sources, a current of a current source, or the time."""
@@ -396,9 +388,7 @@ class Moment:
         if terms is not None and signal.kind in ("v", "i"):
             return sum((sign * self.value(k) for k, sign in terms), 0.0)
         if signal.kind == "v":
-            said = f"v({signal.first}{',' + signal.second if signal.second else ''})"
-            raise ValueError(f"{said} is not fixed by voltage sources, and the formula is not affine in it")
+            raise ValueError(f"{signal.text} is not fixed by voltage sources, and the formula is not affine in it")
         raise ValueError(
-            f"{signal.kind}({signal.first}) is not fixed by a current source: a controlled source has no "
-            "energy function in general"
+            f"{signal.text} is not fixed by a current source: a controlled source has no energy function in general"
         )

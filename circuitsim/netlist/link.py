@@ -6,7 +6,7 @@ sub-circuit of the same name takes precedence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import DIODE, device_model
 from circuitsim.models import MODELS, ElementModel
 from circuitsim.netlist import dialect, limits, physical
-from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source, Token
+from circuitsim.netlist.cards import WORD, Card, Files, Reporter, Source
 from circuitsim.netlist.definitions import ADVICE, AMPLIFIER_NAME, AMPLIFIER_SCOPE, IDEAL_MODEL
 from circuitsim.netlist.expression import Code
 from circuitsim.netlist.parts import OWN_TEMPERATURE
@@ -149,11 +149,8 @@ class Linker:
 
     def target(self, scope: Scope, call: Call) -> Scope | None:
         """The sub-circuit that ``call`` means, its ports and parameters checked."""
-        target = scope.find_subcircuit(call.target.lower())
-        if target is None and call.target.lower() == AMPLIFIER_NAME:
-            target = AMPLIFIER_SCOPE
-        if target is None:
-            target = _library().get(call.target.lower())
+        key = call.target.lower()
+        target = scope.find_subcircuit(key) or (AMPLIFIER_SCOPE if key == AMPLIFIER_NAME else _library().get(key))
         fail = partial(self.reporter.error, "subcircuit", card=call.card, offset=call.target_offset, names=[call.name])
         shown = short(call.name)
         if target is None:
@@ -250,17 +247,8 @@ class Linker:
             scope = scopes.pop()
             scopes += [one for inner in scope.subcircuits.values() for one in inner.variants or [inner]]
             for model in scope.models.values():
-                letter = next((letter for letter, types in physical.TYPES.items() if model.type in types), "")
-                if model.card.source.callers:
-                    continue
-                if letter:
-                    warn_of_unread(self.reporter, model, letter)
-                elif model.type in TYPES and model.card not in self.uses_of:
-                    row = device_model(DIODE_LETTER, model.type, frozenset(name.lower() for name in model.parameters))
-                    if row is not None:
-                        self.checked_use(model, row)
-                    elif model.parameters or model.words:
-                        self.unused(model)
+                if not model.card.source.callers and model.card not in self.uses_of:
+                    self.use_of(model)
 
     def check_models(self, scope: Scope) -> None:
         """Check that every model named by a diode exists and is of type D; name what is not ideal about it."""
@@ -286,8 +274,6 @@ class Linker:
                 if wrong:
                     self.reporter.error(kind, f"{name}: {wrong}", use.card, use.offset, hint, [use.element])
             use_of = None if model is None else self.device_use(model)
-            if model is not None and use_of is None and model.type == DIODE_TYPE and (model.parameters or model.words):
-                self.unused(model)
             if use_of is not None:
                 self.devices[scope] |= dict.fromkeys(scope.modelled[key], use_of)
         self.check_counts(scope)
@@ -298,42 +284,40 @@ class Linker:
         for position, stated in scope.stated.items():
             if scope.kind[position] != DIODE:
                 continue
-            counts = stated.numbers
-            use, name = self.devices[scope].get(position), scope.names[position]
-            known = ("m",) if use is None else use.row.counts
-            idle = [] if use is not None and use.row.thermal else list(OWN_TEMPERATURE)
-            idle += ["area"] if "area" not in known else []
-            for word in [word for word in idle if word in counts]:
-                self.reporter.gather(
-                    "no-effect",
-                    f"{word} has no effect at the operating point (%s)",
-                    counts[word].card,
-                    counts[word].offset,
-                    name,
-                )
-                del counts[word]
-            if "n" in counts and "n" not in known:
-                what = "ideal diodes" if use is None else f"{use.row.name}s"
-                self.reporter.error(
-                    "syntax",
-                    f"{short(name)} has no parameter 'n'",
-                    counts["n"].card,
-                    counts["n"].offset,
-                    f"{what} have {' and '.join(known)}",
-                    [name],
-                )
+            counts, name = stated.numbers, scope.names[position]
+            known: tuple[str, ...] = ("m",)
+            thermal, what = False, "ideal diodes"
+            if (use := self.devices[scope].get(position)) is not None:
+                known, thermal, what = use.row.counts, use.row.thermal, f"{use.row.name}s"
+            for word in (*(() if thermal else OWN_TEMPERATURE), *{"area"}.difference(known)):
+                if (idle := counts.pop(word, None)) is not None:
+                    message = f"{word} has no effect at the operating point (%s)"
+                    self.reporter.gather("no-effect", message, idle.card, idle.offset, name)
+            if (wrong := counts.get("n")) is not None and "n" not in known:
+                message, hint = f"{short(name)} has no parameter 'n'", f"{what} have {' and '.join(known)}"
+                self.reporter.error("syntax", message, wrong.card, wrong.offset, hint, [name])
 
     def device_use(self, model: Model) -> DeviceUse | None:
         """What a model makes of the elements that name it, checked once; None: they are elementary."""
         if model.card not in self.uses_of:
-            names = frozenset(name.lower() for name in model.parameters)
-            row = device_model(DIODE_LETTER, model.type, names) if model.name.lower() != IDEAL_MODEL else None
-            if row is not None and row.thermal and self.ideal:
-                row = None
-            self.uses_of[model.card] = None if row is None else self.checked_use(model, row)
-            if row is None and not names and "ideal" not in model.name.lower():
+            self.uses_of[model.card] = use = self.use_of(model)
+            if use is None and not model.parameters and "ideal" not in model.name.lower():
                 self.bare.append(model)
         return self.uses_of[model.card]
+
+    def use_of(self, model: Model) -> DeviceUse | None:
+        """What a model makes of diodes that name it; warnings of what its card states without meaning."""
+        letter = next((letter for letter, types in physical.TYPES.items() if model.type in types), "")
+        if letter:
+            warn_of_unread(self.reporter, model, letter)
+        if model.type not in TYPES or model.name.lower() == IDEAL_MODEL:
+            return None
+        row = device_model(DIODE_LETTER, model.type, frozenset(name.lower() for name in model.parameters))
+        if row is not None and not (row.thermal and self.ideal):
+            return self.checked_use(model, row)
+        stated = [*model.parameters, *(token.text for token in model.words if token.kind != WORD)]
+        warn_unused(self.reporter, model, stated, ": diodes are ideal; ", "the forward drop is 0 V")
+        return None
 
     def note_laws(self) -> None:
         """Note once the kinds of the deck's diode models, if one is a junction diode or has no parameters."""
@@ -368,74 +352,43 @@ class Linker:
         """The values of a device's model card; unsupported ones are reported."""
         values: dict[str, tuple[int, Value]] = {}
         unused: list[str] = []
-        for key, token in (*model.pairs, *(listed(model, row) if row.listed else ())):
-            word = row.spellings.get(key.word, key.word)
+        by_order = zip(row.parameters, model.words) if row.listed else ()
+        stated = {key.word: (key.text, token) for key, token in model.pairs}
+        for name, (text, token) in (stated | {own.name: (own.name, token) for own, token in by_order}).items():
+            word = row.spellings.get(name, name)
             if row.parameter_called(word) is not None:
                 with self.reporter.at(model.card):
                     values[word] = token.offset, value_of(token, model.card, model.scope)
             elif word not in row.idle:
-                unused.append(short(key.text, 20))
-        stated = {key.word for key, _ in model.pairs}
-        bare = [name for name in model.parameters if name.lower() not in stated]
-        bare = [name for name in bare if not (row.listed and is_number(name))]
-        missing = [name for name in bare if row.parameter_called(name) is not None]
-        if missing:
-            self.reporter.error(
-                "model",
-                f"model {short(model.name)}: {short(missing[0])} needs a value",
-                model.card,
-                None,
-                f"write {short(missing[0])}=value",
-                [model.name],
-            )
-        unused += [short(name, 20) for name in bare if name not in missing and name.lower() not in row.idle]
+                unused.append(text)
+        for name in model.parameters:
+            if name.lower() in stated or (row.listed and is_number(name)):
+                continue
+            if row.parameter_called(name) is not None:
+                message, hint = f"model {short(model.name)}: {short(name)} needs a value", f"write {short(name)}=value"
+                self.reporter.error("model", message, model.card, None, hint, [model.name])
+            elif name.lower() not in row.idle:
+                unused.append(name)
         others = model.words[len(row.parameters) :] if row.listed else [t for t in model.words if t.kind != WORD]
-        unused += [short(token.text, 20) for token in others]
-        if unused:
-            self.reporter.warning(
-                "unused-parameter",
-                f"model {short(model.name)} is a {row.name}; not used: {', '.join(unused[:12])}",
-                model.card,
-                None,
-                "",
-                [model.name],
-            )
+        unused += [token.text for token in others]
+        warn_unused(self.reporter, model, unused, f" is a {row.name}; ")
         return DeviceUse(row, model, values)
 
-    def unused(self, model: Model) -> None:
-        """Warn of a diode model's parameters beyond an ideal diode."""
-        if model.name.lower() == IDEAL_MODEL:
-            return
-        stated = [*model.parameters, *(token.text for token in model.words if token.kind != WORD)]
-        listed = ", ".join(short(p, 20) for p in stated[:12]) + (" …" if len(stated) > 12 else "")
-        self.reporter.warning(
-            "unused-parameter",
-            f"model {short(model.name)}: diodes are ideal; not used: {listed}",
-            model.card,
-            None,
-            "the forward drop is 0 V",
-            [model.name],
-        )
+
+def warn_unused(reporter: Reporter, model: Model, words: Sequence[str], what: str = ": ", hint: str = "") -> None:
+    """Warn of what a model's card states without meaning."""
+    if words:
+        listed = ", ".join(short(word, 20) for word in words[:12]) + " …" * (len(words) > 12)
+        message = f"model {short(model.name)}{what}not used: {listed}"
+        reporter.warning("unused-parameter", message, model.card, None, hint, [model.name])
 
 
 def warn_of_unread(reporter: Reporter, model: Model, letter: str) -> None:
     """Warn of meaningless parameters of a passive element's model."""
-    unread = physical.unread(letter, (key.text for key, _ in model.pairs), (token.text for token in model.words))
-    if unread:
-        reporter.warning(
-            "unused-parameter",
-            f"model {short(model.name)}: not used: {', '.join(short(word, 20) for word in unread[:12])}",
-            model.card,
-            None,
-            "see docs/netlist.md for what such a model has",
-            [model.name],
-        )
-
-
-def listed(model: Model, row: ElementModel) -> list[tuple[Token, Token]]:
-    """The numbers that a card lists without names, with the names of parameters in their order."""
-    pairs = zip(row.parameters, model.words)
-    return [(Token(parameter.name, token.offset, WORD, token.end), token) for parameter, token in pairs]
+    known = dialect.MODELS_IDLE | dialect.MODELS[letter]
+    unread = [key.text for key, _ in model.pairs if key.word not in known and not physical.is_tolerance(key.word)]
+    unread += [token.text for token in model.words if token.word not in dialect.MODELS_IDLE]
+    warn_unused(reporter, model, unread, hint="see docs/netlist.md for what such a model has")
 
 
 def ambiguous_names(key: str, value: Value, call: Call, target: Scope) -> list[str]:

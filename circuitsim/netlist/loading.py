@@ -187,8 +187,8 @@ def _deck(source: Source, files: Files, warning: Problem | None, reading: Readin
 def _linked(reader: DeckReader, title: str, source: Source, ideal_diodes: bool) -> Deck:
     linker = Linker(reader.reporter, reader.globals, reader.missing, ideal_diodes or asks_for_ideal_diodes(reader))
     linker.link(reader.top)
-    linker.check_unused(reader.top)
     linker.note_laws()
+    linker.check_unused(reader.top)
     if reader.reporter.failed:
         check_values(reader, linker)
         reader.reporter.finish()

@@ -30,7 +30,6 @@ from typing import NamedTuple
 from circuitsim.circuit.elements import CAPACITOR, ELEMENTS, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.models.base import ROOM
 from circuitsim.netlist.cards import MARK, Card, CardError, Reporter, Token, Words, tokens
-from circuitsim.netlist.dialect import MODELS, MODELS_IDLE
 from circuitsim.netlist.evaluate import Environment, Evaluator
 from circuitsim.netlist.functions import CONSTANTS
 from circuitsim.netlist.scope import ElementCard, Scope, Value, value_of
@@ -254,19 +253,9 @@ TOLERANCES = frozenset(("dev", "lot"))
 """Words of a passive element's model that state tolerances."""
 
 
-def unread(letter: str, stated: Iterable[str], bare: Iterable[str]) -> list[str]:
-    """What of a model's card has no meaning.
-
-    Parameters
-    ----------
-    letter : str
-        Of the elements that take it.
-    stated, bare : iterable of str
-        Its parameters with and without a value.
-    """
-    known = MODELS_IDLE | MODELS[letter]
-    wrong = [word for word in stated if word.lower() not in known and word.lower().partition("/")[0] not in TOLERANCES]
-    return wrong + [word for word in bare if word.lower() not in MODELS_IDLE]
+def is_tolerance(word: str) -> bool:
+    """Whether a parameter of a model states a tolerance: ``dev``, ``lot/gauss``."""
+    return word.partition("/")[0] in TOLERANCES
 
 
 Numbers = Mapping[str, float]
