@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import accumulate
 
 from circuitsim.units import exact
 
@@ -65,20 +65,37 @@ FUNCTIONS = {
 }
 """Their names in expressions."""
 
-_SIGNS = {ADD: "+", SUBTRACT: "-", MULTIPLY: "*", DIVIDE: "/"}
+_TEXTS = {
+    **{op: f"{name}({{0}})" for op, name in FUNCTIONS.items()},
+    ADD: "({0}+{1})",
+    SUBTRACT: "({0}-{1})",
+    MULTIPLY: "({0}*{1})",
+    DIVIDE: "({0}/{1})",
+    MINIMUM: "min({0},{1})",
+    MAXIMUM: "max({0},{1})",
+    CHOOSE: "({0}>0.5 ? {1} : {2})",
+    NEGATE: "(-{0})",
+    STEP: "({0}>0 ? 1 : 0)",
+    REACHED: "({0}<0 ? 0 : 1)",
+    POWER: "pow(abs({0}),{number})",
+    SIGNED_POWER: "(sgn({0})*pow(abs({0}),{number}))",
+    ROOTED: "pow({0},{number})",
+}
+"""What operations are in expressions, in words that ngspice and this reader read alike."""
+
+
+def operands(op: int) -> int:
+    """How many entries of the stack an operation takes."""
+    return 0 if op in (CONSTANT, VOLTAGE) else 3 if op == CHOOSE else 2 if op in BINARY else 1
 
 
 def depth(tape: Tape) -> int:
     """Maximum number of entries of the stack at a time."""
-    size = most = 0
-    for op, _ in tape:
-        size += 1 if op in (CONSTANT, VOLTAGE) else -1 if op in BINARY else -2 if op == CHOOSE else 0
-        most = max(most, size)
-    return most
+    return max(accumulate(1 - operands(op) for op, _ in tape))
 
 
 def text_of(tape: Tape, voltage: str) -> str:
-    """The expression of a tape, in words that ngspice and this reader read alike.
+    """The expression of a tape.
 
     Parameters
     ----------
@@ -88,30 +105,9 @@ def text_of(tape: Tape, voltage: str) -> str:
     """
     stack: list[str] = []
     for op, number in tape:
+        first = len(stack) - operands(op)
         if op in (CONSTANT, VOLTAGE):
             stack.append(voltage if op == VOLTAGE else f"({exact(number)})" if number < 0.0 else exact(number))
-        elif op == CHOOSE:
-            condition, yes, no = stack[-3:]
-            stack[-3:] = [f"({condition}>0.5 ? {yes} : {no})"]
-        elif op in BINARY:
-            stack[-2:] = [_of_two(op, stack[-2:])]
         else:
-            stack[-1] = _of_one(op, number, stack[-1])
+            stack[first:] = [_TEXTS[op].format(*stack[first:], number=exact(number))]
     return stack[0]
-
-
-def _of_two(op: int, of: Sequence[str]) -> str:
-    if op in _SIGNS:
-        return f"({of[0]}{_SIGNS[op]}{of[1]})"
-    return f"{'min' if op == MINIMUM else 'max'}({of[0]},{of[1]})"
-
-
-def _of_one(op: int, number: float, of: str) -> str:
-    if op in FUNCTIONS:
-        return f"{FUNCTIONS[op]}({of})"
-    if op == NEGATE:
-        return f"(-{of})"
-    if op in (STEP, REACHED):
-        return f"({of}>0 ? 1 : 0)" if op == STEP else f"({of}<0 ? 0 : 1)"
-    size = f"pow({of},{exact(number)})" if op == ROOTED else f"pow(abs({of}),{exact(number)})"
-    return f"(sgn({of})*{size})" if op == SIGNED_POWER else size

@@ -415,7 +415,7 @@ class Evaluator:
             raise ExpressionError("function", message, hint=hint)
         if not row.takes(values):
             low = row.least
-            takes = f"{low} argument" + "s" * (low != 1) if low == row.most else f"at least {low} argument"
+            takes = f"{low} argument" + "s" * (low != 1) if not row.most else f"at least {low} argument"
             raise ExpressionError("function", f"{name}() takes {takes}, not {len(values)}")
         return self.apply(name, values)
 

@@ -347,8 +347,8 @@ class Row(NamedTuple):
     ----------
     value : callable
         Of numbers.
-    least, most : int
-        How many arguments it takes.
+    least : int
+        How many arguments it takes; ``most``, if it may take more.
     way : callable, optional
         Which smooth part it is on, where it has corners or jumps.
     straight : bool
@@ -362,11 +362,11 @@ class Row(NamedTuple):
 
     value: Callable[..., Any]
     least: int = 1
-    most: int = 1
     way: Callable[..., Any] | None = None
     straight: bool = False
     ramps: Callable[..., Any] | None = None
     tape: int | Callable[..., OfTape | None] | None = None
+    most: int = 0
 
     def on_tape(self, values: Sequence[Entry]) -> OfTape | None:
         """Its operations; None where it has none."""
@@ -379,16 +379,15 @@ class Row(NamedTuple):
 
     def takes(self, values: Sequence[Any]) -> bool:
         """Whether so many arguments may be given."""
-        return self.least <= len(values) <= self.most
+        return self.least <= len(values) <= max(self.least, self.most)
 
 
 def _over_time(name: str) -> Row:
     """A waveform of the time: which piece it is in decides."""
     return Row(
         lambda time, *numbers: in_expression(name, time, *numbers).value(time),
-        1,
-        10,
-        lambda time, *numbers: in_expression(name, time, *numbers).piece(time),
+        way=lambda time, *numbers: in_expression(name, time, *numbers).piece(time),
+        most=10,
     )
 
 
@@ -402,7 +401,7 @@ def _compared(function: Callable[..., Any], turned: bool, equal: bool) -> Row:
         difference = joined(f.SUBTRACT, *((y, x) if turned else (x, y)))
         return joined(f.REACHED if equal else f.STEP, difference)
 
-    return Row(function, 2, 2, _order, True, ramps, tape)
+    return Row(function, 2, _order, True, ramps, tape)
 
 
 MANY = 10**9
@@ -411,22 +410,22 @@ _ROWS = {
     NEGATE: Row(operator.neg, straight=True, ramps=lambda _, x: -x, tape=f.NEGATE),
     NOT: Row(operator.not_, straight=True, tape=lambda x: joined(f.SUBTRACT, 1.0, x, condition=True)),
     TRUTH: Row(bool, straight=True, tape=lambda x: x),
-    "+": Row(operator.add, 2, 2, straight=True, ramps=lambda _, x, y: x + y, tape=f.ADD),
-    "-": Row(operator.sub, 2, 2, straight=True, ramps=lambda _, x, y: x - y, tape=f.SUBTRACT),
-    "*": Row(operator.mul, 2, 2, straight=True, ramps=Ramps.multiple, tape=f.MULTIPLY),
-    "/": Row(operator.truediv, 2, 2, straight=True, tape=f.DIVIDE),
-    "% fmod mod": Row(modulo, 2, 2, operator.floordiv),
-    "\\": Row(divide_whole, 2, 2, operator.floordiv),
-    "**": Row(power, 2, 2, tape=_powered(f.ROOTED)),
+    "+": Row(operator.add, 2, straight=True, ramps=lambda _, x, y: x + y, tape=f.ADD),
+    "-": Row(operator.sub, 2, straight=True, ramps=lambda _, x, y: x - y, tape=f.SUBTRACT),
+    "*": Row(operator.mul, 2, straight=True, ramps=Ramps.multiple, tape=f.MULTIPLY),
+    "/": Row(operator.truediv, 2, straight=True, tape=f.DIVIDE),
+    "% fmod mod": Row(modulo, 2, operator.floordiv),
+    "\\": Row(divide_whole, 2, operator.floordiv),
+    "**": Row(power, 2, tape=_powered(f.ROOTED)),
     "<": _compared(operator.lt, True, False),
     "<=": _compared(operator.le, True, True),
     ">": _compared(operator.gt, False, False),
     ">=": _compared(operator.ge, False, True),
-    "==": Row(operator.eq, 2, 2, _order, True),
-    "!= <>": Row(operator.ne, 2, 2, _order, True),
+    "==": Row(operator.eq, 2, _order, True),
+    "!= <>": Row(operator.ne, 2, _order, True),
     "sqrt": Row(math.sqrt),
     "sqr": Row(lambda x: x * x, tape=lambda x: joined(f.POWER, x, number=2.0)),
-    "abs": Row(abs, 1, 1, _sign, True, lambda ramps, x: ramps.ramp(x) * 2.0 - x),
+    "abs": Row(abs, 1, _sign, True, lambda ramps, x: ramps.ramp(x) * 2.0 - x),
     "exp": Row(math.exp),
     "ln log": Row(math.log),
     "log10": Row(math.log10, tape=lambda x: joined(f.MULTIPLY, 0.4342944819032518, joined(f.LOG, x))),
@@ -436,10 +435,9 @@ _ROWS = {
     "asin arcsin": Row(math.asin),
     "acos arccos": Row(math.acos),
     "atan arctan": Row(math.atan),
-    "atan2": Row(math.atan2, 2, 2),
+    "atan2": Row(math.atan2, 2),
     "hypot": Row(
         math.hypot,
-        2,
         2,
         tape=lambda *x: joined(f.SQRT, joined(f.ADD, *(joined(f.POWER, one, number=2.0) for one in x))),
     ),
@@ -449,33 +447,32 @@ _ROWS = {
     "asinh": Row(math.asinh),
     "acosh": Row(math.acosh),
     "atanh": Row(math.atanh),
-    "pow": Row(math.pow, 2, 2, tape=_powered(f.SIGNED_POWER)),
-    "pwr": Row(lambda x, y: math.pow(abs(x), y), 2, 2, _sign, tape=_with_number(f.POWER)),
-    "pwrs": Row(lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, 2, _sign, tape=_with_number(f.SIGNED_POWER)),
-    "min": Row(lambda *x: min(x), 1, MANY, lambda *x: x.index(min(x)), True, Ramps.smallest, f.MINIMUM),
-    "max": Row(lambda *x: max(x), 1, MANY, lambda *x: x.index(max(x)), True, Ramps.largest, f.MAXIMUM),
-    "sgn": Row(with_sign, 1, 1, _sign, True, Ramps.sign),
-    "sign": Row(with_sign, 1, 2, None, False, Ramps.sign, lambda x, *y: None if y else joined(f.SIGN, x)),
+    "pow": Row(math.pow, 2, tape=_powered(f.SIGNED_POWER)),
+    "pwr": Row(lambda x, y: math.pow(abs(x), y), 2, _sign, tape=_with_number(f.POWER)),
+    "pwrs": Row(lambda x, y: math.copysign(math.pow(abs(x), y), x), 2, _sign, tape=_with_number(f.SIGNED_POWER)),
+    "min": Row(lambda *x: min(x), 1, lambda *x: x.index(min(x)), True, Ramps.smallest, f.MINIMUM, MANY),
+    "max": Row(lambda *x: max(x), 1, lambda *x: x.index(max(x)), True, Ramps.largest, f.MAXIMUM, MANY),
+    "sgn": Row(with_sign, 1, _sign, True, Ramps.sign),
+    "sign": Row(with_sign, ramps=Ramps.sign, tape=lambda x, *y: None if y else joined(f.SIGN, x), most=2),
     "cbrt": Row(math.cbrt, tape=lambda x: joined(f.SIGNED_POWER, x, number=1.0 / 3.0)),
-    "u stp buf": Row(lambda x: x > 0, 1, 1, _sign, True, Ramps.step, f.STEP),
+    "u stp buf": Row(lambda x: x > 0, 1, _sign, True, Ramps.step, f.STEP),
     "inv": Row(
         lambda x: x <= 0,
-        1,
         1,
         _sign,
         True,
         lambda ramps, x: ramps.step(x, 0.0, 1.0, 1.0),
         lambda x: joined(f.SUBTRACT, 1.0, joined(f.STEP, x), condition=True),
     ),
-    "uramp": Row(lambda x: max(0.0, x), 1, 1, _sign, True, Ramps.ramp, lambda x: joined(f.MAXIMUM, x, 0.0)),
-    "table": Row(interpolated, 3, MANY, _segment, ramps=Ramps.polygon, tape=_polygon),
-    "pwl": Row(extended, 5, MANY, _segment, ramps=Ramps.extended),
-    "int": Row(math.trunc, 1, 1, math.floor, True),
-    "floor": Row(math.floor, 1, 1, math.floor, True),
-    "ceil": Row(math.ceil, 1, 1, math.floor, True),
-    "nint round": Row(round, 1, 1, round, True),
-    "limit": Row(clamp, 3, 3, lambda x, low, high: (x > low) + (x > high), True, Ramps.clamp, _limited),
-    "ternary_fcn if": Row(choose, 3, 3, lambda x, *_: bool(x), True),
+    "uramp": Row(lambda x: max(0.0, x), 1, _sign, True, Ramps.ramp, lambda x: joined(f.MAXIMUM, x, 0.0)),
+    "table": Row(interpolated, 3, _segment, ramps=Ramps.polygon, tape=_polygon, most=MANY),
+    "pwl": Row(extended, 5, _segment, ramps=Ramps.extended, most=MANY),
+    "int": Row(math.trunc, 1, math.floor, True),
+    "floor": Row(math.floor, 1, math.floor, True),
+    "ceil": Row(math.ceil, 1, math.floor, True),
+    "nint round": Row(round, 1, round, True),
+    "limit": Row(clamp, 3, lambda x, low, high: (x > low) + (x > high), True, Ramps.clamp, _limited),
+    "ternary_fcn if": Row(choose, 3, lambda x, *_: bool(x), True),
     **{f"spice_{name}": _over_time(name) for name in ("pulse", "sin", "exp", "sffm")},
 }
 FUNCTIONS = {

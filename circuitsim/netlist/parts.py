@@ -324,39 +324,20 @@ class ElementReader:
 
     def warn_letters(self, token: Token, value: Value, code: int) -> None:
         """Warn of a capital M (milli, not mega) on a resistance and of A (atto, not ampere), which sources refuse."""
-        if isinstance(value, Code):
-            letters, number = ("M", value.mega) if value.mega else ("", "")
-        else:
-            number = token.text
-            letters = number.lstrip("+-0123456789.")
-            letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
+        number = value.mega if isinstance(value, Code) else token.text
+        letters = number.lstrip("+-0123456789.")
+        letters = letters[1:].lstrip("+-0123456789") if letters[:1] in ("e", "E") else letters
+        digits = short(number[: len(number) - len(letters)])
         if code == RESISTOR and letters[:1] == "M" and scale_of(letters) == "m":
-            digits = number[: len(number) - len(letters)] if isinstance(value, float) else number.split("M")[0]
-            self.reporter.warning(
-                "mega",
-                f"{self.shown}: {short(number)} is {short(digits)} milliohm: M is milli in SPICE",
-                self.card,
-                token.offset,
-                f"write {short(digits)}MEG for mega, {short(digits)}m if milli is meant",
-                [self.name.text],
-            )
+            message = f"{self.shown}: {short(number)} is {digits} milliohm: M is milli in SPICE"
+            hint = f"write {digits}MEG for mega, {digits}m if milli is meant"
+            self.reporter.warning("mega", message, self.card, token.offset, hint, [self.name.text])
         if letters[:1] in ("a", "A") and code == VOLTAGE:
-            digits = number[: len(number) - len(letters)]
-            raise CardError(
-                "atto",
-                f"{self.shown}: {short(number)} is {short(digits)}e-18 in SPICE, where A is atto, not ampere",
-                token.offset,
-                f"write {short(digits)} for ampere, {short(digits)}e-18 for atto",
-            )
+            message = f"{self.shown}: {short(number)} is {digits}e-18 in SPICE, where A is atto, not ampere"
+            raise CardError("atto", message, token.offset, f"write {digits} for ampere, {digits}e-18 for atto")
         if letters[:1] in ("a", "A"):
-            self.reporter.warning(
-                "atto",
-                f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere",
-                self.card,
-                token.offset,
-                "remove the unit",
-                [self.name.text],
-            )
+            message = f"{self.shown}: {short(number)} is atto (1e-18) in SPICE, not ampere"
+            self.reporter.warning("atto", message, self.card, token.offset, "remove the unit", [self.name.text])
 
     def passive(self, code: int) -> ElementCard:
         """The value of R, L or C: ``1k``, ``R=1k``, ``model``, ``1k model`` or ``model 1k``, and its further numbers.

@@ -70,27 +70,6 @@ class _Number(NamedTuple):
     positive: bool = False
 
 
-def full_name(element: str, parameter: str) -> str:
-    """``D1.vfwd``; of an element's own value its name."""
-    return f"{element}.{parameter}" if parameter else element
-
-
-def matching_parameters(circuit: Circuit, word: str) -> list[Place]:
-    """The parameters of devices that a word such as ``D*.vfwd`` names; none where it is the name of an element.
-
-    Devices whose cards do not state the parameter, and whose model has no value for it, are left out.
-    """
-    head, dot, tail = word.rpartition(".")
-    if not dot or word in circuit:
-        return []
-    named, found = _pattern(head), []
-    for k, device in circuit.devices.items():
-        row = device.model.parameter_called(tail)
-        if row is not None and getattr(device, row.name) is not None and named(circuit.names[k]):
-            found.append((k, row.name))
-    return found
-
-
 def _pattern(word: str) -> Callable[[str], object]:
     """Whether a name matches a word with ``*`` and ``?``."""
     return re.compile(re.escape(word).replace(r"\*", ".*").replace(r"\?", "."), re.IGNORECASE).fullmatch
@@ -307,8 +286,8 @@ class _Collected:
             tuple(names[k] for k in self.inputs),
             tuple((nodes[p], nodes[q]) for p, q in self.outputs),
             tuple(
-                Adjustable(full_name(called[k], parameter), low, high)
-                for (k, parameter), (low, high) in sorted(self.bounds.items())
+                Adjustable(".".join(filter(None, (called[k], key))), low, high)
+                for (k, key), (low, high) in sorted(self.bounds.items())
             ),
             tuple(self.lines),
         )
@@ -365,8 +344,7 @@ class _Collected:
     def _numbers(self, word: str) -> list[_Number]:
         """The numbers that a word of a trainable line names."""
         circuit = self.circuit
-        found = [self._of_device(k, key) for k, key in matching_parameters(circuit, word)]
-        if found:
+        if found := self._of_devices(word):
             return found
         own = parameter(circuit, word, self.switches)
         if own is not None and own.sort is Sort.SWITCH and own.elements[0] in self.switches:
@@ -387,13 +365,24 @@ class _Collected:
             numbers.append(_Number((k, ""), name, value[k], ELEMENTS[code].unit, code, free=free, positive=not free))
         return numbers
 
-    def _of_device(self, k: int, key: str) -> _Number:
-        """A parameter of a device."""
-        device, name = self.circuit.devices[k], full_name(self.circuit.names[k], key)
-        row = device.model.parameter_called(key)
-        if row is None or not row.trainable:
-            raise _Wrong(f"{name} cannot be trained: there is no rule for the {key} of a {device.model.name}", name)
-        return _Number((k, key), name, float(getattr(device, key)), row.unit, key, row.minimum)
+    def _of_devices(self, word: str) -> list[_Number]:
+        """The parameters of devices that a word such as ``D*.vfwd`` names; none where it is the name of an element.
+
+        Devices whose cards do not state the parameter, and whose model has no value for it, are left out.
+        """
+        head, dot, tail = word.rpartition(".")
+        named, found = _pattern(head), []
+        for k, device in self.circuit.devices.items() if dot and word not in self.circuit else ():
+            row = device.model.parameter_called(tail)
+            value = None if row is None else getattr(device, row.name)
+            if row is None or value is None or not named(self.circuit.names[k]):
+                continue
+            name = f"{self.circuit.names[k]}.{row.name}"
+            if not row.trainable:
+                what = f"there is no rule for the {row.name} of a {device.model.name}"
+                raise _Wrong(f"{name} cannot be trained: {what}", name)
+            found.append(_Number((k, row.name), name, float(value), row.unit, row.name, row.minimum))
+        return found
 
     def _bound(self, numbers: Sequence[_Number], options: Mapping[str, float], word: str) -> None:
         """Bounds of the numbers of one group: as stated, or `SPAN` beyond the least and the largest value."""

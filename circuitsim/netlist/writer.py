@@ -119,7 +119,7 @@ class ModelCards:
         self.idle = idle
         self.lines: list[str] = []
         self._names: dict[tuple[object, ...], str] = {}
-        self._taken = Names([IDEAL_MODEL])
+        self._taken = Names([IDEAL_MODEL], [IDEAL_MODEL])
 
     def words(self, device: Device, name: str, first: str, second: str) -> str:
         """The fields after the nodes on the card of an element ``name``: model and number of cells, or a formula."""
@@ -129,10 +129,7 @@ class ModelCards:
         key = type(device), device.label, *stated.items()
         if key not in self._names:
             wanted = device.label or f"{device.model.letter}model"
-            free = is_legal(wanted) and wanted.lower() not in self._taken.taken
-            if free:
-                self._taken.taken.add(wanted.lower())
-            self._names[key] = name = wanted if free else self._taken.legal(wanted, wanted)
+            self._names[key] = name = self._taken.legal(wanted, wanted)
             listed = " ".join(f"{parameter}={exact(value)}" for parameter, value in stated.items())
             listed += self.idle.get(device.label.lower(), "")
             if device.model.dialect:
@@ -144,9 +141,11 @@ class ModelCards:
 class Names:
     """Distinct legal names for names of any kind; legal ones are unchanged."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.taken = {name.lower() for name in taken}
+    def __init__(self, names: Sequence[str], wanted: Iterable[str]) -> None:
+        pairs = [(name, new, name == new and is_legal(name)) for name, new in zip(names, wanted)]
+        self.taken = {name.lower() for name, _, same in pairs if same}
         self.changed: list[tuple[str, str]] = []
+        self.written = [name if same else self.legal(name, new) for name, new, same in pairs]
 
     def legal(self, name: str, wanted: str) -> str:
         """``name`` itself if legal (checked before), or a new name made from ``wanted``."""
@@ -230,22 +229,16 @@ class _Writer:
         for k, wave in self.following.waves.items():
             if not isinstance(wave, Waveform):
                 raise UsageError(f"{circuit.names[k]}: {type(wave).__name__} of Python cannot be written as a card")
-        nodes = [str(name) for name in circuit.node_names]
+        nodes, names = [str(name) for name in circuit.node_names], [str(name) for name in circuit.names]
         nodes[GROUND] = "0"
-        new = Names(filter(is_legal, nodes))
-        self.nodes = [name if is_legal(name) else new.legal(name, f"n_{name}") for name in nodes]
-        self.comments = [f"* node {printable(old)} is written {made}" for old, made in new.changed]
         self.letters = list(map(self.letter, range(len(circuit))))
-        own = [*zip(map(str, circuit.names), self.letters)]
-        legal = [name[:1] in (letter, letter.lower()) and is_legal(name) for name, letter in own]
-        new = Names(name for (name, _), same in zip(own, legal) if same)
-        self.names = [
-            name if same else new.legal(name, with_letter(name, letter)) for (name, letter), same in zip(own, legal)
-        ]
+        self.own_nodes = Names(nodes, [name if is_legal(name) else f"n_{name}" for name in nodes])
+        self.own_names = Names(names, map(with_letter, names, self.letters))
+        self.nodes, self.names = self.own_nodes.written, self.own_names.written
+        self.comments = [f"* node {printable(old)} is written {made}" for old, made in self.own_nodes.changed]
         self.comments += [
-            f"* {printable(old)} is written {made}" for old, made in new.changed if not plainly(old, made)
+            f"* {printable(old)} is written {made}" for old, made in self.own_names.changed if not plainly(old, made)
         ]
-        self.own_names, self.own_nodes = Names(self.names), Names(self.nodes)
 
     def letter(self, k: int) -> str:
         """The letter with which element ``k`` is written: of a controlled one that of its name, if it can be."""
