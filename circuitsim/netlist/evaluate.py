@@ -179,75 +179,50 @@ class Evaluator:
 
     def need(self, code: Code, environment: Environment) -> None:
         """Evaluate every parameter that ``code`` reads, and those that they read, depth first with a stack."""
-        stack = [(code, environment, name, at) for name, at in code.names.items()]
         open_: dict[tuple[int, str], None] = {}
+        stack: list[Any] = [(code, environment, None, reversed(code.names.items()))]
         while stack:
-            user, where, name, at = stack[-1]
-            owner = where.owner(name)
-            if owner is None or name in owner.values:
+            user, where, target, left = stack[-1]
+            for name, at in left:
+                owner = where.owner(name)
                 if owner is None and name not in self.constants:
                     signal = next((a[0] for i, a, _ in user.instructions() if i == CALL and a[0] in ("v", "i")), None)
                     message, hint = unknown_name(name) if signal is None else unknown_function(signal)
                     raise ExpressionError("parameter", message, at, hint, user)
-                if owner is not None and owner is not where:
-                    where.values[name] = owner.values[name]
+                if owner is None or name in owner.values:
+                    continue
+                body, home = owner.binding(name)
+                if isinstance(body, float):
+                    owner.values[name] = body
+                    continue
+                if (id(owner), name) in open_:
+                    chain = " → ".join(short(n, 30) for _, n in list(open_)[-8:])
+                    message = f"parameter {short(name)!r} depends on itself ({chain} → {short(name, 30)})"
+                    raise ExpressionError("parameter", message, body.start, "break the cycle", body)
+                open_[id(owner), name] = None
+                stack.append((body, home, (owner, name), reversed(body.names.items())))
+                break
+            else:
                 stack.pop()
-                continue
-            self.step(stack, owner, name, open_)
-
-    def step(
-        self,
-        stack: list[tuple[Code, Environment, str, int]],
-        owner: Environment,
-        name: str,
-        open_: dict[tuple[int, str], None],
-    ) -> None:
-        """Evaluate ``name`` of ``owner`` if all its names have values; otherwise push those first."""
-        found = owner.binding(name)
-        assert found is not None
-        body, home = found
-        if isinstance(body, float):
-            owner.values[name] = body
-            return
-        waiting = [
-            (body, home, other, at)
-            for other, at in body.names.items()
-            if other not in self.constants or home.owner(other) is not None
-            if (known := home.owner(other)) is None or other not in known.values
-        ]
-        key = (id(owner), name)
-        if waiting and key in open_:
-            chain = " → ".join(short(n, 30) for _, n in list(open_)[-8:])
-            raise ExpressionError(
-                "parameter",
-                f"parameter {short(name)!r} depends on itself ({chain} → {short(name, 30)})",
-                body.start,
-                "break the cycle",
-                body,
-            )
-        if waiting:
-            open_[key] = None
-            stack.extend(waiting)
-            return
-        open_.pop(key, None)
-        owner.values[name] = self.run(body, home, (), self.work + limits.OPERATIONS)
+                if target is not None:
+                    open_.popitem()
+                    owner, name = target
+                    owner.values[name] = self.run(user, where, (), self.work + limits.OPERATIONS)
 
     def read(self, name: str, at: int, code: Code, environment: Environment) -> float:
         """The value of a parameter that an expression reads."""
-        if name in environment.values:
-            return environment.values[name]
         owner = environment.owner(name)
-        if owner is not None and name in owner.values:
-            return owner.values[name]
         if owner is None and name in self.constants:
             return self.constants[name]
-        # Only a function's body comes here: its free names are those of the expression that calls it.
-        self.deeper()
-        single = Code(code.card, code.scope, at)
-        single.names = {name: at}
-        self.need(single, environment)
-        self.depth -= 1
-        return environment.values[name]
+        if owner is None or name not in owner.values:
+            # Only a function's body comes here: its free names are those of the expression that calls it.
+            self.deeper()
+            single = Code(code.card, code.scope, at)
+            single.names = {name: at}
+            self.need(single, environment)
+            self.depth -= 1
+        assert owner is not None
+        return owner.values[name]
 
     def deeper(self) -> None:
         self.depth += 1
