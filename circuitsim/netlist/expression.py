@@ -25,7 +25,7 @@ Program = list[tuple[Any, Any, int]]
 _BLANK = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&?|\|\|?|[-+*/%\\^<>!?:(),{}]")
+_OPERATOR = re.compile(r"\*\*|<=|>=|==|!=|<>|&&?|\|\|?|[-+*/%\\^<>!?:(),{}']")
 _SYNONYMS = {"&": "&&", "|": "||"}
 """Xyce and LTspice write one sign."""
 
@@ -41,6 +41,8 @@ SIGNALS = frozenset(("v", "i", "p", "w", "n"))
 
 UNKNOWN = ("v", "i")
 """Those that are voltages and currents."""
+
+_GROUPS = {"(": ")", "{": "}", "'": "'"}
 
 _LEVELS = {
     "||": 1,
@@ -239,8 +241,8 @@ class _Reader:
             self.emit(NEGATE, None, at)
 
     def operand(self, depth: int) -> None:
-        if self.token in ("(", "{"):
-            close = ")" if self.token == "(" else "}"
+        if self.token in _GROUPS:
+            close = _GROUPS[self.token]
             self.take()
             self.ternary(self.deeper(depth))
             self.expect(close)
@@ -248,8 +250,6 @@ class _Reader:
         character = self.text[self.at : min(self.at + 1, self.stop)]
         if character.isdecimal() or character == ".":
             self.number()
-        elif character == "'":
-            self.quoted(depth)
         elif found := _IDENTIFIER.match(self.text, self.at, self.stop):
             self.identifier(found.group(), found.end(), depth)
         elif character == '"':
@@ -259,45 +259,20 @@ class _Reader:
         else:
             self.fail("the expression ends where a number, a parameter or '(' is expected")
 
-    def quoted(self, depth: int) -> None:
-        """A group in quotes, which do not nest."""
-        stop, close = self.stop, self.text.find("'", self.at + 1, self.stop)
-        if close < 0:
-            self.fail("unmatched '", "close the quote on this card")
-        self.stop = close
-        self.look(self.at + 1)
-        self.ternary(self.deeper(depth))
-        if self.at < close:
-            self.fail(f"{short(self.text[self.at : close].split()[0])!r} does not belong in the expression")
-        self.stop, self.end = stop, close + 1
-        self.look(self.end)
-
     def number(self) -> None:
         try:
             value, self.end, letters = scan(self.text, self.at)
         except NumberError as error:
-            if self.rkm():
-                return
-            raise ExpressionError("number", str(error), self.at, error.hint) from None
+            scope, word = self.code.scope, _WORD.match(self.text, self.at, self.stop)
+            found = None if scope is None or word is None else read_rkm(word.group())
+            if found is None or word is None:
+                raise ExpressionError("number", str(error), self.at, error.hint) from None
+            scope.readings.append((self.code.card, self.at, word.group()))
+            value, self.end, letters = found, word.end(), ""
         if letters[:1] == "M" and letters[:3].lower() not in ("meg", "mil"):
             self.code.mega = self.text[self.at : self.end]
         self.emit(PUSH, value, self.at)
         self.look(self.end)
-
-    def rkm(self) -> bool:
-        """Read a number such as ``2K2`` if there is one and it may be read; returns whether it was."""
-        scope, found = self.code.scope, _WORD.match(self.text, self.at, self.stop)
-        if scope is None or found is None:
-            return False
-        try:
-            value = rkm(found.group())
-        except NumberError:
-            return False
-        scope.readings.append((self.code.card, self.at, found.group()))
-        self.emit(PUSH, value, self.at)
-        self.end = found.end()
-        self.look(self.end)
-        return True
 
     def identifier(self, word: str, end: int, depth: int) -> None:
         name, at = word.lower(), self.at
@@ -346,6 +321,14 @@ class _Reader:
             self.expect(")")
         # Resolved at evaluation: a deck's own .func of that name has precedence over a built-in one.
         self.emit(CALL, (name, count), at)
+
+
+def read_rkm(text: str) -> float | None:
+    """The value of ``2K2``; None for what is no such number."""
+    try:
+        return rkm(text)
+    except NumberError:
+        return None
 
 
 def unknown_name(name: str) -> tuple[str, str]:

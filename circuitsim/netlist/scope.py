@@ -17,8 +17,8 @@ from circuitsim.circuit.elements import CAPACITOR, CURRENT, ELEMENTS, INDUCTOR, 
 from circuitsim.models import ElementModel
 from circuitsim.netlist.cards import EXPRESSION, STRING, WORD, Card, CardError, Source, Token, delimited
 from circuitsim.netlist.evaluate import Environment, Function
-from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse
-from circuitsim.units import NumberError, rkm, short
+from circuitsim.netlist.expression import PUSH, Code, ExpressionError, parse, read_rkm
+from circuitsim.units import NumberError, short
 from circuitsim.units import parse as parse_number
 
 VALUED = (RESISTOR, CAPACITOR, INDUCTOR, VOLTAGE, CURRENT)
@@ -408,21 +408,13 @@ def value_of(token: Token, card: Card, scope: Scope) -> Value:
     try:
         return parse_number(token.text) + 0.0  # no negative zero
     except NumberError as error:
-        if (value := _read_rkm(token.text)) is not None:
+        if (value := read_rkm(token.text)) is not None:
             scope.readings.append((card, token.offset, token.text))
             return value
         if token.kind == WORD and token.text.isidentifier():
             # ngspice takes a bare parameter name for its value; whether there is one shows later.
             return of_token(token, card, scope)
         raise CardError("number", str(error), token.offset, error.hint) from None
-
-
-def _read_rkm(text: str) -> float | None:
-    """The value of ``2K2``; None for what is no such number."""
-    try:
-        return rkm(text)
-    except NumberError:
-        return None
 
 
 def of_token(token: Token, card: Card, scope: Scope, arguments: tuple[str, ...] = (), signals: bool = False) -> Code:
