@@ -123,13 +123,16 @@ def grow_forest(n, m, first, second, start, strength, tracks, node, parent, edge
     return found
 
 
-def least_at_nodes(n, first, second, weight):
-    """The least |weight| of the edges at each node, the next one, and the edge that has the least (−1: none)."""
-    least, next_least, holder = np.full(n, np.inf), np.full(n, np.inf), np.full(n, -1)
+def least_at_nodes(first, second, weight, least, holder):
+    """Fill in the least and the next |weight| of the edges at each node (2, n), and which has the least (n,; −1: none).
+
+    A caller that needs them for few edges would count references of arrays returned here for every edge.
+    """
+    least[:] = np.inf
+    holder[:] = -1
     for e in range(weight.size):
         for k in (first[e], second[e]):
-            if holder[k] != e and abs(weight[e]) < least[k]:
-                next_least[k], least[k], holder[k] = least[k], abs(weight[e]), e
-            elif holder[k] != e and abs(weight[e]) < next_least[k]:
-                next_least[k] = abs(weight[e])
-    return least, next_least, holder
+            if holder[k] != e and abs(weight[e]) < least[0, k]:
+                least[1, k], least[0, k], holder[k] = least[0, k], abs(weight[e]), e
+            elif holder[k] != e and abs(weight[e]) < least[1, k]:
+                least[1, k] = abs(weight[e])

@@ -16,7 +16,7 @@ import numpy as np
 from circuitsim._graphs import least_at_nodes
 from circuitsim.certificate_loops import Tied, largest_in_block, loop_violations
 from circuitsim.circuit import CircuitArrays
-from circuitsim.circuit.elements import CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
+from circuitsim.circuit.elements import CAPACITOR, CURRENT, DIODE, INDUCTOR, RESISTOR, VOLTAGE
 from circuitsim.circuit.table import read_only
 from circuitsim.formats import html
 from circuitsim.kernels import kernel
@@ -311,14 +311,9 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         at_node[1, a] = max(at_node[1, a], abs(c))
         at_node[1, b] = max(at_node[1, b], abs(c))
     for k in range(at_node.shape[1]):
-        amount, scale = abs(at_node[0, k]), at_node[1, k]
-        if not amount < np.inf:
-            return False
-        worst[0] = max(worst[0], amount)
-        if amount > relative[0] * scale:
-            relative[0] = amount / scale if scale > 0.0 else np.inf
-    gap, gap_scale = 0.0, 0.0
-    least, next_least, holder = np.empty(0), np.empty(0), np.empty(0, np.int64)
+        worst[0], relative[0] = update_maximum(worst[0], relative[0], abs(at_node[0, k]), at_node[1, k])
+    gap, gap_scale, most, share = 0.0, 0.0, 0.0, 0.0
+    least, holder, looked = np.empty_like(at_node), np.empty(at_node.shape[1], np.int64), False
     for e in range(kind.size):
         a, b, c, drop = first[e], second[e], i[e], drops[e]
         size, local = abs(drop), max(at_node[1, a], at_node[1, b])
@@ -326,42 +321,32 @@ def resolved_violations(kind, first, second, zeroable, value, v, low, i, drops, 
         reach = size
         if not off <= resolution * size:
             # A loop through it leaves both its ends by other elements: its largest drop is at least the least of these.
-            if holder.size == 0:
-                least, next_least, holder = least_at_nodes(at_node.shape[1], first, second, drops)
-            least_a = next_least[a] if holder[a] == e else least[a]
-            least_b = next_least[b] if holder[b] == e else least[b]
-            reach = max(least_a, least_b)
+            if not looked:
+                least_at_nodes(first, second, drops, least, holder)
+                looked = True
+            reach = max(least[int(holder[a] == e), a], least[int(holder[b] == e), b])
             if a == b or not (reach < np.inf and off <= resolution * reach):
                 return False
-        which, amount, scale = 1, off, size
-        if kind[e] == DIODE:
-            which, amount = 3, max(drop, 0.0)
-            worst[4] = max(worst[4], -c)
-            if -c > relative[4] * local:
-                relative[4] = -c / local if local > 0.0 else np.inf
-            worst[5] = max(worst[5], abs(c * drop))
-            if abs(c * drop) > relative[5] * local * size:
-                relative[5] = np.inf if local * size == 0.0 else abs(c * drop) / (local * size)
-            gap -= c * drop
-            gap_scale += local * size
-        elif kind[e] == CURRENT:
+        if kind[e] == RESISTOR and zeroable[e] != 0.0:
+            off, reach = max(off, abs(drop - value[e] * c)), size
+        elif kind[e] == CAPACITOR:
+            reach = size
+        else:
             which, amount, scale = 0, abs(value[e] - c), abs(value[e])
-        elif kind[e] == VOLTAGE or kind[e] == INDUCTOR or (kind[e] == RESISTOR and zeroable[e] == 0.0):
-            target = value[e] if kind[e] == VOLTAGE else 0.0
-            which, amount, scale = 2, abs(drop - target), abs(target)
-        elif kind[e] == RESISTOR:
-            amount = max(off, abs(drop - value[e] * c))
-        if not amount < np.inf:
-            return False
-        worst[which] = max(worst[which], amount)
-        if amount > relative[which] * scale:
-            relative[which] = amount / scale if scale > 0.0 else np.inf
-        worst[1] = max(worst[1], off)
-        if off > relative[1] * reach:
-            relative[1] = off / reach
+            if kind[e] == DIODE:
+                which, amount, scale = 3, max(drop, 0.0), size
+                worst[4], relative[4] = update_maximum(worst[4], relative[4], max(-c, 0.0), local)
+                worst[5], relative[5] = update_maximum(worst[5], relative[5], abs(c * drop), local * size)
+                gap -= c * drop
+                gap_scale += local * size
+            elif kind[e] != CURRENT:
+                target = value[e] if kind[e] == VOLTAGE else 0.0
+                which, amount, scale = 2, abs(drop - target), abs(target)
+            worst[which], relative[which] = update_maximum(worst[which], relative[which], amount, scale)
+        most, share = update_maximum(most, share, off, reach)
+    worst[1], relative[1] = most, share
     worst[6] = gap + 0.0
-    if abs(gap) > 0.0:
-        relative[6] = abs(gap) / gap_scale if gap_scale > 0.0 else np.inf
+    relative[6] = update_maximum(0.0, 0.0, abs(gap), gap_scale)[1]
     return True
 
 

@@ -83,6 +83,7 @@ def register() -> None:
     register_module(_graphs)
 
 
+@cache
 def register_module(module: ModuleType) -> None:
     """Let compiled kernels call the functions of a module, which stay ordinary Python."""
     from numba.extending import register_jitable
@@ -105,6 +106,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from circuitsim._jit import jit
 
     register()
+    register_module(sys.modules[function.__module__])
     compiled: Callable[..., Any] = jit(fastmath=False)(function)
     return compiled
 

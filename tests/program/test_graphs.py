@@ -13,8 +13,9 @@ def test_the_least_weight_of_the_other_edges_at_a_node() -> None:
         n, m = rng.integers(1, (6, 9))
         first, second = rng.integers(0, n, (2, m))
         weight = rng.integers(-3, 4, m).astype(float)
-        least, next_least, holder = least_at_nodes(n, first, second, weight)
+        least, holder = np.empty((2, n)), np.empty(n, int)
+        least_at_nodes(first, second, weight, least, holder)
         for e in range(m):
             for k in (first[e], second[e]):
                 others = [abs(w) for j, w in enumerate(weight) if j != e and k in (first[j], second[j])]
-                assert (next_least[k] if holder[k] == e else least[k]) == min(others, default=np.inf)
+                assert least[int(holder[k] == e), k] == min(others, default=np.inf)
