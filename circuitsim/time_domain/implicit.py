@@ -521,7 +521,7 @@ class Implicit:
 
         resolution = max(SHARP * self.accuracy * step.length, 4e-16 * target)
         bend = NOISE if which[: now.diodes.size].any() else math.inf
-        return located(attempt, distance, bend, at, step, resolution)
+        return located(attempt, distance, bend, at, step, resolution, SHARP * FLOOR * self.accuracy)
 
     # ------------------------------------------------------------------ sizes
     def _scale(self, x: np.ndarray) -> None:

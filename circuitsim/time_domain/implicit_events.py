@@ -132,6 +132,7 @@ def located(
     at: Point,
     step: Step,
     resolution: float,
+    noise: float,
 ) -> tuple[float, float, Step]:
     """The shortest step over an event, to a resolution: inverse interpolation (Brent 1973) of what is known.
 
@@ -152,6 +153,8 @@ def located(
         Over an event.
     resolution : float
         s.
+    noise : float
+        Distance beyond the event that is less than the error of the step.
 
     Returns
     -------
@@ -164,7 +167,7 @@ def located(
     inner = [(high * share, distance(stage)) for share, stage in zip(NODES[3:5].tolist(), step.stages[2:])]
     slow, width, least = 0, high, math.inf
     for _ in range(HALVINGS):
-        if high - low <= resolution:
+        if high - low <= resolution or (len(known) > 2 and -noise <= known[-1][1] < 0.0):
             break
         nearest = min(abs(far) for _, far in known)
         slow = 0 if high - low <= 0.5 * width or nearest <= NEARER * least else slow + 1

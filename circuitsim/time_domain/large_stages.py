@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from circuitsim.analysis.convex import Prepared
-from circuitsim.analysis.operating_point import OperatingPoint
-from circuitsim.certificate import certify
+from circuitsim.analysis.operating_point import OperatingPoint, Status
+from circuitsim.analysis.small_circuit import Deferred
+from circuitsim.certificate import Certificate, certify
 from circuitsim.circuit.elements import VOLTAGE
 from circuitsim.engine.double_double import add
 from circuitsim.engine.kernels import kernel
@@ -110,11 +111,15 @@ def add_to(roots, rows, change, v, low):
         v[u], low[u] = add(v[u], low[u], change[rows[k]], 0.0)
 
 
-def differences(first, second, v, low, drop):
-    """Fill in the voltages first − second of all elements, V."""
+def differences(first, second, given, emf, v, low, drop):
+    """Fill in the voltages first − second of all elements, V; the most by which those of sources are off, of theirs."""
+    worst = 0.0
     for e in range(first.size):
         a, b = first[e], second[e]
         drop[e] = (v[a] - v[b]) + (low[a] - low[b])
+    for e in given:
+        worst = max(worst, abs(drop[e] - emf[e]) / max(abs(emf[e]), 1e-300))
+    return worst
 
 
 def dead_ends(first, second, edges, sources, degree, joined, dead):
@@ -198,6 +203,24 @@ class Kept(NamedTuple):
     groups: Groups
 
 
+class Corrected(OperatingPoint):
+    """An operating point from corrected potentials; its certificate is made when it is first asked for."""
+
+    status = Status.SOLVED
+
+    def __init__(self, of: LargeStages, value: np.ndarray, v: np.ndarray, current: np.ndarray, drop: np.ndarray):
+        # Adding zero turns −0.0 into 0.0.
+        self.voltages, self.currents, self.drops = v + 0.0, current + 0.0, drop + 0.0
+        self.circuit, self.warnings, self.intervals, self.solver = of.circuit, of.circuit.notes, {}, dict(INFO)
+        self.unique, self._of, self._value = np.ones(value.size, dtype=bool), of, value
+
+    @Deferred
+    def certificate(self) -> Certificate:
+        """See `OperatingPoint`."""
+        parts = self.voltages, self.currents, self.drops, self._of.tolerance, self.low
+        return certify(self._of.structure.arrays, self._value, *parts)
+
+
 @dataclass(frozen=True, eq=False)
 class LargeStages(Prepared):
     """A prepared circuit, of which `solve` begins with the potentials of an operating point nearby."""
@@ -266,7 +289,9 @@ class LargeStages(Prepared):
                     break
                 worst = left
                 self._correct(kept, need, v, low)
-            kernel(differences, value.size)(first, second, v, low, drop)
+            missed = kernel(differences, value.size)(first, second, structure.voltage_edges, emf, v, low, drop)
+            if not max(left, missed) <= self.tolerance:
+                return None
             current[d[~on]], drop[d[on]] = 0.0, 0.0
             wrong = np.where(on, current[d] < 0.0, drop[d] > 0.0)
             if not wrong.any():
@@ -276,11 +301,7 @@ class LargeStages(Prepared):
             return None
         if _undecided(made.group, first[d], second[d], on, drop[d]):
             return None
-        certificate = certify(structure.arrays, value, v, current, drop, self.tolerance, low)
-        if not certificate.certified:
-            return None
-        notes, unique = self.circuit.notes, np.ones(value.size, dtype=bool)
-        point = OperatingPoint(self.circuit, v, current, {}, unique, certificate, dict(INFO), notes, drop)
+        point = Corrected(self, value, v, current, drop)
         point.low = low
         return point
 
