@@ -372,6 +372,8 @@ class Companion:
     storing : (q,) int array
         Its capacitors and inductors other than zero and other than ideally coupled to those before them.
     capacitor : (q,) bool array
+    of_capacitors, of_coils : int arrays
+        Where it is true, and where not.
     weight : (q,) float array
         F, H; of coupled inductors that of their core currents, which are their states.
     windings : Windings or None
@@ -407,8 +409,8 @@ class Companion:
             size[self.windings.coils] = self.windings.inductance
         self.storing = np.flatnonzero(stores & (size > 0.0))
         self.capacitor, self.weight = kind[self.storing] == CAPACITOR, size[self.storing]
-        self._of_capacitors, self._of_coils = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
-        self._capacitors, self._coils = self.storing[self._of_capacitors], self.storing[self._of_coils]
+        self.of_capacitors, self.of_coils = np.flatnonzero(self.capacitor), np.flatnonzero(~self.capacitor)
+        self._capacitors, self._coils = self.storing[self.of_capacitors], self.storing[self.of_coils]
         self.base = np.zeros(self.storing.size, dtype=np.int64)
         self.series = self.beside = self.place = np.zeros(0, dtype=np.int64)
         self.circuit = self._made()
@@ -576,14 +578,14 @@ class Companion:
     def state(self, point: OperatingPoint) -> np.ndarray:
         """δ (q,) of a stage, V, A."""
         found = np.empty(self.storing.size)
-        found[self._of_capacitors], found[self._of_coils] = point.drops[self._capacitors], point.currents[self._coils]
+        found[self.of_capacitors], found[self.of_coils] = point.drops[self._capacitors], point.currents[self._coils]
         return found
 
     def waves(self, point: OperatingPoint, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Branch voltages and currents (m,) of the circuit's own elements in a stage with states x (q,), V, A."""
         m = len(self.own)
         v, i = point.drops[:m].copy(), point.currents[:m].copy()
-        v[self._capacitors], i[self._coils] = x[self._of_capacitors], x[self._of_coils]
+        v[self._capacitors], i[self._coils] = x[self.of_capacitors], x[self.of_coils]
         if self.windings is not None:
             own, r = self.windings.coils, self.windings.independent
             i[own] = self.windings.inverse @ i[own]

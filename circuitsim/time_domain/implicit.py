@@ -286,8 +286,9 @@ class Implicit:
         self.ledger.begin(x)
         if self.error is not None:
             self.error.begin(x)
-        self.watch.see_states(x)
-        self.watch.see_sources(*self._largest_sources(end))
+        # States that jump away at once leave rounding of their size; sources that begin at zero have a size before.
+        self.watch.see(x[self.companion.of_capacitors], x[self.companion.of_coils])
+        self.watch.see(*self._largest_sources(end))
         while time < end:
             if m == marks.size:
                 (marks, passed, changes), m = self._corners(float(passed[-1]), end), 0
@@ -372,7 +373,7 @@ class Implicit:
         for _ in range(AT_ONCE):
             jumps.append((x, now.switches))
             jump, step, instant = self._first(time, x, self.moving(now.switches), instant, near)
-            self.watch.see(step.end)
+            self.watch.see(step.end.voltage, step.end.current)
             self.ledger.jump(jump)
             self.ledger.jump(step)
             if self.error is not None:
@@ -480,7 +481,7 @@ class Implicit:
             want = length * (inside or min(max(LEAST, SAFETY * off ** (-1.0 / ORDER)), 1.0 if tries == 1 else 0.5))
         self._scale(step.end.x)
         self._length = step.length
-        self.watch.see(step.end)
+        self.watch.see(step.end.voltage, step.end.current)
         grown = SAFETY * max(off, 1e-9) ** (-1.0 / ORDER)
         if grown >= KEEP:
             want = max(want, length * min(grown, MOST))

@@ -60,21 +60,9 @@ class Watch:
         self._by_current = np.array([isinstance(own, str) for own in controls], dtype=bool)
         self._flowing = np.array([circuit.element_index(own) for own in controls if isinstance(own, str)], np.int64)
 
-    def see(self, point: Point) -> None:
-        """Take the largest voltage and current of a point."""
-        self._take(float(np.abs(point.voltage).max(initial=0.0)), float(np.abs(point.current).max(initial=0.0)))
-
-    def see_states(self, x: np.ndarray) -> None:
-        """Take the states (q,) at the beginning: those that jump away at once leave rounding of their size."""
-        capacitor = self.companion.capacitor
-        x = x[: capacitor.size]
-        self._take(float(np.abs(x[capacitor]).max(initial=0.0)), float(np.abs(x[~capacitor]).max(initial=0.0)))
-
-    def see_sources(self, volts: float, amperes: float) -> None:
-        """Take the largest values of sources during the run: waveforms that begin at zero have a size before."""
-        self._take(volts, amperes)
-
-    def _take(self, volts: float, amperes: float) -> None:
+    def see(self, voltages: np.ndarray | float, currents: np.ndarray | float) -> None:
+        """Take the largest of these voltages, V, and of these currents, A."""
+        volts, amperes = (float(np.abs(own).max(initial=0.0)) for own in (voltages, currents))
         if volts > self.volts or amperes > self.amperes:
             self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
             self.companion.see(self.volts, self.amperes)
