@@ -380,7 +380,7 @@ class Implicit:
                 self.error.jump(self.moving(now.switches), time, instant, step.end.solved)
             lost += self.companion.energy(jump.error)
             x, near = step.end.x, step.end.solved
-            after = self.watch.changed(step.end, now)
+            after = self.watch.after(now, self.watch.distances(now, step.end)[0])
             same_switches = after is None or (after.switches == now.switches).all()
             now = after or now
             if same_switches:

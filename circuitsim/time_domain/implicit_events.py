@@ -16,12 +16,10 @@ NOISE = 1e-9
 """Voltage or current of a diode, of the largest of the run, that does not change its state."""
 HALVINGS = 200
 """Maximum number of steps to locate an event."""
-LEAST = 0.01
-"""Minimum fraction of the interval that a step cuts off: distances that begin with rounding say little."""
 MOST = 3
 """Maximum number of points that a root is interpolated from."""
-SLOW, NEARER = 3, 0.1
-"""Steps after which an interval that is not half as long is bisected, unless one came that much nearer to the event."""
+SLOW = 3
+"""Steps after which an interval that is not half as long is bisected."""
 
 
 class Conduction(NamedTuple):
@@ -100,10 +98,6 @@ class Watch:
             found[:, self._by_current] = np.array([point.solved.currents for point in points])[:, self._flowing]
         return np.asarray(found)
 
-    def changed(self, point: Point, now: Conduction) -> Conduction | None:
-        """The states after those that are beyond their change; None if none is."""
-        return self.after(now, self.distances(now, point)[0])
-
     def after(self, now: Conduction, distances: np.ndarray) -> Conduction | None:
         """The states after these, of which some are so far from their change (d + s,); None if none is beyond."""
         beyond = distances < 0.0
@@ -153,21 +147,17 @@ def located(
     low, high = 0.0, step.length
     known = [(low, max(distance(at), 0.0)), (high, distance(step.end))]
     inner = [(high * share, distance(stage)) for share, stage in zip(NODES[3:5].tolist(), step.stages[2:])]
-    slow, width, least = 0, high, math.inf
+    slow, width = 0, high
     for _ in range(HALVINGS):
         if high - low <= resolution or (len(known) > 2 and -noise <= known[-1][1] < 0.0):
             break
-        nearest = min(abs(far) for _, far in known)
-        slow = 0 if high - low <= 0.5 * width or nearest <= NEARER * least else slow + 1
-        width, least = (high - low, nearest) if slow == 0 else (width, least)
-        length = _root(known, inner, bend, low, high) if slow < SLOW else None
-        if length is None:
-            length = _between(known, low, high) if slow == 0 else 0.5 * (low + high)
+        slow = 0 if high - low <= 0.5 * width else slow + 1
+        width = high - low if slow == 0 else width
+        length = _root(known, inner, bend, low, high) if slow < SLOW else 0.5 * (low + high)
         # Beyond the root, on the side where the interval is longer: both ends come to the root.
         beyond = 0.4 * resolution
         length += beyond if length - low < high - length else -beyond
-        edge = max(beyond, LEAST * (high - low)) if len(known) == 2 else beyond
-        length = min(max(length, low + edge), high - edge)
+        length = min(max(length, low + beyond), high - beyond)
         found = attempt(length)
         known.append((length, distance(found.end)))
         if known[-1][1] < 0.0:
@@ -179,21 +169,15 @@ def located(
 
 def _root(
     known: list[tuple[float, float]], inner: list[tuple[float, float]], bend: float, low: float, high: float
-) -> float | None:
+) -> float:
     """A length of distance 0 between two, from the points up to the bend of the distance or from those beyond it, whose
-    nearest two are nearer to it; None if neither side tells one."""
+    nearest two are nearer to it; half-way if neither side tells one."""
     ordered, found = [*sorted(known, key=_size), *sorted(inner, key=_size)], []
     for side in ([p for p in ordered if p[1] < 0.5 * bend], [p for p in ordered if p[1] >= 0.5 * bend]):
         length = _at_zero(side[:MOST]) if len(side) > 1 else low
         if low < length < high:
             found.append((abs((length - side[0][0]) * (length - side[1][0])), length))
-    return min(found)[1] if found else None
-
-
-def _between(known: list[tuple[float, float]], low: float, high: float) -> float:
-    """Where the line through the ends of the interval has distance 0, or the least fraction of the interval beyond."""
-    at = dict(known)
-    return max(high - (high - low) * at[high] / (at[high] - at[low]), low + LEAST * (high - low))
+    return min(found)[1] if found else 0.5 * (low + high)
 
 
 def _size(point: tuple[float, float]) -> float:
