@@ -58,9 +58,8 @@ if TYPE_CHECKING:
     from circuitsim.analysis.controlled import PreparedControlled
     from circuitsim.analysis.solve import Unswitched
 
-MOST, FEW = 128, 32
-"""Most unknowns of a circuit whose stages this kernel solves, beside controlled sources and without: its matrices are
-dense, those of the kernel of Newton's method there are not."""
+MOST = 128
+"""Most unknowns of a circuit whose stages this kernel solves: its matrices are dense."""
 
 
 class StatePlaces(NamedTuple):
@@ -177,17 +176,17 @@ class StagesAtOnce:
     def of(cls, companion: Companion, ready: PreparedExpanded) -> StagesAtOnce | None:
         """The stages of a circuit with smooth devices; None of another one, or where others take less time."""
         elementary, laws = ready.expansion.circuit.arrays(), law_arrays(ready.expansion.circuit.laws)
-        most, smooth = MOST if ready.circuit.laws else FEW, ready.smooth
+        smooth = ready.smooth
         if smooth is None:
             none = np.zeros(0, dtype=np.int64)
             smooth = Smooth(none, none, none, none, np.zeros((0, BASE + 1)))
             if not ready.circuit.laws:
                 return None
-        if elementary.n_nodes > most:
+        if elementary.n_nodes > MOST:
             return None
         made = cls(companion, ready, laws, smooth)
         none = np.zeros(made._matrices.diode.size, dtype=bool)
-        return made if made._matrices.size(elementary.value, none) <= most else None
+        return made if made._matrices.size(elementary.value, none) <= MOST else None
 
     def solve(
         self,
