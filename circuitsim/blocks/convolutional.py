@@ -69,7 +69,7 @@ class ConvolutionCoupling:
         if not self.pool:
             self._map(below, False, out)
             return None
-        full = namespace(below).empty((len(below), *self._full), dtype=below.dtype, device=device(below))
+        full = namespace(below).empty((below.shape[0], *self._full), dtype=below.dtype, device=device(below))
         self._map(below, False, full)
         if renew or switches is None:
             out[...], switches = convolution.max_pool(full)

@@ -25,8 +25,8 @@ METHODS = ("ep", "bp", "implicit")
 
 VARIANTS = ("centred", "positive", "negative")
 
-Relax = Callable[[tuple[float, ...]], Sequence[State]]
-"""From strengths of the nudge to the nudged states."""
+Relax = Callable[[float], State]
+"""From the strength of the nudge to the nudged state."""
 
 
 def check_named(**choices: tuple[str, Sequence[str]]) -> None:
@@ -57,9 +57,9 @@ def check_strength(beta: float) -> None:
         raise UsageError(f"beta must be positive and finite, not {beta}")
 
 
-def strengths(variant: str, beta: float) -> tuple[float, ...]:
-    """Strengths of the nudged phases of a variant; −β before β."""
-    return {"centred": (-beta, beta), "positive": (beta,), "negative": (-beta,)}[variant]
+def strengths(variant: str, beta: float) -> tuple[float, float]:
+    """Strengths of the two phases of a variant, the smaller first; zero is the free phase."""
+    return {"centred": (-beta, beta), "positive": (0.0, beta), "negative": (-beta, 0.0)}[variant]
 
 
 def unit(block: Any) -> float:
@@ -197,18 +197,15 @@ def contrast(block: Any, x: Array, free: State, variant: str, beta: float, relax
     beta : float
         Strength of the nudge.
     relax : callable
-        Relaxes the phases of given strengths.
+        Relaxes the phase of a given strength.
 
     Returns
     -------
     Contrast
     """
-    nudged = list(relax(strengths(variant, beta)))
-    minus, plus = {"centred": (nudged[0], nudged[-1]), "positive": (free, nudged[0]), "negative": (nudged[0], free)}[
-        variant
-    ]
-    width = 2.0 * beta if variant == "centred" else beta
-    return Contrast(block, x, (free, plus, minus), plus, minus, width)
+    low, high = strengths(variant, beta)
+    minus, plus = (relax(each) if each else free for each in (low, high))
+    return Contrast(block, x, (free, plus, minus), plus, minus, high - low)
 
 
 def _finite(state: State) -> Array:

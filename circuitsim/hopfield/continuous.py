@@ -47,11 +47,6 @@ class ContinuousHopfieldNetwork(NamedTuple):
         """E(s)."""
         return float(0.5 * state @ state - 0.5 * state @ self.weights @ state - self.bias @ state)
 
-    def residual(self, state: np.ndarray) -> float:
-        """Largest |s − argmin over that unit alone|: 0 is a stationary state."""
-        aim = np.clip(self.weights @ state + self.bias, self.lower, self.upper)
-        return float(np.abs(aim - state).max(initial=0.0))
-
     def relax(self, start: np.ndarray | None = None, tolerance: float = 1e-14, sweeps: int = 100_000) -> np.ndarray:
         """A stationary state, by exact coordinate descent (Scellier 2024, Eq. 54).
 
@@ -99,16 +94,6 @@ class ResistiveUnits(NamedTuple):
         """(n_nodes,) potentials of the circuit's nodes, V."""
         return self.gain * (np.append(state / self.root, 0.0)[self.coordinate] + self.offset)
 
-    def state(self, voltages: np.ndarray) -> np.ndarray:
-        """(n,) the units at node voltages."""
-        first = _first_nodes(self.coordinate)[: self.root.size]
-        return self.root * (voltages / self.gain - self.offset)[first]
-
-
-def _first_nodes(coordinate: np.ndarray) -> np.ndarray:
-    """The first node of each free potential, and of those that are held."""
-    return np.unique(coordinate, return_index=True)[1]
-
 
 def from_circuit(circuit: Circuit) -> ResistiveUnits:
     """The Hopfield network of a resistive network.
@@ -129,7 +114,8 @@ def from_circuit(circuit: Circuit) -> ResistiveUnits:
     branches = scale * (ends[program.a] - ends[program.b])
     between = (branches.T @ branches)[:n, :n]
     bias = program.c[:n] - (branches.T @ (scale[:, 0] * program.e))[:n]
-    names = [str(circuit.node_names[node]) for node in _first_nodes(structure.coordinate)[:n]]
+    first = np.unique(structure.coordinate, return_index=True)[1][:n]
+    names = [str(circuit.node_names[node]) for node in first]
     root = np.sqrt(np.diag(between))
     if not root.all():
         raise TopologyError(

@@ -108,11 +108,7 @@ class EquilibriumPropagation:
     def _at(self, problem: GradientProblem, beta: float) -> Estimate:
         """The estimate at a strength."""
         block, x, _, _, free, weight = problem
-
-        def relax(betas: tuple[float, ...]) -> list[State]:
-            return [self.nudging.relax(problem, each) for each in betas]
-
-        found = contrast(block, x, free, self.variant, beta, relax)
+        found = contrast(block, x, free, self.variant, beta, lambda each: self.nudging.relax(problem, each))
         bounds = {}
         if getattr(block, "has_energy", True):
             ends = {"lower": (found.plus, beta), "upper": (found.minus, -beta)}
