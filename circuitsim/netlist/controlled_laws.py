@@ -84,11 +84,13 @@ def _cleared(value: Affine, *parts: Affine) -> Affine:
 
 
 class PiecewiseLinear(NamedTuple):
-    """The value of an expression, the arguments of its ramps, and the voltages and currents by number."""
+    """The value of an expression, the arguments of its ramps, the voltages and currents by number, and a gain that is
+    the value of the element (nan: none)."""
 
     value: Affine
     ramps: list[Affine]
     controls: list[Signal]
+    gain: float = math.nan
 
 
 def affine_value(
@@ -402,14 +404,6 @@ def classify(elaborator: Elaborator, title: str) -> dict[int, Law]:
     return dict(sorted(out.laws.items()))
 
 
-class _Values(NamedTuple):
-    """An expression times a number of cells, and a gain that is the value of the element (nan: none)."""
-
-    expression: PiecewiseLinear
-    cells: float
-    gain: float
-
-
 class _Sources:
     """The sources of an expanded deck that others may control.
 
@@ -440,7 +434,7 @@ class _Sources:
         """Names of elements and nodes, in lower case."""
         return {name.lower() for name in (*self.out.names, *self.out.nodes)}
 
-    def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> _Values | Device:
+    def one(self, frame: Frame, stated: ElementCard, name: str, position: int) -> PiecewiseLinear | Device:
         """A law or a device, if necessary with the values that other sources fix.
 
         Raises
@@ -484,7 +478,7 @@ class _Sources:
         name: str,
         position: int,
         fixed: Mapping[Signal, float],
-    ) -> _Values | Device:
+    ) -> PiecewiseLinear | Device:
         """A law, or where an expression is not a sum of ramps a device, with the values of ``fixed`` signals; raises as
         `one`."""
         source, evaluator = stated.source, self.elaborator.evaluator
@@ -497,14 +491,13 @@ class _Sources:
             if signs is None:
                 raise
         else:
-            gain = math.nan
-            if source.kind in PLAIN:  # the gain is the value of the element
-                control, share = next(iter(found.value.terms.items()))
-                gain, count, found = share * count, 1.0, found._replace(value=Affine(0.0, {control: 1.0}))
-            sums = [c for one in (found.value, *found.ramps) for c in (float(one), *one.terms.values())]
-            if not all(math.isfinite(c * count) for c in sums) or math.isinf(gain):
+            value, gain = found.value * count, math.nan
+            if not all(math.isfinite(c) for one in (value, *found.ramps) for c in (float(one), *one.terms.values())):
                 raise CardError("number", f"{short(name)}: a coefficient is out of a double's range", stated.offset)
-            return _Values(found, count, gain)
+            if source.kind in PLAIN:
+                control, gain = next(iter(value.terms.items()))
+                value = Affine(0.0, {control: 1.0})
+            return found._replace(value=value, gain=gain)
         tape = evaluator.symbolic(law, environment, _OfFormulas(signs, fixed))
         try:
             if source.kind == AFFINE_CURRENT:
@@ -548,17 +541,17 @@ class _Sources:
             return ()
         return own if (second[k] == shared[0]) == (own[0] == shared[0]) else own[::-1]
 
-    def law(self, frame: Frame, stated: ElementCard, position: int, made: _Values) -> Law:
+    def law(self, frame: Frame, stated: ElementCard, position: int, made: PiecewiseLinear) -> Law:
         """The law of an element, whose ramps are appended as elements; controls that are not there are reported."""
         source, name, out = stated.source, self.out.names[position], self.out
         assert source is not None
         out.kind[position], out.value[position] = source.kind, made.gain
-        value, ramps, controls = made.expression
+        value, ramps, controls, _ = made
         place = cache(lambda n: self.control(controls[n], frame, stated, name))
         nodes: list[int] = []
         for u in ramps:
             nodes.append(self.ramp(name, stated, _law(Quantity.VOLTAGE, u, place, nodes, VOLTS), len(nodes) + 1))
-        return _law(_quantity(source.kind), value, place, nodes, made.cells)
+        return _law(_quantity(source.kind), value, place, nodes)
 
     def control(self, signal: Signal, frame: Frame, stated: ElementCard, name: str) -> tuple[int, ...]:
         """The two nodes of a voltage, or the position of the element of a current; what is missing is reported."""
@@ -609,7 +602,7 @@ def _law(
     value: Affine,
     place: Callable[[int], tuple[int, ...]],
     nodes: Sequence[int],
-    factor: float,
+    factor: float = 1.0,
 ) -> Law:
     """``factor`` times a value, whose controls have these places and whose ramps these nodes, as a law."""
     voltages, currents = [], []

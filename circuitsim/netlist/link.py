@@ -97,19 +97,16 @@ class Linker:
 
     def link(self, top: Scope) -> None:
         """Check the deck ``top`` and everything it calls."""
-        stack, path = [(top, self.begin(top))], {top: top}
+        stack, path = [(top, self.begin(top))], {top: None}
         while stack:
             scope, called = stack[-1]
-            waiting = None
-            for number, waiting in called:
-                if waiting in path:
-                    self.recursion(scope, number, list(path.values()))
-                elif waiting not in self.extents:
+            for number, inner in called:
+                if inner in path:
+                    self.recursion(scope, number, list(path))
+                elif inner not in self.extents:
+                    stack.append((inner, self.begin(inner)))
+                    path[inner] = None
                     break
-                waiting = None
-            if waiting is not None:
-                stack.append((waiting, self.begin(waiting)))
-                path[waiting] = waiting
             else:
                 self.extents[scope] = self.extent(scope)
                 stack.pop()
