@@ -313,6 +313,8 @@ class _OfFormulas(Domain):
 
     def either(self, condition: Any, yes: Entry, no: Entry) -> OfTape:
         """``yes`` where the condition holds, else ``no``."""
+        if (yes, no) == (1.0, 0.0):
+            return condition
         holds = all(way.condition if isinstance(way, OfTape) else way in (0.0, 1.0) for way in (yes, no))
         return _bounded(joined(f.CHOOSE, condition, yes, no, condition=holds))
 

@@ -398,7 +398,9 @@ def _compared(function: Callable[..., Any], turned: bool, equal: bool) -> Row:
         return of.step(y - x if turned else x - y, at=float(equal))
 
     def tape(x: Entry, y: Entry) -> OfTape:
-        difference = joined(f.SUBTRACT, *((y, x) if turned else (x, y)))
+        if not turned and y == 0.5 and isinstance(x, OfTape) and x.condition:
+            return x
+        difference = x if y == 0.0 and not turned else joined(f.SUBTRACT, *((y, x) if turned else (x, y)))
         return joined(f.REACHED if equal else f.STEP, difference)
 
     return Row(function, 2, _order, True, ramps, tape)
