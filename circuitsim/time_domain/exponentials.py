@@ -84,10 +84,10 @@ def exponential(system, radius, time):
 
 
 def later(system, radius, time, z):
-    """e^{A t} z; a negative time of less than ``STEPS`` / ``radius`` is allowed."""
+    """e^{A t} z."""
     n, out = z.size, np.empty(z.size)
     put(z, out)
-    steps = max(1.0, math.ceil(radius * abs(time)))
+    steps = max(1.0, math.ceil(radius * time))
     if steps > STEPS:
         e = exponential(system, radius, time)
         for i in range(n):
@@ -112,31 +112,6 @@ def later(system, radius, time, z):
             for i in range(n):
                 term[i] = image[i]
                 out[i] += image[i]
-    return out
-
-
-def moved(system, radius, time, w):
-    """e^{A t} w of the sources' states: blocks of one, of two that turn and decay, of a level and its slope.
-
-    Any other block is left to `later`.
-    """
-    n, out = w.size, np.empty(w.size)
-    i = 0
-    while i < n:
-        if i + 1 == n or (system[i, i + 1] == 0.0 and system[i + 1, i] == 0.0):
-            out[i] = math.exp(system[i, i] * time) * w[i]
-            i += 1
-            continue
-        rate, turn = system[i, i], system[i, i + 1]
-        if system[i + 1, i + 1] != rate or (system[i + 1, i] != -turn and system[i + 1, i] != 0.0):
-            return later(system, radius, time, w)
-        size = math.exp(rate * time)
-        if system[i + 1, i] == 0.0:
-            out[i], out[i + 1] = size * (w[i] + turn * time * w[i + 1]), size * w[i + 1]
-        else:
-            c, s = size * math.cos(turn * time), size * math.sin(turn * time)
-            out[i], out[i + 1] = c * w[i] + s * w[i + 1], c * w[i + 1] - s * w[i]
-        i += 2
     return out
 
 

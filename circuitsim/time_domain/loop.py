@@ -160,7 +160,6 @@ def window(modes, decays, inside, exponent, schedule, fixed, walk, parts, track,
             modes,
             decays,
             m,
-            space.states,
             piece,
             length,
             walk.z,
@@ -289,7 +288,7 @@ def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
 def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, before, event):
     """Take the state ``since`` s after a window's beginning, where it was ``before``."""
     later = space.later
-    put(state_at(fixed, modes, decays, m, space.states, piece, length, since, walk.z, parts.y, later), walk.z)
+    put(state_at(fixed, modes, decays, m, piece, length, since, walk.z, parts.y, later), walk.z)
     if decays is None and event >= 0 and event < fixed.diodes.size and modes.conducting[m, event]:
         without_current(modes, m, event, walk)
     for k in range(walk.x.size):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim.time_domain.decays import LEFT, decay_state
-from circuitsim.time_domain.exponentials import later, moved, put
+from circuitsim.time_domain.exponentials import later, put
 from circuitsim.time_domain.part_states import RESOLVED, STATE, first_value
 from circuitsim.time_domain.roots import NODES, POINTS, TO_COEFFICIENTS, TO_LEFT, to_coefficients
 
@@ -91,36 +91,24 @@ def later_sizes(inside, s, share, z, size, out):
             out[i] = max(out[i], found)
 
 
-def near(modes, m, states, length, since, z):
-    """The state ``since`` s after the beginning of a window, from its nearest node; backwards where little grows."""
-    p, x = 0, 2.0 * since / length - 1.0
-    while p < POINTS and NODES[p] < x:
-        p += 1
-    after = 0.5 * length * (1.0 + NODES[min(p, POINTS - 1)])
-    before = 0.5 * length * (1.0 + NODES[p - 1]) if p > 0 else 0.0
-    if p < POINTS and after - since < since - before and modes.radius[m] * (after - since) < 1.0:
-        return later(modes.system[m], modes.radius[m], since - after, states[p])
-    return later(modes.system[m], modes.radius[m], since - before, states[p - 1] if p > 0 else z)
-
-
-def state_at(fixed, modes, decays, m, states, piece, length, since, z, y, later):
-    """The state ``since`` s after the beginning of a window; the decaying parts there are filled in as ``later``."""
+def state_at(fixed, modes, decays, m, piece, length, since, z, y, parts):
+    """The state ``since`` s after the beginning of a window; the decaying parts there are filled in as ``parts``."""
     if decays is None:
-        return near(modes, m, states, length, since, z)
+        return later(modes.system[m], modes.radius[m], since, z)
     s = fixed.system.shape[0]
-    found = decay_state(decays, m, s, z, y, piece, since / length, later)
-    put(moved(fixed.system, fixed.radius, since, z[:s]), found[:s])
+    found = decay_state(decays, m, s, z, y, piece, since / length, parts)
+    put(later(fixed.system, fixed.radius, since, z[:s]), found[:s])
     return found
 
 
-def refined(fixed, modes, decays, m, states, piece, length, z, y, event, time, size, now):
+def refined(fixed, modes, decays, m, piece, length, z, y, event, time, size, now):
     """A root of a waveform of events by Newton's method from ``time`` s after the beginning, and the estimate of its
     error, s."""
-    error, later = 0.0, np.empty(y.size)
+    error, parts = 0.0, np.empty(y.size)
     for _ in range(3):
-        found = state_at(fixed, modes, decays, m, states, piece, length, time, z, y, later)
+        found = state_at(fixed, modes, decays, m, piece, length, time, z, y, parts)
         if decays is not None:
-            value, slope = part_slope(decays, modes, m, fixed.system, event, found, later)
+            value, slope = part_slope(decays, modes, m, fixed.system, event, found, parts)
         else:
             value, slope = state_slope(modes, m, event, found)
         if slope >= 0.0:
