@@ -11,7 +11,7 @@ from circuitsim.time_domain.decays import decay_stretch, room_of, source_window
 from circuitsim.time_domain.exponentials import put
 from circuitsim.time_domain.germs import FOUND, NOISE, UNKNOWN, agrees, germs, select, signs, state_of
 from circuitsim.time_domain.part_states import RESOLVED, at_first, currents_of, first_value, later_errors
-from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_nodes, zero_at
+from circuitsim.time_domain.roots import POINTS, VALUE, ZERO, first_root, to_coefficients, to_nodes, zero_at
 from circuitsim.time_domain.scales import known_of, sizes, state_sizes
 from circuitsim.time_domain.trees import C, R
 from circuitsim.time_domain.walk import BEFORE, CORNER, ENTER, EVENTS, NOW, SEGMENTS, STILL, TRIES, WANTED, Space
@@ -23,6 +23,7 @@ from circuitsim.time_domain.windows import (
     integrate,
     later_sizes,
     part_slope,
+    polynomials,
     refined,
     state_at,
     state_slope,
@@ -88,6 +89,7 @@ def space_for(modes, walk):
     n, d = walk.z.size, walk.tied.size
     return Space(
         np.empty((POINTS, n)),
+        np.empty((POINTS, POINTS)),
         np.empty((d, POINTS)),
         np.empty(d),
         np.empty(d, np.int64),
@@ -271,18 +273,22 @@ def event_value(decays, modes, m, k, walk, parts):
 
 def energies(modes, decays, m, fixed, walk, parts, space, piece, since, length):
     """Add the energies of a window up to ``since`` s after its beginning."""
-    until, n = 2.0 * since / length - 1.0, walk.z.size
+    until, n, begin = 2.0 * since / length - 1.0, walk.z.size, space.begin
+    polynomials(until, space.table)
     if decays is not None:
-        s, many, begin = walk.w.size, decays.many[m], space.begin
+        s, many = walk.w.size, decays.many[m]
         at_first(decays.whole[0], decays.voltage[m], modes.voltage[m], many, s, walk.z, parts.y, begin[0])
         at_first(decays.whole[1], decays.current[m], modes.current[m], many, s, walk.z, parts.y, begin[1])
         n = s + many
         for j in range(n):
-            to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), piece.nodes[j])
-        integrate(decays.voltage[m], decays.current[m], space.begin, n, piece.nodes, fixed, until, length, walk.number)
+            to_nodes(piece.series[j], min(int(piece.many[j]), POINTS), space.table, piece.nodes[j])
+        integrate(decays.voltage[m], decays.current[m], begin, n, piece.nodes, fixed, until, length, walk.number)
     else:
-        nodes = space.states.T.copy()
-        integrate(modes.voltage[m], modes.current[m], space.begin, n, nodes, fixed, until, length, walk.number)
+        nodes, series = space.states.T.copy(), np.empty(space.states.shape[0])
+        for j in range(n):
+            to_coefficients(nodes[j], series)
+            to_nodes(series, POINTS, space.table, nodes[j])
+        integrate(modes.voltage[m], modes.current[m], begin, n, nodes, fixed, until, length, walk.number)
 
 
 def move(modes, decays, m, fixed, walk, parts, space, piece, since, length, before, event):

@@ -41,8 +41,8 @@ HALVES = np.ascontiguousarray(
 """Coefficients (rows) on a window → on its left and its right half."""
 
 
-def to_nodes(c, n, values):
-    """Fill in the values at the nodes of an interpolant with ``n`` coefficients.
+def to_nodes(c, n, table, values):
+    """Fill in the values of an interpolant with ``n`` coefficients, from Chebyshev polynomials (rows) at some nodes.
 
     Here and below loops along arrays end at their sizes: those that end at a constant are unrolled, not made vectors.
     """
@@ -51,7 +51,7 @@ def to_nodes(c, n, values):
     for k in range(1, n):
         weight = c[k]
         for p in range(values.size):
-            values[p] += AT_NODES[k, p] * weight
+            values[p] += table[k, p] * weight
 
 
 def to_coefficients(values, c):
@@ -216,7 +216,7 @@ def zero_at(series, orders, size, share):
 def without_zeros(series, order, c):
     """Fill in the coefficients of a waveform over t^order: its first root is a root of its own."""
     values = np.empty(c.size)
-    to_nodes(series, POINTS, values)
+    to_nodes(series, POINTS, AT_NODES, values)
     for _ in range(order):
         for p in range(values.size):
             values[p] /= SHARES[p]

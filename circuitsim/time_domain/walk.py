@@ -129,6 +129,8 @@ class Space(NamedTuple):
     ----------
     states : (POINTS, N) float array
         At the nodes.
+    table : (POINTS, POINTS) float array
+        `circuitsim.time_domain.windows.polynomials`.
     slack, slack_size : (d, POINTS), (d,) float arrays
         Series of the waveforms of events, and their magnitudes.
     orders : (d,) int array
@@ -142,6 +144,7 @@ class Space(NamedTuple):
     """
 
     states: np.ndarray
+    table: np.ndarray
     slack: np.ndarray
     slack_size: np.ndarray
     orders: np.ndarray

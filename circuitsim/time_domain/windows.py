@@ -18,9 +18,6 @@ QUADRATIC = 1e-8
 """Newton's step times the largest rate, whose square is rounding."""
 BOUND = 1.0 + 1e-12
 """Factor on a sum of absolute values that covers its rounding."""
-OF_POWER = 1e-11
-"""Last coefficients of a power against its largest value from which its integral takes the waveforms themselves: they
-are resolved, their product may not be."""
 GAUSS = np.stack(np.polynomial.legendre.leggauss(POINTS))
 """Nodes and weights of Gauss and Legendre, exact for polynomials of degree 2 `POINTS` − 1."""
 SPARSE = 4
@@ -153,66 +150,33 @@ def part_slope(decays, modes, m, system, event, z, y):
     return value, slope
 
 
-def share_integrals(until, n):
-    """Weights of the ``n`` nodes in integrals from −1 to ``until``."""
-    whole, weight = np.empty(n), np.zeros(n)
-    whole[0], whole[1] = until + 1.0, 0.5 * (until * until - 1.0)
-    t0, t1 = until, 2.0 * until * until - 1.0
-    for k in range(2, n):
-        t2 = 2.0 * until * t1 - t0
-        odd = 1.0 if k % 2 else -1.0
-        whole[k] = 0.5 * ((t2 - odd) / (k + 1.0) - (t0 - odd) / (k - 1.0))
-        t0, t1 = t1, t2
-    for k in range(n):
-        for p in range(n):
-            weight[p] += whole[k] * TO_COEFFICIENTS[k, p]
-    return weight
-
-
-def integral_of_product(v, i, until):
-    """The integral from −1 to ``until`` of the product of two waveforms by their values at the nodes: at the nodes of
-    Gauss, exact for the product of both interpolants."""
-    half, total, rows = 0.5 * (until + 1.0), 0.0, np.empty((7, v.size))
-    of_first, of_second, first, second, x, before, now = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6]
-    to_coefficients(v, of_first)
-    to_coefficients(i, of_second)
-    for q in range(POINTS):
-        x[q] = half * (1.0 + GAUSS[0, q]) - 1.0
-        before[q], now[q] = 1.0, x[q]
-        first[q], second[q] = of_first[0] + of_first[1] * x[q], of_second[0] + of_second[1] * x[q]
+def polynomials(until, table):
+    """Fill in Chebyshev polynomials (rows) at the nodes of Gauss and Legendre between −1 and ``until``."""
+    half = 0.5 * (until + 1.0)
+    for q in range(table.shape[1]):
+        table[0, q], table[1, q] = 1.0, half * (1.0 + GAUSS[0, q]) - 1.0
     for k in range(2, POINTS):
-        for q in range(POINTS):
-            before[q], now[q] = now[q], 2.0 * x[q] * now[q] - before[q]
-            first[q] += of_first[k] * now[q]
-            second[q] += of_second[k] * now[q]
-    for q in range(POINTS):
-        total += GAUSS[1, q] * first[q] * second[q]
-    return half * total
+        for q in range(table.shape[1]):
+            table[k, q] = 2.0 * table[1, q] * table[k - 1, q] - table[k - 2, q]
 
 
 def integrate(voltage, current, begin, count, states, fixed, until, length, number):
-    """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current.
+    """Add the energies of a window up to ``until`` (−1 … 1), and take its largest voltage and current there.
 
-    Branch voltages and currents are ``begin`` (2, m) and the first ``count`` of ``states`` times these rows.
+    Branch voltages and currents are ``begin`` (2, m) and these rows times the first ``count`` of ``states``, which are
+    at the nodes of Gauss and Legendre: the integral is exact for the product of two interpolants.
     """
-    n = states.shape[1]
-    weight, v, i = share_integrals(until, n), np.empty(n), np.empty(n)
+    v, i, share = np.empty(states.shape[1]), np.empty(states.shape[1]), 0.25 * (until + 1.0) * length
     for k in range(fixed.lossy.size + fixed.sources.size):
-        dissipates = k < fixed.lossy.size
+        dissipates, energy, turned = k < fixed.lossy.size, 0.0, 0.0
         b = fixed.lossy[k] if dissipates else fixed.sources[k - fixed.lossy.size]
-        energy, turned, last, other, most = 0.0, 0.0, 0.0, 0.0, 0.0
         at_nodes(voltage, current, b, begin, count, states, v, i)
-        for p in range(POINTS):
-            power = v[p] * i[p]
-            energy += weight[p] * power
-            turned += weight[p] * abs(power)
-            last += TO_COEFFICIENTS[POINTS - 1, p] * power
-            other += TO_COEFFICIENTS[POINTS - 2, p] * power
-            most = max(most, abs(power))
-        if max(abs(last), abs(other)) > OF_POWER * most:
-            energy = integral_of_product(v, i, until)
-        number[DISSIPATED if dissipates else DELIVERED] += 0.5 * length * (energy if dissipates else -energy)
-        number[TURNED] += 0.5 * length * turned
+        for q in range(v.size):
+            power = GAUSS[1, q] * v[q] * i[q]
+            energy += power
+            turned += abs(power)
+        number[DISSIPATED if dissipates else DELIVERED] += share * (energy if dissipates else -energy)
+        number[TURNED] += share * turned
     largest(voltage, current, begin, count, states, v, i, number)
 
 
