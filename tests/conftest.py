@@ -29,6 +29,9 @@ settings.register_profile("shrink", derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+# Processes that tests start find circuitsim's modules compiled; without, each compiles them all again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Whether kernels are compiled during a test depends on what ran before; what a command says must not.
 logging.getLogger("circuitsim.compilation").setLevel(logging.ERROR)
 
