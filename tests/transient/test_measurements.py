@@ -136,11 +136,11 @@ def test_formulas_with_conditions(method: str, step: str, within: float) -> None
 
 
 REFUSED = """
-m | missing
+m | incomplete
 m SKEW v(in) | SKEW is not supported
 m MAX v(in) FROM=1 | outside the run
 m MAX v(in) FROM=2m TO=1m | ends before
-m FIND v(in) | missing
+m FIND v(in) | incomplete
 m WHEN v(in) | quantity=value
 m TRIG v(in) TARG v(in) VAL=1 | VAL=
 m MAX v(nowhere) | nowhere
