@@ -1,7 +1,7 @@
 """The certificate of a solution, recomputed from elements, branch currents, branch drops and potentials.
 
 Nothing here is shared with the program or the solvers. Branch currents and drops are quantities of their own: node
-potentials are what is printed for people. Each equation is checked on its own scale: Kirchhoff's current law against
+voltages are what is printed for people. Each equation is checked on its own scale: Kirchhoff's current law against
 the largest current at the node, Kirchhoff's voltage law against the largest drop in the loop. So a picoohm beside a
 kiloohm, or a nanoampere part beside a kiloampere part, must be accurate on its own scale.
 """

@@ -70,6 +70,12 @@ def test_pages_use_the_words_of_the_field(page: Path) -> None:
     assert [phrase for phrase in PARAPHRASES if phrase in text] == []
 
 
+def test_messages_and_docstrings_use_the_words_of_the_field() -> None:
+    banned = ("in spite of", "lets it back", "level piece", "node potentials", "stands in for")
+    texts = {path: " ".join(path.read_text(encoding="utf-8").lower().split()) for path in MODULES.values()}
+    assert [(path.name, phrase) for path, text in texts.items() for phrase in banned if phrase in text] == []
+
+
 def test_the_documentation_is_short() -> None:
     """18 pages and the README: at most 27,000 words; the README at most 900."""
     words = {page.name: len(page.read_text(encoding="utf-8").split()) for page in PAGES}

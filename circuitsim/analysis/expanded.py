@@ -52,8 +52,8 @@ def level_devices(circuit: Circuit, smooth: Smooth, junctions: np.ndarray) -> di
 def released(structure: Structure, smooth: Smooth, found: Found, level: dict[int, tuple[float, float]]) -> Found:
     """Where Newton's method ended, with the ranges of potentials that flat segments leave open.
 
-    The tangent of a level piece is 1e100 Ω, whose drop is rounding: such devices have the difference of potentials, and
-    potentials that they alone hold are what all of them and all blocking diodes allow.
+    The tangent of a flat segment is 1e100 Ω, whose drop is rounding: such devices have the difference of node voltages,
+    and voltages that they alone hold are what all of them and all blocking diodes allow.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def floating(nodes: list[str]) -> Problem:
 
 
 def nonunique_potential(nodes: list[str]) -> Problem:
-    """The warning that the potentials of some nodes, held by blocking diodes and level pieces alone, are not unique."""
+    """The warning that voltages of nodes held only by blocking diodes and flat segments are not unique."""
     message = (
         f"the voltages of {_listed(nodes)} are not unique (only blocking diodes or flat segments of tables hold them): "
         "one value is shown, 'intervals' has the range"

@@ -175,7 +175,7 @@ class RationalBlock:
         """Whether there is at most one operating point for all devices with such curves (`IDEAL`, `LEVEL`, `RISING`).
 
         Two operating points differ by v = P z, ρ i = Q z. Where a curve rises strictly v i > 0 or v = i = 0, so that
-        v = D ρ i with a positive D; D may be infinite, too, where it has level pieces, and zero or infinite at an ideal
+        v = D ρ i with a positive D; D may be infinite, too, where it has flat segments, or zero or infinite at an ideal
         diode. There is no second one if det(P − D Q) vanishes for no such D: its coefficients, one for each choice of
         rows of P and −Q, have one sign (Sandberg & Willson 1969), and for each choice at the ideal diodes, with rows of
         −Q at the level curves, some coefficient does not vanish. An op-amp that forces a current through a diode, or a

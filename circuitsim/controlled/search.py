@@ -4,7 +4,7 @@ In rational arithmetic (`circuitsim.controlled.rational`) each answer is proven;
 large for that, where bounds of all errors leave no state open.
 
 As sources move from one operating point to new values, q(t) = q_before + t (q_now − q_before), the basic variables of
-given states are affine in t. Where the first one changes sign its diode changes state, and the path goes on, unless it
+given states are affine in t. Where the first one changes sign its diode changes state, and the path continues unless it
 turns back there: the branch has ended, and what comes next is a jump.
 """
 

@@ -348,7 +348,7 @@ def _found(
     if not worst <= tolerance:
         raise ConvergenceError(
             f"an entry of the matrix is off by {worst:.1e} (tolerance {tolerance:.0e}): solve the circuit input "
-            "by input with circuitsim.prepared, or accept less with a larger tolerance"
+            "by input with circuitsim.prepared, or use a larger tolerance"
         )
     if by_outputs:
         entry, bound = entry.T, bound.T

@@ -272,7 +272,7 @@ class Evaluator:
         stop : int
             The work at which it ends in an error.
         domain : Domain, optional
-            Of its values; numbers without it. Both ways are evaluated where a condition is no number.
+            Of its values; numbers without it. Both ways are evaluated where a condition is not a number.
         program : list, optional
             One way of a choice in it; all of it without.
         """

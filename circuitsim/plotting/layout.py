@@ -359,7 +359,7 @@ def layered(edges: np.ndarray, parent: np.ndarray, sources: np.ndarray, symbols:
     ----------
     edges : (m, 2) int array
     parent : (n,) int array
-        The vertex a ground symbol hangs on, −1 elsewhere.
+        The vertex of a ground symbol, −1 elsewhere.
     sources : int array
         Vertices for the first layer; all nodes at an even distance from the first vertex if that does not work.
     symbols : bool

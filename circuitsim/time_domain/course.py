@@ -1,4 +1,4 @@
-"""The course of a run: the compiled loop goes on until a mode, a window or a jump is missing, computed here.
+"""The course of a run: the compiled loop runs until a mode, a window or a jump is missing, computed here.
 
 The corners of all sources are put in one order first.
 """

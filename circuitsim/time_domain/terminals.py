@@ -59,8 +59,7 @@ class Terminals(NamedTuple):
             for v, i in zip(voltage[rows, k].tolist(), current[rows, k].tolist()):
                 if not device.law(v - dv)[0] - di <= i <= device.law(v + dv)[1] + di:
                     raise ConvergenceError(
-                        f"{self.circuit.names[k]} does not follow its law: {i:.9g} A at {v:.9g} V; accept less with a "
-                        "larger tolerance"
+                        f"{self.circuit.names[k]} is off its I–V curve: {i:.9g} A at {v:.9g} V; use a larger tolerance"
                     )
 
 

@@ -60,7 +60,7 @@ class Fit(NamedTuple):
     weight : (samples,) ndarray or None
         Of mean 1.
     continues : bool
-        Whether the model that is there goes on learning.
+        Whether the present model continues to learn.
     passes : int or None
         Passes made so far, of `partial_fit`, which makes one more; None for all passes of `fit`.
     """

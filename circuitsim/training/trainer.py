@@ -198,7 +198,7 @@ class Trainer:
         Each is called with the history after each of its rows; training ends where one returns True
         (`circuitsim.training.EarlyStopping`).
     memory : dict of ndarray, optional
-        Of the optimiser, where training goes on from another trainer's `memory`.
+        Of the optimiser, where training continues from another trainer's `memory`.
     """
 
     trainable: Any

@@ -357,5 +357,5 @@ class Claimed(PiecewiseLinearDiode):
 def test_a_device_beside_its_own_law_is_no_operating_point() -> None:
     c = loaded("V1 a 0 6\nR1 a b 1")
     c.device("D1", "b", "0", Claimed(vfwd=2.0))
-    with pytest.raises(ConvergenceError, match="D1 does not follow its law"):
+    with pytest.raises(ConvergenceError, match="D1 is off its I–V curve"):
         circuitsim.solve(c)
