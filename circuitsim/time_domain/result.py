@@ -456,25 +456,34 @@ class TransientResult(Result):
             An unknown node.
         """
         start, end = self.circuit.node_index(first), self.circuit.node_index(second)
-        arrays = self.circuit.arrays()
-        via: dict[int, tuple[int, int, float]] = {start: (start, -1, 0.0)}
-        around: dict[int, list[tuple[int, int, float]]] = {}
-        for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
-            around.setdefault(a, []).append((b, k, 1.0))
-            around.setdefault(b, []).append((a, k, -1.0))
-        queue = [start]
-        for u in queue:
-            for v, k, sign in around.get(u, ()):
-                if v not in via:
-                    via[v] = (u, k, sign)
-                    queue.append(v)
-        if end not in via:
+        if end not in self._ways:
+            self._ways[end] = self._ways_to(end)
+        ways, found = self._ways[end], []
+        if start not in ways:
             raise UsageError(f"no elements lead from {first} to {second}: their voltage is not determined")
-        found = []
         while start != end:
-            end, k, sign = via[end]
+            start, k, sign = ways[start]
             found.append((k, sign))
         return found
+
+    @cached_property
+    def _ways(self) -> dict[int, dict[int, tuple[int, int, float]]]:
+        """What `_ways_to` has found, by end."""
+        return {}
+
+    def _ways_to(self, end: int) -> dict[int, tuple[int, int, float]]:
+        """Of each node that elements lead from to ``end``: the next node on the way, the element, and its sign."""
+        arrays, around = self.circuit.arrays(), dict[int, list[tuple[int, int, float]]]()
+        for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
+            around.setdefault(a, []).append((b, k, -1.0))
+            around.setdefault(b, []).append((a, k, 1.0))
+        ways, queue = {end: (end, -1, 0.0)}, [end]
+        for u in queue:
+            for v, k, sign in around.get(u, ()):
+                if v not in ways:
+                    ways[v] = (u, k, sign)
+                    queue.append(v)
+        return ways
 
 
 def waveform_table(
