@@ -252,7 +252,7 @@ def test_the_limit_of_a_circuit_is_that_of_its_blocking_diodes() -> None:
     ]
     assert limit == pytest.approx(np.linalg.eigvalsh(np.linalg.inv(np.array(columns)))[0], rel=1e-9)
     assert block.relax(case.x, Nudge(zero, -0.99 * limit)).certified.all()
-    with pytest.raises(UnboundedError, match="leaves no convex energy"):
+    with pytest.raises(UnboundedError, match="makes the energy nonconvex"):
         block.relax(case.x, Nudge(zero, -1.01 * limit))
 
 

@@ -115,7 +115,7 @@ def test_a_unit_without_conductance_stops_the_run_by_name() -> None:
 
 def test_a_nudge_beyond_an_outputs_conductance_is_refused() -> None:
     of = architecture(40)
-    with pytest.raises(ConvergenceError, match="leaves no convex energy"):
+    with pytest.raises(ConvergenceError, match="makes the energy nonconvex"):
         train(made(of, learning(beta=100.0)), order(6, 1), RATES[1], RATES[1])
 
 
