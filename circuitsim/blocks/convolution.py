@@ -1,4 +1,4 @@
-"""Convolutions and 2 × 2 pooling on images with channels last: one product of matrices for each entry of the window.
+"""Convolutions and 2 × 2 pooling on images with channels last: one product of matrices, whose rows are windows.
 
 Images are (batch, rows, columns, channels), arrays of any library. A kernel is (size², channels in, channels out):
 entry ``i · size + j`` multiplies the pixel i − padding below and j − padding right of the output's place.
@@ -26,27 +26,30 @@ class Window(NamedTuple):
 def convolve(images: Array, kernel: Array, window: Window) -> Array:
     """(batch, rows, columns, channels out) of the convolution (a correlation, as in every neural network library)."""
     shape = (-1, *map(window.places, images.shape[1:3]), kernel.shape[2])
-    padded, inside = _bordered(images, images.shape, window)
-    inside[...] = images
-    parts = zip(_shifts(window, images.shape), kernel)
-    return namespace(images).reshape(sum(_matrix(padded[at]) @ part for at, part in parts), shape)
+    return namespace(images).reshape(_windows(images, window) @ _matrix(kernel), shape)
 
 
 def convolve_back(above: Array, kernel: Array, window: Window, shape: tuple[int, ...]) -> Array:
     """The transposed map: what `above` pulls at images of a shape with."""
     padded, inside = _bordered(above, shape, window)
-    rows = _matrix(above)
-    for at, part in zip(_shifts(window, shape), kernel):
-        padded[at] += namespace(above).reshape(rows @ part.T, (*above.shape[:3], shape[3]))
+    each = (*above.shape[:3], kernel.shape[0], shape[3])
+    pulls = namespace(above).reshape(_matrix(above) @ _matrix(kernel).T, each)
+    for k, at in enumerate(_shifts(window, shape)):
+        padded[at] += pulls[..., k, :]
     return inside
 
 
 def kernel_gradient(images: Array, above: Array, window: Window) -> Array:
     """(size², channels in, channels out) Σ over samples and places of pixel ⊗ above."""
+    shape = (window.size**2, images.shape[3], above.shape[3])
+    return namespace(images).reshape(_windows(images, window).T @ _matrix(above), shape)
+
+
+def _windows(images: Array, window: Window) -> Array:
+    """(batch · rows · columns, size² · channels) what each place sees."""
     padded, inside = _bordered(images, images.shape, window)
     inside[...] = images
-    rows = _matrix(above)
-    return namespace(images).stack([_matrix(padded[at]).T @ rows for at in _shifts(window, images.shape)])
+    return _matrix(namespace(images).concat([padded[at] for at in _shifts(window, images.shape)], axis=3))
 
 
 def max_pool(images: Array) -> tuple[Array, Array]:
