@@ -12,13 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from circuitsim._jit import jit
-from circuitsim.boltzmann.kernels import exp_of_minus
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import CircuitError
 
 MAX_SMALLER_LAYER = 24
-_BLOCK_UNITS = 10
+_BLOCK_UNITS = 8
 
 
 class EnumerationError(CircuitError, ValueError):
@@ -30,47 +28,25 @@ def states(units: int) -> np.ndarray:
     return (np.arange(2**units)[:, None] >> np.arange(units) & 1).astype(np.float64)
 
 
-@jit(unroll=True, fastmath=False)
-def softplus_sum(base, low, total):
-    """``total[s] = Σ_i log(1 + exp(base[i] + low[i, s]))`` with one logarithm for 512 units.
-
-    Each factor 1 + exp(−|a|) lies in [1, 2], so 512 of them stay finite as a product.
-    """
-    units, count = low.shape
-    product = np.ones(count)
-    for s in range(count):
-        total[s] = 0.0
-    for i in range(units):
-        for s in range(count):
-            a = base[i] + low[i, s]
-            total[s] += max(a, 0.0)
-            product[s] *= 1.0 + exp_of_minus(abs(a))
-        if i % 512 == 511 or i == units - 1:
-            for s in range(count):
-                total[s] += np.log(product[s])
-                product[s] = 1.0
-
-
 class _Block(NamedTuple):
     """Some states of the enumerated (hidden) layer: unnormalised log probabilities and the other's activations."""
 
     log_weight: np.ndarray  # (S,)
     hidden: np.ndarray  # (S, n)
-    base: np.ndarray  # (m,) activation of the visible units from the hidden units that are fixed in this block
-    low: np.ndarray  # (m, S) activation from those that vary
+    activation: np.ndarray  # (S, m) of the visible units
 
 
 def _blocks(machine: RestrictedBoltzmannMachine) -> Iterator[_Block]:
-    """All states of the hidden layer, which must be the one to enumerate, in blocks of at most 2^10."""
+    """All states of the hidden layer, which must be the one to enumerate, in blocks of at most 2^8."""
     varying = min(machine.hidden, _BLOCK_UNITS)
     pattern, fixed = states(varying), machine.hidden - varying
-    low = np.ascontiguousarray((pattern @ machine.weights[:varying]).T)
-    for index in range(2**fixed):
-        upper = (index >> np.arange(fixed) & 1).astype(np.float64)
-        base, log_weight = machine.visible_bias + upper @ machine.weights[varying:], np.empty(len(pattern))
-        softplus_sum(base, low, log_weight)
+    low = pattern @ machine.weights[:varying] + machine.visible_bias
+    for upper in states(fixed):
+        activation = low + upper @ machine.weights[varying:]
         hidden = np.hstack([pattern, np.tile(upper, (len(pattern), 1))])
-        yield _Block(log_weight + hidden @ machine.hidden_bias, hidden, base, low)
+        # log(1 + exp(a)) so that numpy's vectorised functions give it; logaddexp takes five times as long.
+        ways = np.maximum(activation, 0) + np.log1p(np.exp(-np.abs(activation)))
+        yield _Block(ways.sum(axis=1) + hidden @ machine.hidden_bias, hidden, activation)
 
 
 def _turned(machine: RestrictedBoltzmannMachine) -> RestrictedBoltzmannMachine:
@@ -128,9 +104,9 @@ def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarr
     result = {name: np.zeros_like(array) for name, array in turned.parameters.items()}
     for block in _blocks(turned):
         probability = np.exp(block.log_weight - log_z)
-        weighted = expit(block.base[:, None] + block.low) * probability
-        result["weights"] += (weighted @ block.hidden).T
-        result["visible_bias"] += weighted.sum(axis=1)
+        weighted = expit(block.activation) * probability[:, None]
+        result["weights"] += block.hidden.T @ weighted
+        result["visible_bias"] += weighted.sum(axis=0)
         result["hidden_bias"] += probability @ block.hidden
     if machine.visible < machine.hidden:
         weights, visible, hidden = result.values()

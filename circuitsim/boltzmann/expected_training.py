@@ -8,81 +8,23 @@ from __future__ import annotations
 import numpy as np
 
 from circuitsim._jit import jit
+from circuitsim.boltzmann.enumeration import states
 from circuitsim.boltzmann.exact import check_enumerable
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import ConvergenceError, UsageError
 
-# Sums may be regrouped here so that they use vector instructions: the twins agree to round-off, not to the bit.
-_FAST = {"reassoc", "nsz"}
 
-
-@jit(unroll=True, fastmath=_FAST)
-def on_probabilities(weights, bias, on):
-    """p(unit = 1 | s) for every state s of the other layer.
-
-    Parameters
-    ----------
-    weights : (n, m) ndarray
-        Rows are the units, columns the other layer's.
-    bias : (n,) ndarray
-    on : (n, 2^m) ndarray
-        Overwritten. The odds of a state are products of the odds of its bits, so that n (m + 1) exponentials suffice.
-    """
-    units, others = weights.shape
-    for i in range(units):
-        odds = on[i]
-        odds[0] = np.exp(bias[i])
-        for j in range(others):
-            factor = np.exp(weights[i, j])
-            half = 1 << j
-            for s in range(half):
-                odds[half + s] = odds[s] * factor
-        for s in range(odds.size):
-            # Written so that odds of 0 and of infinity give 0 and 1.
-            odds[s] = 1.0 / (1.0 + 1.0 / odds[s])
-
-
-@jit(unroll=True, fastmath=_FAST)
-def push(source, on, table, target):
-    """``target[t] = Σ_s source[s] Π_i (on[i, s] if bit i of t else 1 − on[i, s])``: one half of a Gibbs step.
-
-    Parameters
-    ----------
-    source : (S,) ndarray
-        Distribution over the states of one layer.
-    on : (n, S) ndarray
-        From `on_probabilities` for the other layer's units.
-    table : (2^n, S) ndarray
-        Workspace.
-    target : (2^n,) ndarray
-        Overwritten.
-    """
-    units, count = on.shape
-    table[0, :] = source
-    for i in range(units):
-        half = 1 << i
-        for t in range(half):
-            for s in range(count):
-                table[half + t, s] = table[t, s] * on[i, s]
-                table[t, s] -= table[half + t, s]
-    for t in range(target.size):
-        total = 0.0
-        for s in range(count):
-            total += table[t, s]
-        target[t] = total
-
-
-@jit(unroll=True, fastmath=_FAST)
+@jit(unroll=True, fastmath={"reassoc", "nsz"})
 def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps, updates):
     """Take ``updates`` steps of gradient ascent with expected CD-k, in place.
 
     Parameters
     ----------
     weights : (n, m) ndarray
-        C order, changed in place, as are the biases (m,) and (n,).
+        Changed in place, as are the biases (m,) and (n,).
     distribution : (2^m,) ndarray
         Empirical distribution of the patterns.
-    states : (m, 2^m) ndarray
+    states : (2^m, m) ndarray
         Bit j of state s.
     rate : float
         Learning rate.
@@ -93,36 +35,53 @@ def ascend(weights, visible_bias, hidden_bias, distribution, states, rate, steps
     """
     hidden, visible = weights.shape
     count, count_hidden = 1 << visible, 1 << hidden
-    hidden_on, visible_on = np.empty((hidden, count)), np.empty((visible, count_hidden))
-    table_hidden, table_visible = np.empty((count_hidden, count)), np.empty((count, count_hidden))
-    over_hidden, over_visible = np.empty(count_hidden), np.empty(count)
-    by_visible = np.empty((visible, hidden))
+    joint, on = np.empty((count, count_hidden)), np.empty((count, hidden))
+    by_row, by_column = np.empty(count), np.empty(count_hidden)
+    chain, over_hidden = np.empty(count), np.empty(count_hidden)
     for _ in range(updates):
-        by_visible[:, :] = weights.T
-        on_probabilities(weights, hidden_bias, hidden_on)
-        on_probabilities(by_visible, visible_bias, visible_on)
-        over_visible[:] = distribution
+        # p(v, h) up to a factor: each bit of h multiplies what the lower ones give by the odds of its unit.
+        by_column[:] = 0.0
+        for s in range(count):
+            total = 0.0
+            for j in range(visible):
+                total += visible_bias[j] * states[s, j]
+            joint[s, 0] = np.exp(total)
+            for i in range(hidden):
+                total = hidden_bias[i]
+                for j in range(visible):
+                    total += weights[i, j] * states[s, j]
+                odds, half = np.exp(total), 1 << i
+                on[s, i] = odds / (1.0 + odds)
+                for t in range(half):
+                    joint[s, half + t] = joint[s, t] * odds
+            total = 0.0
+            for t in range(count_hidden):
+                total += joint[s, t]
+                by_column[t] += joint[s, t]
+            by_row[s] = total
+            chain[s] = distribution[s]
         for _ in range(steps):
-            push(over_visible, hidden_on, table_hidden, over_hidden)
-            push(over_hidden, visible_on, table_visible, over_visible)
+            over_hidden[:] = 0.0
+            for s in range(count):
+                share = chain[s] / by_row[s]
+                for t in range(count_hidden):
+                    over_hidden[t] += share * joint[s, t]
+            for t in range(count_hidden):
+                over_hidden[t] /= by_column[t]
+            for s in range(count):
+                total = 0.0
+                for t in range(count_hidden):
+                    total += over_hidden[t] * joint[s, t]
+                chain[s] = total
         # Data minus chain, weighted by the states: what is left is the expected update.
         for s in range(count):
-            over_visible[s] = rate * (distribution[s] - over_visible[s])
-        for j in range(visible):
-            for s in range(count):
-                visible_bias[j] += over_visible[s] * states[j, s]
-        for i in range(hidden):
-            for s in range(count):
-                hidden_on[i, s] *= over_visible[s]
-            total = 0.0
-            for s in range(count):
-                total += hidden_on[i, s]
-            hidden_bias[i] += total
+            push = rate * (distribution[s] - chain[s])
             for j in range(visible):
-                total = 0.0
-                for s in range(count):
-                    total += hidden_on[i, s] * states[j, s]
-                weights[i, j] += total
+                visible_bias[j] += push * states[s, j]
+            for i in range(hidden):
+                hidden_bias[i] += push * on[s, i]
+                for j in range(visible):
+                    weights[i, j] += push * on[s, i] * states[s, j]
 
 
 def train_expected(
@@ -155,8 +114,7 @@ def train_expected(
         raise UsageError(f"the distribution must have {2**machine.visible} entries, not shape {distribution.shape}")
     weights = np.array(machine.weights, np.float64, order="C")
     visible_bias, hidden_bias = machine.visible_bias.astype(np.float64), machine.hidden_bias.astype(np.float64)
-    bits = np.arange(2**machine.visible) >> np.arange(machine.visible)[:, None] & 1
-    ascend(weights, visible_bias, hidden_bias, distribution, bits.astype(np.float64), rate, steps, updates)
+    ascend(weights, visible_bias, hidden_bias, distribution, states(machine.visible), rate, steps, updates)
     if not np.isfinite(weights).all():
         raise ConvergenceError("expected CD-k diverged: the weights are no longer finite; try a lower learning rate")
     return RestrictedBoltzmannMachine(weights, visible_bias, hidden_bias)

@@ -117,12 +117,9 @@ class Options(RunOptions):
 
 def build(options: Options) -> Experiment:
     """A run from options."""
-    from functools import partial
-
     from circuitsim._files import atomic_write
     from circuitsim.datasets.samples import is_over_time
     from circuitsim.learning import Learner
-    from circuitsim.learning.pictures import draw_conductance_histogram, draw_trained
     from circuitsim.netlist import dumps
 
     if options.deck is None:
@@ -153,14 +150,6 @@ def build(options: Options) -> Experiment:
         evaluate=None if test is None else HeldOut(test.x, test.y, learner.evaluate),
         notes=[str(problem) for problem in setting.warnings],
         files={"trained.cir": lambda path: atomic_write(path, dumps(block.trained(), block.roles).encode())},
-        pictures={
-            **(
-                {"conductances.png": partial(draw_conductance_histogram, block)}
-                if "conductance" in block.parameters
-                else {}
-            ),
-            "circuit.png": partial(draw_trained, block, train.x[0]),
-        },
         summary=lambda history: [*history.last(), f"parameters on a bound: {block.at_bound()}"],
         chosen=chosen,
     )

@@ -48,10 +48,10 @@ def build(options: Options) -> Experiment:
     """A run from options."""
     import numpy as np
 
-    from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, as_states
+    from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence
     from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
     from circuitsim.boltzmann.monitor import Monitor
-    from circuitsim.boltzmann.pictures import draw_filters, draw_samples
+    from circuitsim.boltzmann.pictures import draw_filters
     from circuitsim.datasets import choose
     from circuitsim.training import Momentum
 
@@ -83,16 +83,7 @@ def build(options: Options) -> Experiment:
         evaluate=monitor,
         notes=notes,
         files={"model.npz": machine.save},
-        pictures={
-            "filters.png": lambda path: draw_filters(machine, shape, path),
-            "samples.png": lambda path: draw_samples(
-                machine,
-                shape,
-                as_states(data[:100], machine.visible, machine.dtype),
-                np.random.default_rng((plan.seed, 4)),
-                path,
-            ),
-        },
+        pictures={"filters.png": lambda path: draw_filters(machine, shape, path)},
         chosen={"dataset": name},
     )
 
