@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import cross_val_score, train_test_split, train_test_split
+from sklearn.model_selection import cross_val_score, train_test_split
 from sklearn.neural_network import BernoulliRBM
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
