@@ -245,5 +245,5 @@ def logistic(activation: np.ndarray) -> np.ndarray:
 
 def sample(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Zeros and ones with these probabilities."""
-    drawn = rng.random(probability.shape, probability.dtype)  # type: ignore[call-overload]
+    drawn = rng.random(probability.shape, probability.dtype)
     return np.less(drawn, probability, out=drawn)
