@@ -14,10 +14,24 @@ if TYPE_CHECKING:
 COUNTED = ("epoch", "updates", "skipped", "rate_factor", "seconds", "train_seconds")
 """Columns that are not measurements."""
 
-BESIDE = {"lower": "loss", "upper": "loss", "nudged_residual": "residual", "exact_bias": "bound"}
-"""Column → the column in whose panel it is drawn."""
+PANELS: dict[str, tuple[str, ...]] = {
+    "loss": ("loss", "lower", "upper"),
+    "error": ("error",),
+    "largest relative residual": ("residual", "nudged_residual", "certificate"),
+    "share of clamped units and diodes that change": ("kink_share",),
+    "share of samples without a certified state": ("uncertified_fraction",),
+    "log-likelihood of a sample, nats": ("log_likelihood", "pseudo_likelihood"),
+    "mean squared error of the reconstruction": ("reconstruction",),
+    "error of the gradient": ("bound", "exact_bias"),
+    "largest change of energy by one unit, nats": ("delta",),
+    "Gibbs steps of an update": ("k",),
+}
+"""Label of a vertical axis → the columns of its panel; a column of no panel has one of its own by its name."""
 
-ACROSS, PANELS = 4, 16
+UNSEEN = (*COUNTED, "vacuous", "distance", "kinks", "clamped", "sweeps")
+"""Columns that have no panel."""
+
+ACROSS, MOST = 4, 16
 """Panels beside each other, and in all."""
 
 
@@ -37,7 +51,7 @@ def percent_over_epochs(axes: Any, title: str) -> None:
 
 
 def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
-    """What a history measures over the updates, up to `ACROSS` panels beside each other, `PANELS` in all.
+    """What a history measures over the updates, up to `ACROSS` panels beside each other, `MOST` in all.
 
     Parameters
     ----------
@@ -51,21 +65,22 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
     panels: dict[str, list[str]] = {}
     for name in rows[0]:
         title, found = name.removeprefix("test_"), {row[name] for row in rows if math.isfinite(row[name])}
-        if name not in COUNTED and len(found) > (len(rows) > 1 and title != "loss"):
-            panels.setdefault(BESIDE.get(title, title), []).append(name)
-    shown = list(panels.items())[:PANELS]
+        if title not in UNSEEN and len(found) > (len(rows) > 1 and title != "loss"):
+            label = next((label for label, columns in PANELS.items() if title in columns), title)
+            panels.setdefault(label, []).append(name)
+    shown = list(panels.items())[:MOST]
     across, down = min(max(1, len(shown)), ACROSS), max(1, math.ceil(len(shown) / ACROSS))
     figure = new_figure(4.5 * across, 3.4 * down)
     figure.set_layout_engine("constrained")
     updates = [row.get("updates", number) for number, row in enumerate(rows, start=1)]
-    for place, (title, names) in enumerate(shown, start=1):
+    for place, (label, names) in enumerate(shown, start=1):
         axes = figure.add_subplot(down, across, place)
         for name in names:
             axes.plot(updates, [row[name] for row in rows], marker=marker_of(len(updates)), label=name)
         values = [value for name in names for row in rows if math.isfinite(value := row[name])]
         if 0.0 < 10.0 * min(values) < max(values):
             axes.set_yscale("log")
-        axes.set(title=title, xlabel="updates")
+        axes.set(xlabel="updates", ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(frameon=False)
     return figure
