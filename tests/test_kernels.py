@@ -48,7 +48,9 @@ except ValueError as error:
 def run(folder: Path, code: str = "import program", **environment: str) -> subprocess.CompletedProcess[str]:
     """A program in a process of its own, with a cache of its own."""
     path = os.pathsep.join((str(folder), str(ROOT)))
-    own = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    # Python's own cache of byte code knows sources by size and time.
+    own = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    own |= environment
     done = subprocess.run(
         [sys.executable, "-c", code], env=own, capture_output=True, text=True, timeout=600, cwd=folder
     )
@@ -127,7 +129,7 @@ def test_where_nothing_can_be_cached(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.format(number=1))
     (tmp_path / "__pycache__").write_text("a file where a directory would have to be")
     lost = {"HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none", "NUMBA_CACHE_DIR": "/proc/none"}
-    done = run(tmp_path, **lost, PYTHONDONTWRITEBYTECODE="1")
+    done = run(tmp_path, **lost)
     assert done.stdout.startswith("7.0 -2.0 5") and done.stderr.count("in every process") == 1
 
 

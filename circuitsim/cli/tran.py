@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 Circuits with ideal or piecewise-linear diodes are solved exactly between events; smooth devices, controlled
 sources, or more than 60 capacitors and inductors need the implicit method. A run starts at the operating
-point of time 0, with UIC at the ic= of the elements. Ctrl-C stops it and prints the results so far.
+point of time 0, with UIC at the ic= values. Ctrl-C prints the results so far.
 
 examples:
   circuitsim tran netlists/half-wave-smoothed.cir --columns 'v(in) v(out) i(D1)' --plot waves.png

@@ -392,7 +392,7 @@ def weighted_samples(sample_weight: Any, *arrays: np.ndarray) -> tuple[np.ndarra
     if weight.shape != (samples,):
         raise ValueError(f"sample_weight has shape {weight.shape}, not ({samples},): one weight a sample")
     if not (np.isfinite(weight).all() and weight.min() >= 0.0 and weight.max() > 0.0):
-        raise ValueError("the weights of samples must be finite and non-negative, and one of them positive")
+        raise ValueError("the weights of samples must be finite and non-negative, and not all zero")
     kept = weight > 0.0
     return weight[kept] / weight[kept].mean(), tuple(array[kept] for array in arrays)
 

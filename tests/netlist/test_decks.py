@@ -112,7 +112,7 @@ def test_all_analyses_in_one_call(deck: Deck) -> None:
     assert list(circuitsim.run(loads("t\nV1 a 0 1\nR1 a 0 1\n"))) == ["op"]
     stepped = loads("t\n.param r=1k\nV1 a 0 1\nR1 a b {r}\nC1 b 0 1u ic=0\n.tran 1m 5m uic\n.step param r 1k 2k 1k\n")
     assert circuitsim.run(stepped)["tran"].waves.shape == (6, 2)
-    with pytest.raises(UsageError, match="runs over time"):
+    with pytest.raises(UsageError, match=r"use circuitsim\.transient"):
         circuitsim.sweep(stepped)
     failing = loads("t\nV1 a 0 1\nR1 a b 1\nC1 b 0 1\n.ac lin 1 1 1\n.op\n")
     with pytest.raises(UsageError, match="no source has an amplitude") as caught:

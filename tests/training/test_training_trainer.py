@@ -106,7 +106,7 @@ def test_a_checkpoint_of_another_run_is_refused(run):
         (NoisyQuadratic(), DATA[:20], _plan(), "with samples 23, this run has 20"),
         (NoisyQuadratic(), DATA, _plan(batch=4), "with batch 5, this run has 4"),
         (NoisyQuadratic(), DATA, _plan(seed=4), "with seed 3, this run has 4"),
-        (NoisyQuadratic(), DATA, _plan(epochs=3), "already in epoch 4, beyond the 3 asked for"),
+        (NoisyQuadratic(), DATA, _plan(epochs=3), "already in epoch 4, beyond the requested 3"),
         (NoisyQuadratic(4), DATA, _plan(), "parameters 'point' is float64 .3,., the model's is"),
         (NoisyQuadratic(), DATA, _plan(optimizer=SGD(0.1)), "optimiser memory are"),
     ]:

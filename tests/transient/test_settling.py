@@ -75,7 +75,7 @@ def test_decks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     for capacitances, said in (({"0": 1e-12}, "ground"), (-1e-12, "positive"), (0.0, "nothing stores energy")):
         with pytest.raises(UsageError, match=said):
             StepCircuit.of_deck(trained, capacitances)
-    with pytest.raises(UsageError, match="names no input"):
+    with pytest.raises(UsageError, match="no input"):
         StepCircuit.of_deck(load(NETLISTS / "divider.cir"), 1e-12)
     assert main(["report", str(NETLISTS / "divider.cir"), "--capacitance", "1p", "--output", str(page)]) == 2
 
