@@ -182,6 +182,16 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen] | None:
     return a(a, b, c), build
 
 
+zip_low = _lanewise(lambda builder, a, b: _zipped(builder, a, b, 0), "a₀ b₀ a₁ b₁ …: the lower halves, in turns.")
+zip_high = _lanewise(lambda builder, a, b: _zipped(builder, a, b, 1), "The upper halves, in turns.")
+
+
+def _zipped(builder: Any, a: Any, b: Any, half: int) -> Any:
+    lanes = a.type.count
+    places = range(half * lanes // 2, (half + 1) * lanes // 2)
+    return builder.shuffle_vector(a, b, _indices([k + side for k in places for side in (0, lanes)]))
+
+
 def _folding(fold: Callable[[Any, Any, Any], Any], what: str) -> Any:
     """An operation on the lanes of one vector: upper half onto lower half until one is left."""
 

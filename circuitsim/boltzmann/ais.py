@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import expit, logit
 
-from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, logistic, sample
+from circuitsim.boltzmann import kernels
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.errors import UsageError
 
 
@@ -75,16 +76,19 @@ def estimate_log_partition(
     # Log odds of the start's independent units; every state has positive probability.
     start = logit(mean)
     visible = (rng.random((chains, exact.visible)) < expit(start)).astype(np.float64)
+    by_hidden = np.ascontiguousarray(exact.weights)
     log_weight = np.zeros(chains)
     betas = np.linspace(0, 1, temperatures + 1)
     for before, beta in pairwise(betas):
-        activation = visible @ exact.weights.T + exact.hidden_bias
+        activation = np.empty((chains, exact.hidden))
+        kernels.affine(visible, exact.weights.T, exact.hidden_bias, activation)
         log_weight += (beta - before) * (visible @ (exact.visible_bias - start))
         log_weight += (np.logaddexp(0, beta * activation) - np.logaddexp(0, before * activation)).sum(axis=1)
         if beta < 1:
-            hidden = sample(logistic(beta * activation), rng)
+            hidden = beta * activation
+            kernels.sample(hidden, random_key(rng))
             mixed = (1 - beta) * start + beta * exact.visible_bias
-            visible = sample(logistic(beta * (hidden @ exact.weights) + mixed), rng)
+            visible = sample_layer(beta * hidden, by_hidden, mixed, rng)
     start_log_z = exact.hidden * math.log(2) + float(np.logaddexp(0, start).sum())
     return _summarise(log_weight, start_log_z)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from circuitsim.boltzmann import kernels
 from circuitsim.boltzmann.bounds import max_energy_change
-from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, sample
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.trainable import Arrays, Batch
@@ -125,25 +126,34 @@ class ContrastiveDivergence:
         data = as_states(batch[0], machine.visible, machine.dtype)
         steps = self.rule.steps(machine)
         metrics: dict[str, float] = {"k": steps}
-        hidden = self._chains
-        if hidden is None:
-            hidden = sample(machine.hidden_probability(data), rng)
+        positive = machine.hidden_probability(data)
+        hidden = _draw(positive, rng) if self._chains is None else self._chains
+        by_hidden = np.empty((machine.hidden, machine.visible), machine.dtype)
+        kernels.transpose(machine.weights.T, by_hidden, 0)
         for step in range(steps):
-            probability = machine.visible_probability(hidden)
+            activation = np.empty((len(hidden), machine.visible), machine.dtype)
+            kernels.affine(hidden, by_hidden, machine.visible_bias, activation)
+            visible = activation.copy()
+            kernels.sample(visible, random_key(rng))
             if step == 0 and self._chains is None:
-                metrics["reconstruction"] = float(np.mean((probability - data) ** 2))
-            visible = sample(probability, rng)
+                kernels.logistic(activation)
+                metrics["reconstruction"] = float(np.mean((activation - data) ** 2))
             if step < steps - 1:
-                hidden = sample(machine.hidden_probability(visible), rng)
-        states = np.concatenate([visible, data])
-        probability = machine.hidden_probability(states)
+                hidden = sample_layer(visible, machine.weights.T, machine.hidden_bias, rng)
+        negative = machine.hidden_probability(visible)
         if self._chains is not None:
-            self._chains = sample(probability[: len(visible)], rng)
+            self._chains = _draw(negative, rng)
         # Chain minus data, each averaged over its own samples.
-        shares = np.repeat([1 / len(visible), -1 / len(data)], [len(visible), len(data)]).astype(machine.dtype)
-        gradients = {"visible_bias": shares @ states, "hidden_bias": shares @ probability}
-        probability *= shares[:, None]
-        gradients["weights"] = np.matmul(states.T, probability, out=self._gradient).T
+        states = np.empty((machine.visible, len(visible) + len(data)), machine.dtype)
+        kernels.transpose(visible, states, 0)
+        kernels.transpose(data, states, len(visible))
+        shares = np.concatenate([negative / len(visible), positive / -len(data)])
+        kernels.affine(states, shares, np.zeros(machine.hidden, machine.dtype), self._gradient)
+        gradients = {
+            "weights": self._gradient.T,
+            "visible_bias": visible.mean(axis=0) - data.mean(axis=0),
+            "hidden_bias": negative.mean(axis=0) - positive.mean(axis=0),
+        }
         return gradients, metrics
 
     def project(self) -> None:
@@ -165,3 +175,9 @@ def as_states(batch: np.ndarray, visible: int, dtype: np.dtype) -> np.ndarray:
     if batch.dtype == np.uint8:
         return batch.astype(dtype) / dtype.type(255)
     return np.ascontiguousarray(batch, dtype=dtype)
+
+
+def _draw(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Zeros and ones with these probabilities."""
+    kind: Any = probability.dtype
+    return (rng.random(probability.shape, kind) < probability).astype(kind)

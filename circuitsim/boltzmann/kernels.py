@@ -1,16 +1,77 @@
-"""The product of sparse states and weights, compiled: most units are 0 in most samples, and are skipped."""
+"""Block Gibbs sampling on plain arrays, compiled.
+
+Every sum runs in one fixed order (the order of the units), and no kernel calls BLAS: the bits do not depend on the
+number of its threads. The logistic function is spelled out in multiplications and additions, so that the compiler can
+use vector instructions. Random numbers are functions of a key and of their place (`uniform`): a caller draws one key
+for each array.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from circuitsim._jit import jit
-from circuitsim._vectors import add, load, mul, splat, store
+from circuitsim._vectors import add, kernel, load, mul, splat, store, zip_high, zip_low
 
+LOG2_E = 1.4426950408889634
+# ln 2 in two parts: k times the first is exact for |k| < 2^20.
+LN2_HIGH = 6.93147180369123816490e-01
+LN2_LOW = 1.90821492927058770002e-10
+# exp(-708) is the smallest that is still a normal number.
+LARGEST = 708.0
+TAYLOR = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))
+# SplitMix64 (Steele, Lea & Flood 2014): the step between states, and the two factors of the mixing function.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 # Rows of weights in the cache while all samples pass over them.
 ROWS = 64
 # Columns that are summed at a time, in registers.
 LANES = 128
+
+
+@jit(inline="always", fastmath=False)
+def exp_of_minus(a):
+    """exp(−a) for 0 ≤ a ≤ 708 to 2 units of round-off: 2^−k times a Taylor polynomial on |r| ≤ ln 2 / 2."""
+    a = min(a, LARGEST)
+    k = np.int64(a * LOG2_E + 0.5)
+    r = k * LN2_HIGH - a + k * LN2_LOW
+    p = 0.0
+    for coefficient in TAYLOR:
+        p = p * r + coefficient
+    return p * np.int64((np.int64(1023) - k) << np.int64(52)).view(np.float64)
+
+
+@jit(inline="always", fastmath=False)
+def uniform(key, place):
+    """A multiple of 2^−53 in [0, 1): output number ``place + 1`` of SplitMix64 with the seed ``key``."""
+    z = key + np.uint64(place + 1) * STEP
+    z = (z ^ (z >> np.uint64(30))) * FIRST_FACTOR
+    z = (z ^ (z >> np.uint64(27))) * SECOND_FACTOR
+    z ^= z >> np.uint64(31)
+    return np.float64(z >> np.uint64(11)) * 2.0**-53
+
+
+@jit(unroll=True, fastmath=False)
+def logistic(x):
+    """1 / (1 + exp(−x)) in place, for an array of any shape in C order."""
+    flat = x.reshape(-1)
+    for s in range(flat.size):
+        a = np.float64(flat[s])
+        z = exp_of_minus(abs(a))
+        flat[s] = (1.0 if a >= 0.0 else z) / (1.0 + z)
+
+
+@jit(unroll=True, fastmath=False)
+def sample(x, key):
+    """Replace each activation by 1 with probability logistic(x), else by 0, with the random numbers of a key."""
+    flat = x.reshape(-1)
+    for s in range(flat.size):
+        a = np.float64(flat[s])
+        z = exp_of_minus(abs(a))
+        flat[s] = uniform(key, s) * (1.0 + z) < (1.0 if a >= 0.0 else z)
 
 
 @jit(unroll=True, fastmath=False)
@@ -55,3 +116,38 @@ def affine(units, weights, bias, out):
                 row = first + active[s, k]
                 for i in range(width - width % LANES, width):
                     out[s, i] += units[s, row] * weights[row, i]
+
+
+@jit(unroll=True, fastmath=False)
+def transpose(source, out, start):
+    """``out[:, start : start + m] = source.T``, (m, n) → (n, m); both in C order."""
+    rows, columns = source.shape
+    given, made, stride = source.reshape(-1), out.reshape(-1), out.shape[1]
+    whole_rows, whole_columns = rows - rows % 8, columns - columns % 8
+    for j in range(0, whole_rows, 8):
+        for i in range(0, whole_columns, 8):
+            turn_eight(given, j * columns + i, columns, made, i * stride + start + j, stride)
+    for j in range(rows):
+        for i in range(whole_columns if j < whole_rows else 0, columns):
+            out[i, start + j] = source[j, i]
+
+
+@kernel(fastmath=False)
+def turn_eight(given, at, columns, made, to, stride):
+    """Transpose a square of eight by eight: zipped with the row four below, three times over."""
+    a0, a1 = load(given, at, 8), load(given, at + columns, 8)
+    a2, a3 = load(given, at + 2 * columns, 8), load(given, at + 3 * columns, 8)
+    a4, a5 = load(given, at + 4 * columns, 8), load(given, at + 5 * columns, 8)
+    a6, a7 = load(given, at + 6 * columns, 8), load(given, at + 7 * columns, 8)
+    for _ in range(3):
+        b0, b1, b2, b3 = zip_low(a0, a4), zip_high(a0, a4), zip_low(a1, a5), zip_high(a1, a5)
+        b4, b5, b6, b7 = zip_low(a2, a6), zip_high(a2, a6), zip_low(a3, a7), zip_high(a3, a7)
+        a0, a1, a2, a3, a4, a5, a6, a7 = b0, b1, b2, b3, b4, b5, b6, b7
+    store(made, to, a0)
+    store(made, to + stride, a1)
+    store(made, to + 2 * stride, a2)
+    store(made, to + 3 * stride, a3)
+    store(made, to + 4 * stride, a4)
+    store(made, to + 5 * stride, a5)
+    store(made, to + 6 * stride, a6)
+    store(made, to + 7 * stride, a7)

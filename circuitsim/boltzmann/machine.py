@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from circuitsim.boltzmann.kernels import affine
+from circuitsim.boltzmann import kernels
 from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 
@@ -24,7 +24,8 @@ class RestrictedBoltzmannMachine:
     Parameters
     ----------
     weights : (n, m) ndarray
-        W, one row for each hidden unit, float32 or float64. Kept in Fortran order.
+        W, one row for each hidden unit, float32 or float64. Kept in Fortran order, so that the weights of one visible
+        unit lie together (most visible units are 0 in most samples, and whole columns are skipped).
     visible_bias : (m,) ndarray
         b.
     hidden_bias : (n,) ndarray
@@ -147,12 +148,13 @@ class RestrictedBoltzmannMachine:
     def hidden_probability(self, visible: np.ndarray) -> np.ndarray:
         """p(h_i = 1 | v); (B, m) → (B, n)."""
         out = np.empty((len(visible), self.hidden), self.dtype)
-        affine(self._states(visible, self.visible), self.weights.T, self.hidden_bias, out)
-        return logistic(out)
+        kernels.affine(self._states(visible, self.visible), self.weights.T, self.hidden_bias, out)
+        kernels.logistic(out)
+        return out
 
     def visible_probability(self, hidden: np.ndarray) -> np.ndarray:
         """p(v_j = 1 | h); (B, n) → (B, m)."""
-        return logistic(self._states(hidden, self.hidden) @ self.weights + self.visible_bias)
+        return self.swapped().hidden_probability(hidden)
 
     def gibbs(self, visible: np.ndarray, rng: np.random.Generator, steps: int = 1) -> np.ndarray:
         """Run block Gibbs chains from the given visible states; (B, m) → (B, m).
@@ -162,16 +164,18 @@ class RestrictedBoltzmannMachine:
         visible : (B, m) ndarray
             One chain for each row; not changed.
         rng : numpy.random.Generator
-            Drives the chains.
+            Each step draws two keys of 64 bits, one for each layer: the same generator state gives the same bits.
         steps : int
             Steps of hidden given visible, then visible given hidden.
         """
         if steps < 0:
             raise UsageError(f"the number of Gibbs steps must not be negative, not {steps}")
+        states = self._states(visible, self.visible)
+        by_visible, by_hidden = np.ascontiguousarray(self.weights.T), np.ascontiguousarray(self.weights)
         for _ in range(steps):
-            hidden = sample(self.hidden_probability(visible), rng)
-            visible = sample(self.visible_probability(hidden), rng)
-        return visible
+            hidden = sample_layer(states, by_visible, self.hidden_bias, rng)
+            states = sample_layer(hidden, by_hidden, self.visible_bias, rng)
+        return states
 
     def pseudo_log_likelihood(self, visible: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
         """Σ_j log p(v_j | all other v) of each row.
@@ -234,16 +238,14 @@ class RestrictedBoltzmannMachine:
         return states
 
 
-def logistic(activation: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(−a)), in place; the hyperbolic tangent is the fastest of numpy's functions that give it."""
-    activation *= 0.5
-    np.tanh(activation, out=activation)
-    activation *= 0.5
-    activation += 0.5
-    return activation
+def sample_layer(units: np.ndarray, weights: np.ndarray, bias: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw one layer given the other: (B, m) states, (m, n) weights in C order, (n,) bias → (B, n) zeros and ones."""
+    out = np.empty((len(units), weights.shape[1]), weights.dtype)
+    kernels.affine(units, weights, bias, out)
+    kernels.sample(out, random_key(rng))
+    return out
 
 
-def sample(probability: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Zeros and ones with these probabilities."""
-    drawn = rng.random(probability.shape, probability.dtype)
-    return np.less(drawn, probability, out=drawn)
+def random_key(rng: np.random.Generator) -> np.uint64:
+    """What the random numbers of one array are made from (`kernels.uniform`)."""
+    return rng.integers(2**64, dtype=np.uint64)
