@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -176,12 +175,12 @@ def answerable(
     UsageError
         A measurement that no run could answer.
     """
-    from circuitsim.time_domain.measure import behind_others, check_measurements
+    from circuitsim.time_domain.measure import after_others, check_measurements, name_and_words
 
     found: list[str] = []
     outside: list[str] = []
-    for text in behind_others(texts):
-        missing = {word.lower() for word in re.findall(r"\w+", text)[1:]} & {own.split()[0].lower() for own in outside}
+    for text in after_others(texts):
+        missing = name_and_words(text)[1] & {name_and_words(own)[0] for own in outside}
         try:
             if missing:
                 raise UsageError(f"measurement {text!r}: {', '.join(missing)} is not measured")

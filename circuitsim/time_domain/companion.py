@@ -6,7 +6,7 @@ current is a difference of large numbers, however short the step is. An inductor
 of its base current: its current is δ. The charge of a junction is a state, too: (q − base) / g flows into it, a term of
 the device's law (`circuitsim.models.junction_diode`). Coupled inductors are uncoupled ones of their core currents with
 ideal transformers (`circuitsim.circuit.couplings`): a source of voltage in series and one of current beside it.
-With smooth devices one call of a kernel solves the stages.
+With smooth devices or controlled sources one call of a kernel solves the stages.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 
 MOST = 128
 """Most unknowns of a circuit whose stages this kernel solves: its matrices are dense."""
+
+_NONE_SMOOTH = Smooth(*[np.zeros(0, dtype=np.int64)] * 4, np.zeros((0, BASE + 1)))
 
 
 class StatePlaces(NamedTuple):
@@ -174,17 +176,11 @@ class StagesAtOnce:
 
     @classmethod
     def of(cls, companion: Companion, ready: PreparedExpanded) -> StagesAtOnce | None:
-        """The stages of a circuit with smooth devices; None of another one, or where others take less time."""
+        """The stages of a circuit with smooth devices or controlled sources; None of another one, or of a large one."""
         elementary, laws = ready.expansion.circuit.arrays(), law_arrays(ready.expansion.circuit.laws)
-        smooth = ready.smooth
-        if smooth is None:
-            none = np.zeros(0, dtype=np.int64)
-            smooth = Smooth(none, none, none, none, np.zeros((0, BASE + 1)))
-            if not ready.circuit.laws:
-                return None
-        if elementary.n_nodes > MOST:
+        if elementary.n_nodes > MOST or not (ready.smooth or ready.circuit.laws):
             return None
-        made = cls(companion, ready, laws, smooth)
+        made = cls(companion, ready, laws, ready.smooth or _NONE_SMOOTH)
         none = np.zeros(made._matrices.diode.size, dtype=bool)
         return made if made._matrices.size(elementary.value, none) <= MOST else None
 

@@ -66,19 +66,30 @@ def measure_all(
     return in_order(texts, names, lambda text, known: Reader(result, text, known, last).measurement(), failed)
 
 
-def behind_others(texts: Sequence[str]) -> list[str]:
-    """Measurements in their order, but behind those that they read: ngspice takes them in any order."""
-    named, order = {text.split()[0].lower(): text for text in texts}, dict[str, None]()
+def name_and_words(text: str) -> tuple[str, set[str]]:
+    """The name of a measurement and the words after it, in lower case."""
+    name, rest = [*text.lower().split(None, 1), "", ""][:2]
+    return name, set(re.findall(r"\w+", rest))
 
-    def put(text: str, above: tuple[str, ...]) -> None:
-        for other in map(named.get, re.findall(r"\w+", text.lower())[1:]):
-            if other is not None and other not in above:
-                put(other, (*above, other))
-        order[text] = None
 
-    for text in texts:
-        put(text, (text,))
-    return list(order)
+def after_others(texts: Sequence[str]) -> list[str]:
+    """Measurements in their order, but each after those that it reads: ngspice takes them in any order."""
+    found = {text: name_and_words(text) for text in texts}
+    named, known = {own for own, _ in found.values()}, set[str]()
+    reads = {text: (words & named) - {own} for text, (own, words) in found.items()}
+    order, left = list[str](), list(texts)
+    while left:
+        later = []
+        for text in left:
+            if reads[text] <= known:
+                order.append(text)
+                known.add(found[text][0])
+            else:
+                later.append(text)
+        if len(later) == len(left):
+            return order + left  # they read each other in a circle, which is refused when they are read
+        left = later
+    return order
 
 
 def in_order(
@@ -87,16 +98,15 @@ def in_order(
     read: Callable[[str, Mapping[str, float]], Measurement],
     failed: Failed | None = None,
 ) -> dict[str, float | None]:
-    """Measurements by name, each behind those that it reads. With ``failed``, which gets the error, one without an
+    """Measurements by name, each after those that it reads. With ``failed``, which gets the error, one without an
     answer is None, as is one that reads such a one."""
     found: dict[str, float | None] = {}
-    for text in behind_others(texts):
+    for text in after_others(texts):
         known = {name.lower(): value for name, value in found.items() if value is not None}
         try:
             one = read(text, {**names, **known})
         except UsageError as error:
-            read_from = set(re.findall(r"\w+", text.lower())[1:])
-            if not any(value is None and name.lower() in read_from for name, value in found.items()):
+            if name_and_words(text)[1].isdisjoint(name.lower() for name, value in found.items() if value is None):
                 if failed is None:
                     raise
                 failed(error)
@@ -431,5 +441,5 @@ def check_measurements(
         As `measure`.
     """
     unknown = {name.lower() for name in varied}
-    for text in behind_others(texts):
+    for text in after_others(texts):
         unknown.add(_Checker(circuit, shown, text, names, unknown).measurement().name.lower())
