@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 MOST = 128
 """Most unknowns of a circuit whose stages this kernel solves: its matrices are dense."""
 
-_NONE_SMOOTH = Smooth(*[np.zeros(0, dtype=np.int64)] * 4, np.zeros((0, BASE + 1)))
+_NOWHERE = np.zeros(0, dtype=np.int64)
+_NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE + 1)))
 
 
 class StatePlaces(NamedTuple):
