@@ -16,7 +16,7 @@ from circuitsim.controlled.law_arrays import demanded_of_currents
 from circuitsim.controlled.linear import Pair
 
 NOISE = 2.0**-80
-"""Share of the largest current, or voltage, below which others count as zero where they would be held against noise."""
+"""Fraction of the largest current, or voltage, below which others count as zero where noise would be their scale."""
 
 Branches = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Potentials, their low-order parts (n_nodes,), V, currents, A, and drops, V (m,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from circuitsim.plotting.figure import new_figure
@@ -18,12 +19,12 @@ PANELS: dict[str, tuple[str, ...]] = {
     "loss": ("loss", "lower", "upper"),
     "error": ("error",),
     "largest relative residual": ("residual", "nudged_residual", "certificate"),
-    "share of clamped units and diodes that change": ("kink_share",),
-    "share of samples without a certified state": ("uncertified_fraction",),
+    "fraction of clamped units and diodes that change": ("kink_share",),
+    "fraction of samples without a certified state": ("uncertified_fraction",),
     "log-likelihood of a sample, nats": ("log_likelihood", "pseudo_likelihood"),
     "mean squared error of the reconstruction": ("reconstruction",),
     "error of the gradient": ("bound", "exact_bias"),
-    "largest change of energy by one unit, nats": ("delta",),
+    "maximum energy change by one unit, nats": ("delta",),
     "Gibbs steps of an update": ("k",),
 }
 """Label of a vertical axis → the columns of its panel; a column of no panel has one of its own by its name."""
@@ -31,8 +32,8 @@ PANELS: dict[str, tuple[str, ...]] = {
 UNSEEN = (*COUNTED, "vacuous", "distance", "kinks", "clamped", "sweeps")
 """Columns that have no panel."""
 
-ACROSS, MOST = 4, 16
-"""Panels beside each other, and in all."""
+ACROSS, MOST, LINE = 4, 16, 30
+"""Panels in a row, and in all; characters of a line of a vertical label."""
 
 
 def marker_of(points: int) -> str:
@@ -51,7 +52,7 @@ def percent_over_epochs(axes: Any, title: str) -> None:
 
 
 def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
-    """What a history measures over the updates, up to `ACROSS` panels beside each other, `MOST` in all.
+    """What a history measures over the updates, up to `ACROSS` panels in a row, `MOST` in all.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def history_figure(rows: Sequence[Mapping[str, float]]) -> Figure:
         values = [value for name in names for row in rows if math.isfinite(value := row[name])]
         if 0.0 < 10.0 * min(values) < max(values):
             axes.set_yscale("log")
-        axes.set(xlabel="updates", ylabel=label)
+        axes.set(xlabel="updates", ylabel=fill(label, LINE))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.legend(frameon=False)
     return figure
