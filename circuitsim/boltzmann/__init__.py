@@ -10,7 +10,6 @@ from circuitsim.boltzmann.bounds import (
     max_energy_change,
     mixing_factor,
     older_bound,
-    pattern_distance,
 )
 from circuitsim.boltzmann.contrastive import AdaptiveSteps, ContrastiveDivergence, FixedSteps, StepRule
 from circuitsim.boltzmann.enumeration import EnumerationError, likelihood_gradient, log_likelihood, log_partition
@@ -49,7 +48,6 @@ __all__ = [
     "mixing_factor",
     "model_distribution",
     "older_bound",
-    "pattern_distance",
     "pattern_set",
     "total_variation",
     "train_expected",

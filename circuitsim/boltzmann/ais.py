@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 
-from circuitsim.boltzmann import kernels
-from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, random_key, sample_layer
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, softplus
 from circuitsim.errors import UsageError
 
 
@@ -75,31 +73,22 @@ def estimate_log_partition(
         raise UsageError(f"the data's mean must have shape ({exact.visible},), not {mean.shape}")
     # Log odds of the start's independent units; every state has positive probability.
     start = logit(mean)
-    visible = (rng.random((chains, exact.visible)) < expit(start)).astype(np.float64)
-    by_hidden = np.ascontiguousarray(exact.weights)
-    log_weight = np.zeros(chains)
-    betas = np.linspace(0, 1, temperatures + 1)
-    for before, beta in pairwise(betas):
-        activation = np.empty((chains, exact.hidden))
-        kernels.affine(visible, exact.weights.T, exact.hidden_bias, activation)
-        log_weight += (beta - before) * (visible @ (exact.visible_bias - start))
-        log_weight += (np.logaddexp(0, beta * activation) - np.logaddexp(0, before * activation)).sum(axis=1)
-        if beta < 1:
-            hidden = beta * activation
-            kernels.sample(hidden, random_key(rng))
-            mixed = (1 - beta) * start + beta * exact.visible_bias
-            visible = sample_layer(beta * hidden, by_hidden, mixed, rng)
-    start_log_z = exact.hidden * math.log(2) + float(np.logaddexp(0, start).sum())
-    return _summarise(log_weight, start_log_z)
 
+    def at(beta: float) -> RestrictedBoltzmannMachine:
+        mixed = (1 - beta) * start + beta * exact.visible_bias
+        return RestrictedBoltzmannMachine(beta * exact.weights, mixed, beta * exact.hidden_bias)
 
-def _summarise(log_weight: np.ndarray, start_log_z: float) -> PartitionEstimate:
-    """Mean and standard error of the weights, scaled by the largest one against overflow."""
-    top = float(log_weight.max())
-    weight = np.exp(log_weight - top)
-    mean, offset = float(weight.mean()), top + start_log_z
-    error = float(weight.std(ddof=1)) / math.sqrt(len(weight))
-    low, middle, high = (
-        offset + math.log(z) if z > 0.0 else -math.inf for z in (mean - 3 * error, mean, mean + 3 * error)
-    )
-    return PartitionEstimate(middle, low, high, error / mean, float(weight.sum() ** 2 / (weight**2).sum()))
+    visible = (rng.random((chains, exact.visible)) < mean).astype(np.float64)
+    log_weight, machine = np.zeros(chains), at(0.0)
+    for beta in np.linspace(0, 1, temperatures + 1)[1:]:
+        before, machine = machine, at(beta)
+        log_weight += before.free_energy(visible) - machine.free_energy(visible)
+        visible = machine.gibbs(visible, rng)
+    # Weights are scaled by the largest one against overflow.
+    weight = np.exp(log_weight - log_weight.max())
+    mean_weight, error = weight.mean(), weight.std(ddof=1) / math.sqrt(chains)
+    offset = log_weight.max() + exact.hidden * math.log(2) + softplus(start).sum()
+    with np.errstate(divide="ignore"):
+        logs = offset + np.log(np.maximum(mean_weight + error * np.array([0, -3, 3]), 0))
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    return PartitionEstimate(*(float(x) for x in (*logs, error / mean_weight, effective)))

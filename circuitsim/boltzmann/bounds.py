@@ -60,8 +60,8 @@ def bias_bound(machine: RestrictedBoltzmannMachine, steps: int, distance: float 
     steps : int
         k.
     distance : float
-        Total variation between the chain's start and the model, ½‖p_e − p‖₁ on visible states: `data_distance`, or
-        1 − p(v) for a single pattern v (`pattern_distance`). 1, its largest value, where it is unknown.
+        Total variation between the chain's start and the model, ½‖p_e − p‖₁ on visible states: `data_distance`;
+        1 − p(v) for a single pattern v. 1, its largest value, where it is unknown.
     """
     return distance * mixing_factor(max_energy_change(machine), machine.visible + machine.hidden, steps)
 
@@ -95,7 +95,7 @@ def older_bound(machine: RestrictedBoltzmannMachine, steps: int) -> float:
 def data_distance(
     machine: RestrictedBoltzmannMachine, patterns: np.ndarray, probability: np.ndarray, log_z: float | None = None
 ) -> float:
-    """½‖p_e − p‖₁ from the patterns alone: Σ over patterns of max(p_e(v) − p(v), 0).
+    """½‖p_e − p‖₁ from the patterns alone: Σ over patterns of max(p_e(v) − p(v), 0); of a single one 1 − p(v).
 
     The patterns must be distinct rows of zeros and ones. All other states together hold the same amount with the
     opposite sign, so that only log Z has to be enumerated, which needs one layer of at most 24 units.
@@ -128,31 +128,6 @@ def distance_of(log_model: np.ndarray, probability: np.ndarray) -> float:
     """The same, from the model's log-likelihood of each pattern."""
     # Round-off of the shares can lead past 1.
     return min(1.0, float(np.maximum(probability - np.exp(log_model), 0).sum()))
-
-
-def pattern_distance(machine: RestrictedBoltzmannMachine, pattern: np.ndarray, log_z: float | None = None) -> float:
-    """1 − p(v) for one pattern v: the distance of a chain that starts there with h from p(h | v).
-
-    Parameters
-    ----------
-    machine : RestrictedBoltzmannMachine
-        m visible units.
-    pattern : (m,) array
-        Zeros and ones.
-    log_z : float, optional
-        Natural logarithm of the partition function, where it is at hand.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    EnumerationError
-        Without ``log_z``: both layers have more than 24 units.
-    """
-    return data_distance(machine, np.asarray(pattern)[None, :], np.ones(1), log_z)
 
 
 def distinct(patterns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

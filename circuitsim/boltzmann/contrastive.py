@@ -16,8 +16,6 @@ from circuitsim.errors import UsageError
 from circuitsim.training.checkpoint import copy_into
 from circuitsim.training.trainable import Arrays, Batch
 
-_CHAINS = "chains"
-
 
 class StepRule(Protocol):
     """A number of Gibbs steps for the machine as it now is."""
@@ -128,8 +126,7 @@ class ContrastiveDivergence:
         metrics: dict[str, float] = {"k": steps}
         positive = machine.hidden_probability(data)
         hidden = _draw(positive, rng) if self._chains is None else self._chains
-        by_hidden = np.empty((machine.hidden, machine.visible), machine.dtype)
-        kernels.transpose(machine.weights.T, by_hidden, 0)
+        by_hidden = kernels.transposed(machine.weights.T)
         for step in range(steps):
             activation = np.empty((len(hidden), machine.visible), machine.dtype)
             kernels.affine(hidden, by_hidden, machine.visible_bias, activation)
@@ -144,9 +141,7 @@ class ContrastiveDivergence:
         if self._chains is not None:
             self._chains = _draw(negative, rng)
         # Chain minus data, each averaged over its own samples.
-        states = np.empty((machine.visible, len(visible) + len(data)), machine.dtype)
-        kernels.transpose(visible, states, 0)
-        kernels.transpose(data, states, len(visible))
+        states = kernels.transposed(np.concatenate([visible, data]))
         shares = np.concatenate([negative / len(visible), positive / -len(data)])
         kernels.affine(states, shares, np.zeros(machine.hidden, machine.dtype), self._gradient)
         gradients = {
@@ -161,7 +156,7 @@ class ContrastiveDivergence:
 
     def state_arrays(self) -> Arrays:
         """The persistent chains, if there are any."""
-        return {} if self._chains is None else {_CHAINS: self._chains}
+        return {} if self._chains is None else {"chains": self._chains}
 
     def load_state_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back the persistent chains."""

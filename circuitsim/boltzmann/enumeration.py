@@ -7,10 +7,9 @@ visible ones. States are taken in blocks; memory does not grow with their number
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
 from circuitsim.errors import CircuitError
@@ -28,36 +27,24 @@ def states(units: int) -> np.ndarray:
     return (np.arange(2**units)[:, None] >> np.arange(units) & 1).astype(np.float64)
 
 
-class _Block(NamedTuple):
-    """Some states of the enumerated (hidden) layer: unnormalised log probabilities and the other's activations."""
-
-    log_weight: np.ndarray  # (S,)
-    hidden: np.ndarray  # (S, n)
-    activation: np.ndarray  # (S, m) of the visible units
-
-
-def _blocks(machine: RestrictedBoltzmannMachine) -> Iterator[_Block]:
-    """All states of the hidden layer, which must be the one to enumerate, in blocks of at most 2^8."""
-    varying = min(machine.hidden, _BLOCK_UNITS)
-    pattern, fixed = states(varying), machine.hidden - varying
-    low = pattern @ machine.weights[:varying] + machine.visible_bias
-    for upper in states(fixed):
-        activation = low + upper @ machine.weights[varying:]
-        hidden = np.hstack([pattern, np.tile(upper, (len(pattern), 1))])
-        # log(1 + exp(a)) so that numpy's vectorised functions give it; logaddexp takes five times as long.
-        ways = np.maximum(activation, 0) + np.log1p(np.exp(-np.abs(activation)))
-        yield _Block(ways.sum(axis=1) + hidden @ machine.hidden_bias, hidden, activation)
-
-
-def _turned(machine: RestrictedBoltzmannMachine) -> RestrictedBoltzmannMachine:
-    """The machine in double precision, turned where necessary so that its hidden layer is the smaller one."""
+def _smaller(machine: RestrictedBoltzmannMachine) -> RestrictedBoltzmannMachine:
+    """The machine in double precision, its layers exchanged where necessary so that the visible one is the smaller."""
     if min(machine.visible, machine.hidden) > MAX_SMALLER_LAYER:
         raise EnumerationError(
             f"a machine with {machine.visible} visible and {machine.hidden} hidden units has no layer of at most "
             f"{MAX_SMALLER_LAYER} units, so its states cannot be enumerated; estimate log Z with AIS instead"
         )
     exact = machine.astype(np.float64)
-    return exact.swapped() if machine.visible < machine.hidden else exact
+    return exact.swapped() if machine.visible > machine.hidden else exact
+
+
+def _blocks(machine: RestrictedBoltzmannMachine) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All visible states in blocks of at most 2^8, and log(Z p) of each."""
+    varying = min(machine.visible, _BLOCK_UNITS)
+    pattern = states(varying)
+    for upper in states(machine.visible - varying):
+        block = np.hstack([pattern, np.tile(upper, (len(pattern), 1))])
+        yield block, -machine.free_energy(block)
 
 
 def log_partition(machine: RestrictedBoltzmannMachine) -> float:
@@ -68,7 +55,7 @@ def log_partition(machine: RestrictedBoltzmannMachine) -> float:
     EnumerationError
         Both layers have more than 24 units.
     """
-    return float(logsumexp([logsumexp(block.log_weight) for block in _blocks(_turned(machine))]))
+    return float(logsumexp([logsumexp(log_weight) for _, log_weight in _blocks(_smaller(machine))]))
 
 
 def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log_z: float | None = None) -> np.ndarray:
@@ -99,19 +86,16 @@ def log_likelihood(machine: RestrictedBoltzmannMachine, visible: np.ndarray, log
 
 def model_expectation(machine: RestrictedBoltzmannMachine) -> dict[str, np.ndarray]:
     """E[h vᵀ], E[v], E[h] under the model, exact, keyed like the parameters."""
-    turned = _turned(machine)
-    log_z = log_partition(turned)
-    result = {name: np.zeros_like(array) for name, array in turned.parameters.items()}
-    for block in _blocks(turned):
-        probability = np.exp(block.log_weight - log_z)
-        weighted = expit(block.activation) * probability[:, None]
-        result["weights"] += block.hidden.T @ weighted
-        result["visible_bias"] += weighted.sum(axis=0)
-        result["hidden_bias"] += probability @ block.hidden
-    if machine.visible < machine.hidden:
-        weights, visible, hidden = result.values()
+    smaller = _smaller(machine)
+    log_z = log_partition(smaller)
+    total = dict.fromkeys(machine.parameters, np.zeros(()))
+    for block, log_weight in _blocks(smaller):
+        for name, part in data_expectation(smaller, block, np.exp(log_weight - log_z)).items():
+            total[name] = total[name] + part
+    if machine.visible > machine.hidden:
+        weights, visible, hidden = total.values()
         return {"weights": weights.T, "visible_bias": hidden, "hidden_bias": visible}
-    return result
+    return total
 
 
 def data_expectation(

@@ -230,7 +230,7 @@ class ContrastiveDivergenceRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return arrays, {"generator": self._seeds.bit_generator.state}
 
     def _set_model(self, arrays: dict[str, np.ndarray], facts: Any) -> None:
-        self.machine_ = RestrictedBoltzmannMachine.from_parameters(unpack(arrays, "machine"))
+        self.machine_ = RestrictedBoltzmannMachine(**unpack(arrays, "machine"))
         self._seeds = np.random.default_rng(0)
         read_generator(facts["generator"], self._seeds)
         self._set_learner()

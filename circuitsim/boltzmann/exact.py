@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuitsim.boltzmann.enumeration import EnumerationError, data_expectation, log_partition, states
-from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine
+from circuitsim.boltzmann.enumeration import EnumerationError, data_expectation, log_likelihood, states
+from circuitsim.boltzmann.machine import RestrictedBoltzmannMachine, softplus
 from circuitsim.errors import UsageError
 
 MAX_LAYER = 16
@@ -20,23 +20,17 @@ def check_enumerable(machine: RestrictedBoltzmannMachine) -> None:
     EnumerationError
         More than 16 units in a layer, or more than 24 in both.
     """
-    if not can_analyse(machine):
+    if max(machine.visible, machine.hidden) > MAX_LAYER or machine.visible + machine.hidden > MAX_JOINT_UNITS:
         raise EnumerationError(
             f"exact analysis goes through all joint states: at most {MAX_LAYER} units in a layer and "
             f"{MAX_JOINT_UNITS} in both, not {machine.visible} and {machine.hidden}"
         )
 
 
-def can_analyse(machine: RestrictedBoltzmannMachine) -> bool:
-    """Whether `check_enumerable` would let the machine pass."""
-    return max(machine.visible, machine.hidden) <= MAX_LAYER and machine.visible + machine.hidden <= MAX_JOINT_UNITS
-
-
 def model_distribution(machine: RestrictedBoltzmannMachine) -> np.ndarray:
     """p(v) of every visible state, (2^m,), in the order of `states`."""
     check_enumerable(machine)
-    exact = machine.astype(np.float64)
-    return np.exp(-exact.free_energy(states(exact.visible)) - log_partition(exact))
+    return np.exp(log_likelihood(machine, states(machine.visible)))
 
 
 def empirical_distribution(visible: np.ndarray, probability: np.ndarray | None = None) -> np.ndarray:
@@ -68,8 +62,7 @@ def _half_steps(machine: RestrictedBoltzmannMachine) -> list[np.ndarray]:
     halves = []
     for exact in (machine.astype(np.float64), machine.astype(np.float64).swapped()):
         activation = states(exact.visible) @ exact.weights.T + exact.hidden_bias
-        log_z = np.logaddexp(0, activation).sum(axis=1)
-        halves.append(np.exp(activation @ states(exact.hidden).T - log_z[:, None]))
+        halves.append(np.exp(activation @ states(exact.hidden).T - softplus(activation).sum(axis=1)[:, None]))
     return halves
 
 

@@ -119,17 +119,19 @@ def affine(units, weights, bias, out):
 
 
 @jit(unroll=True, fastmath=False)
-def transpose(source, out, start):
-    """``out[:, start : start + m] = source.T``, (m, n) → (n, m); both in C order."""
+def transposed(source):
+    """The transpose of a matrix, (m, n) → (n, m); both in C order."""
     rows, columns = source.shape
-    given, made, stride = source.reshape(-1), out.reshape(-1), out.shape[1]
+    out = np.empty((columns, rows), source.dtype)
+    given, made = source.reshape(-1), out.reshape(-1)
     whole_rows, whole_columns = rows - rows % 8, columns - columns % 8
     for j in range(0, whole_rows, 8):
         for i in range(0, whole_columns, 8):
-            turn_eight(given, j * columns + i, columns, made, i * stride + start + j, stride)
+            turn_eight(given, j * columns + i, columns, made, i * rows + j, rows)
     for j in range(rows):
         for i in range(whole_columns if j < whole_rows else 0, columns):
-            out[i, start + j] = source[j, i]
+            out[i, j] = source[j, i]
+    return out
 
 
 @kernel(fastmath=False)

@@ -22,7 +22,6 @@ from circuitsim.boltzmann import (
     mixing_factor,
     model_distribution,
     older_bound,
-    pattern_distance,
     pattern_set,
     total_variation,
     transition_matrix,
@@ -148,7 +147,9 @@ def test_distances():
     row = table[5] / table[5].sum()
     joint = np.zeros_like(table)
     joint[5] = row
-    assert pattern_distance(machine, states(5)[5]) == pytest.approx(0.5 * np.abs(joint - table).sum(), rel=1e-12)
+    assert data_distance(machine, states(5)[5][None], np.ones(1)) == pytest.approx(
+        0.5 * np.abs(joint - table).sum(), rel=1e-12
+    )
 
 
 def test_pattern_sets():
@@ -222,9 +223,6 @@ def test_older_bound_is_its_formula():
     assert older_bound(random_machine(2000, 2), 1) == np.inf
 
 
-def test_single_pattern_bound_is_the_batch_bound_of_one_pattern():
-    machine = random_machine(4, 3)
-    pattern = states(4)[9]
-    assert pattern_distance(machine, pattern) == data_distance(machine, pattern[None], np.ones(1))
+def test_repeated_patterns_add_up():
     rows, shares = distinct(np.array([[1, 0], [0, 0], [1, 0]]))
     assert rows.tolist() == [[0, 0], [1, 0]] and shares == pytest.approx([1 / 3, 2 / 3])

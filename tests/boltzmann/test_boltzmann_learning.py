@@ -64,9 +64,8 @@ def test_expected_training_is_the_loop_over_expected_updates(k):
     twin = machine
     for _ in range(30):
         update = expected_contrastive_divergence(twin, start, k)
-        twin = RestrictedBoltzmannMachine.from_parameters(
-            {name: array + 0.3 * update[name] for name, array in twin.parameters.items()}
-        )
+        arrays = {name: array + 0.3 * update[name] for name, array in twin.parameters.items()}
+        twin = RestrictedBoltzmannMachine(**arrays)
     trained = train_expected(machine, start, 0.3, k, 30)
     for name, array in twin.parameters.items():
         np.testing.assert_allclose(trained.parameters[name], array, atol=1e-12)

@@ -33,8 +33,8 @@ PAIR = random_machine(2, 2)
 
 def test_a_machine_has_arrays_of_its_own():
     given = {"weights": np.asfortranarray(np.ones((2, 3))), "visible_bias": np.ones(3), "hidden_bias": np.ones(2)}
-    machine = RestrictedBoltzmannMachine.from_parameters(given)
-    other = RestrictedBoltzmannMachine.from_parameters(machine.parameters)
+    machine = RestrictedBoltzmannMachine(**given)
+    other = RestrictedBoltzmannMachine(**machine.parameters)
     for array in machine.parameters.values():
         array += 1
     assert all((array == 1).all() for array in [*given.values(), *other.parameters.values()])
