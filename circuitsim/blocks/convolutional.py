@@ -67,10 +67,10 @@ class ConvolutionCoupling:
     def forward(self, below: Array, out: Array, switches: Array | None, renew: bool) -> Array | None:
         """Write Pool(θ ⋆ below) into `out`; returns the places the maxima were at."""
         if not self.pool:
-            self._map(below, False, out)
+            winograd.convolve(below, self._filters, out)
             return None
         full = namespace(below).empty((below.shape[0], *self._full), dtype=below.dtype, device=device(below))
-        self._map(below, False, full)
+        winograd.convolve(below, self._filters, full)
         if renew or switches is None:
             out[...], switches = convolution.max_pool(full)
         else:
@@ -82,16 +82,7 @@ class ConvolutionCoupling:
         if self.pool and switches is None:
             out[...] = 0
         else:
-            self._map(self.lift(above, switches), True, out)
-
-    def _map(self, images: Array, transposed: bool, out: Array) -> None:
-        """The convolution, or the transposed one."""
-        if winograd.suits(images, out):
-            winograd.convolve(images, self._turned if transposed else self._filters, out, self._memory)
-        elif transposed:
-            out[...] = convolution.convolve_back(images, self._kernel, WINDOW, out.shape)
-        else:
-            out[...] = convolution.convolve(images, self._kernel, WINDOW)
+            winograd.convolve(self.lift(above, switches), self._turned, out)
 
     def lift(self, above: Array, switches: Array | None) -> Array:
         """The upper layer before pooling: zeros but where a maximum was taken."""
@@ -116,16 +107,14 @@ class ConvolutionCoupling:
         return namespace(self.weights).reshape(self.weights, (9, self.image[2], self.channels))
 
     @cached_property
-    def _memory(self) -> dict[Any, np.ndarray]:
-        return {}
-
-    @cached_property
-    def _filters(self) -> np.ndarray:
+    def _filters(self) -> Array:
         return winograd.transformed(self._kernel)
 
     @cached_property
-    def _turned(self) -> np.ndarray:
-        return winograd.turned(self._filters)
+    def _turned(self) -> Array:
+        """Those of the transposed convolution, whose kernel is turned by 180 degrees."""
+        xp = namespace(self.weights)
+        return winograd.transformed(xp.permute_dims(xp.flip(self._kernel, axis=0), (0, 2, 1)))
 
 
 def gaussian_orthogonal(

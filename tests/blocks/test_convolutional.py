@@ -32,8 +32,8 @@ def unpooled(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     return parts.transpose(0, 1, 4, 2, 5, 3).reshape(batch, 2 * rows, 2 * columns, channels)
 
 
-# Layers that Winograd's method suits, and others; more images than are worked on at a time.
-@pytest.mark.parametrize(("image", "channels"), [((8, 8, 6), [8, 5]), ((8, 8, 16), [32, 16])])
+# Even and odd sides; more images than are worked on at a time.
+@pytest.mark.parametrize(("image", "channels"), [((8, 8, 6), [8, 5]), ((6, 10, 16), [32, 16])])
 @pytest.mark.parametrize(("sweeps", "batch"), [(1, 3), (3, 3), (12, 3), (2, 700)])
 def test_sweeps_are_those_written_out(
     image: tuple[int, int, int], channels: list[int], sweeps: int, batch: int
@@ -43,12 +43,13 @@ def test_sweeps_are_those_written_out(
     )
     x = np.random.default_rng(2).normal(size=(batch, block.n_inputs))
     first, second, dense = (block.parameters[f"weights{k}"] for k in (1, 2, 3))
-    sizes = [image, (4, 4, channels[0]), (4, 4, channels[1]), (7,)]
+    half = image[0] // 2, image[1] // 2
+    sizes = [image, (*half, channels[0]), (*half, channels[1]), (7,)]
     _, b, _, d = (np.zeros((batch, *size)) for size in sizes)
     back = 0.0
     for _ in range(sweeps):
         a = np.clip(x.reshape(batch, *image) + back, 0, 1)
-        c = np.clip(convolved(b, second) + (d @ dense.T).reshape(batch, 4, 4, channels[1]), 0, 1)
+        c = np.clip(convolved(b, second) + (d @ dense.T).reshape(batch, *sizes[2]), 0, 1)
         four = squares(convolved(a, first))
         b = np.clip(four.max(axis=-1) + transposed(c, second), 0, 1)
         d = np.clip(c.reshape(batch, -1) @ dense, 0, 1)

@@ -274,7 +274,6 @@ def test_elastic_and_following_nudges_have_one_limit(name: str) -> None:
         lambda **o: DeepHopfieldBlock([40, 30, 20], **o),
         lambda **o: DeepHopfieldBlock([30, 20, 5], clamped=False, inputs=40, **o),
         lambda **o: ResistiveBlock([20, 5], inputs=40, **o),
-        # Layers that Winograd's method suits.
         lambda **o: ConvolutionalHopfieldBlock((8, 8, 8), [16, 8], [True, False], [4], variance=0.01, **o),
     ],
 )
