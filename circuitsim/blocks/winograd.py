@@ -14,12 +14,12 @@ from circuitsim._arrays import Array, device, namespace
 CHUNK = 1 << 20
 """Numbers of transformed images that are worked on at a time."""
 
-_KERNEL = [[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]]
-_INPUT = [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]]
-_OUTPUT = [[1, 1, 1, 0], [0, 1, -1, -1]]
+_KERNEL = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+_INPUT = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
+_OUTPUT = np.array([[1, 1, 1, 0], [0, 1, -1, -1]])
 
 
-def _on_both_sides(matrix: list[list[float]], columns: Array) -> Array:
+def _on_both_sides(matrix: np.ndarray, columns: Array) -> Array:
     """M d Mᵀ of squares, one a column, row after row."""
     xp = namespace(columns)
     both = xp.asarray(np.kron(matrix, matrix), dtype=columns.dtype, device=device(columns))
