@@ -34,10 +34,6 @@ DISPLACEMENT = 1e-2
 ROUNDING = 1e-3
 """Share of a layer's own curvature below which that of a nudge counts as rounding."""
 
-KINK = 1e-9
-"""A unit at a bound whose minimum without it is within this fraction of max(1, |s|) of it is at a kink."""
-
-
 UNTILTED = Nudge(np.zeros(()))
 """No nudge at all."""
 
@@ -79,7 +75,7 @@ class LayeredState:
         States of all layers, first to last, each (batch, units) or (batch, rows, columns, channels).
     switches : tuple of array or None
         Those of pooled couplings.
-    minimised : LayeredEnergy
+    minimised : LayeredEnergy, or None where nothing was
         The energy that was minimised; it shares the block's parameters.
     sweeps : int
         Number of sweeps made.
@@ -91,7 +87,7 @@ class LayeredState:
 
     layers: tuple[Array, ...]
     switches: tuple[Array | None, ...]
-    minimised: LayeredEnergy
+    minimised: Any = None
     sweeps: int = 0
     tolerance: float | None = None
     begin: tuple[Array, ...] = ()
@@ -107,12 +103,18 @@ class LayeredState:
 
         Measured at first access, at the cost of one sweep; to be read before the parameters change.
         """
-        return self.minimised.residual(self)
+        pairs = enumerate(zip(self.minimised.minima(self, True), self.layers))
+        return largest([(target - own) / self.minimised.scale(k, self.layers) for k, (target, own) in pairs])
 
     @property
     def active(self) -> np.ndarray:
         """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
-        return self.minimised.active(self.layers)
+        xp, found = namespace(self.layers[0]), [np.zeros((self.layers[0].shape[0], 0), np.int8)]
+        for layer, state in zip(self.minimised.layers, self.layers, strict=True):
+            if layer.bounded:
+                sides = (to_numpy(rows(xp, state == bound)) for bound in (layer.upper, layer.lower))
+                found.append(np.subtract(*sides, dtype=np.int8))
+        return np.concatenate(found, axis=1)
 
     @property
     def certified(self) -> Array:
@@ -126,10 +128,8 @@ class LayeredState:
     @cached_property
     def finite(self) -> np.ndarray:
         """(batch,) all units have finite squares."""
-        xp = namespace(self.layers[0])
-        largest = float(xp.finfo(self.layers[0].dtype).max) ** 0.5
-        good = [to_numpy(xp.all(xp.abs(rows(xp, layer)) < largest, axis=1)) for layer in self.layers]
-        return np.logical_and.reduce(good)
+        bound = float(namespace(self.layers[0]).finfo(self.layers[0].dtype).max) ** 0.5
+        return to_numpy(largest(self.layers) < bound)
 
     @cached_property
     def strict(self) -> np.ndarray:
@@ -150,7 +150,7 @@ class LayeredState:
             # Where a loss saturates the energy is convex again, at a state that has nothing to do with the first one.
             states += [replace(self, layers=begin), self]
             rounding = float(namespace(half[0]).finfo(half[0].dtype).eps) ** 0.5
-            finite &= to_numpy(self.residual) <= np.maximum(to_numpy(energy.residual(states[1])), rounding)
+            finite &= to_numpy(self.residual) <= np.maximum(to_numpy(states[1].residual), rounding)
         return np.logical_and.reduce([finite, *map(energy.convex, states)])
 
 
@@ -228,21 +228,6 @@ class LayeredEnergy:
             )
         return LayeredState(tuple(states), tuple(switches), self, done, tolerance, start.layers)
 
-    def start(self, like: Array, batch: int) -> LayeredState:
-        """All units at zero, or at the bound nearest to it."""
-        xp = namespace(like)
-        states = []
-        for layer in self.layers:
-            state = xp.zeros((batch, *layer.shape), dtype=like.dtype, device=device(like))
-            clip_into(xp, state, layer.lower, layer.upper)
-            states.append(state)
-        return LayeredState(tuple(states), (None,) * len(self.couplings), self)
-
-    def residual(self, state: LayeredState) -> Array:
-        """(batch,) largest |s − argmin over that unit alone|, relative to the unit's `scale`."""
-        pairs = enumerate(zip(self._minima(state, True), state.layers))
-        return largest([(target - own) / self.scale(k, state.layers) for k, (target, own) in pairs])
-
     def scale(self, index: int, states: Sequence[Array]) -> Array:
         """What errors of the units of a layer are relative to; see ``local``."""
         xp, size = namespace(states[index]), namespace(states[index]).abs(states[index])
@@ -255,25 +240,6 @@ class LayeredEnergy:
         self.pull(index, near, [None] * len(self.couplings), total, buffer, renew=True)
         total = (total + xp.abs(self.pulls[index])) * self.inverses[index] + size
         return xp.where(total > 0, total, xp.ones_like(total))
-
-    def active(self, states: Sequence[Array]) -> np.ndarray:
-        """(batch, units with bounds) −1 at the lower bound, +1 at the upper, 0 between."""
-        xp, found = namespace(states[0]), [np.zeros((states[0].shape[0], 0), np.int8)]
-        for layer, state in zip(self.layers, states, strict=True):
-            if layer.bounded:
-                sides = (to_numpy(rows(xp, state == bound)) for bound in (layer.upper, layer.lower))
-                found.append(np.subtract(*sides, dtype=np.int8))
-        return np.concatenate(found, axis=1)
-
-    def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
-        """(batch,) units at a bound whose minimum without bounds is there too, to `KINK`, and the units with bounds."""
-        xp, active = namespace(state.layers[0]), self.active(state.layers)
-        near = [
-            to_numpy(rows(xp, xp.abs(target - own) <= KINK * xp.maximum(xp.abs(own), xp.ones_like(own))))
-            for layer, target, own in zip(self.layers, self._minima(state, False), state.layers)
-            if layer.bounded
-        ]
-        return (np.concatenate([active[:, :0] != 0, *near], axis=1) & (active != 0)).sum(axis=1), active.shape[1]
 
     def energy(self, states: Sequence[Array]) -> Array:
         """(batch,) energy of states, without the nudge."""
@@ -311,7 +277,7 @@ class LayeredEnergy:
         xp = namespace(cotangent)
         layers = [
             Layer(layer.shape, xp.where(free, layer.slope + xp.zeros_like(own), xp.full_like(own, math.inf)))
-            for layer, free, own in zip(self.layers, self._free(state.layers), state.layers)
+            for layer, free, own in zip(self.layers, self.free(state.layers), state.layers)
         ]
         pulls = [xp.zeros_like(own) for own in state.layers]
         pulls[-1] += xp.reshape(cotangent, pulls[-1].shape)
@@ -340,7 +306,7 @@ class LayeredEnergy:
         """
         xp, states = namespace(state.layers[0]), state.layers
         places = np.cumsum([math.prod(own.shape[1:]) for own in states])[:-1]
-        free = np.concatenate([to_numpy(rows(xp, inside)) for inside in self._free(states)], axis=1)
+        free = np.concatenate([to_numpy(rows(xp, inside)) for inside in self.free(states)], axis=1)
         slope = self.layers[-1].slope
         least = -ROUNDING * float(slope if isinstance(slope, int | float) else to_numpy(slope).min())
         left = way = free * np.random.default_rng(0).normal(size=(1, free.shape[1]))
@@ -376,11 +342,11 @@ class LayeredEnergy:
         step = DISPLACEMENT / xp.where(size > 0, size, xp.ones_like(size))
         return (follow(output + step * move) - follow(output - step * move)) / (2.0 * step)
 
-    def _free(self, states: Sequence[Array]) -> list[Array]:
+    def free(self, states: Sequence[Array]) -> list[Array]:
         """Whether units are not at a bound, for each layer."""
         return [(state > layer.lower) & (state < layer.upper) for layer, state in zip(self.layers, states)]
 
-    def _minima(self, state: LayeredState, clipped: bool) -> list[Array]:
+    def minima(self, state: LayeredState, clipped: bool) -> list[Array]:
         """For each layer the minimum over it alone, within its bounds or without."""
         xp, states, switches = namespace(state.layers[0]), state.layers, list(state.switches)
         return [

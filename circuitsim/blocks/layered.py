@@ -15,12 +15,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from circuitsim._arrays import Array, namespace, to_numpy
+from circuitsim._arrays import Array, clip_into, device, namespace, to_numpy
 from circuitsim.blocks.alternating import Layer, LayeredEnergy, LayeredState
 from circuitsim.blocks.couplings import Coupling, DenseCoupling, rows
 from circuitsim.blocks.protocol import Arrays, Nudge
 from circuitsim.errors import TopologyError, UsageError
-from circuitsim.training.checkpoint import CheckpointError, copy_into, load_checkpoint, save_checkpoint
+from circuitsim.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+
+KINK = 1e-9
+"""A unit at a bound whose minimum without it is within this fraction of max(1, |s|) of it is at a kink."""
 
 Moved = Sequence[tuple[Array, Array]]
 """Layers: means, and moves about them."""
@@ -153,14 +156,10 @@ class LayeredBlock:
         arrays, facts = load_checkpoint(Path(path))
         if facts.get("kind") != cls.kind:
             raise CheckpointError(f"{path} holds {facts.get('kind')!r}, no {cls.kind} network that this version reads")
-        options = dict(facts["options"])
-        return cls._restored(options | {"sweeps": Sweeps(**options["sweeps"])}, arrays, np.dtype(facts["dtype"]))
-
-    @classmethod
-    def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:
-        """The network of these options and parameters."""
-        block = cls(**options, dtype=dtype)  # type: ignore[call-arg]
-        copy_into(block.parameters, parameters, "parameters")
+        options = facts["options"]
+        block = cls.__new__(cls)
+        vars(block).update(options, sweeps=Sweeps(**options["sweeps"]))
+        block.__post_init__(arrays, np.dtype(facts["dtype"]))  # type: ignore[attr-defined]
         return block
 
     @property
@@ -193,18 +192,19 @@ class LayeredBlock:
         # Within a batch the input's product is the same in every phase.
         energy = self._energy(x) if start is None or nudge is None else start.minimised
         energy = energy if nudge is None else replace(energy, nudge=nudge)
-        begin = energy.start(energy.constants[0], x.shape[0]) if start is None else start
+        begin = self.resting(x.shape[0]) if start is None else start
         rule, nudged = self.sweeps, nudge is not None
         count = rule.nudged if nudged else rule.free
         return energy.relax(begin, count, nudged and rule.reverse_nudged, rule.tolerance)
 
-    def begun(self, layers: Sequence[Array]) -> LayeredState:
-        """A state of these layers, for a free phase to start at."""
-        return LayeredState(tuple(layers), (None,) * len(self._couplings), self._energy_of([]))
-
     def resting(self, batch: int) -> LayeredState:
-        """A batch of states with all units at zero, or at the bound nearest to it."""
-        return self._energy_of([]).start(self.parameters["bias1"], batch)
+        """A batch of states with all units at zero, or at the bound nearest to it: where a free phase starts."""
+        like = self.parameters["bias1"]
+        xp, states = namespace(like), []
+        for layer in self._layers:
+            states.append(xp.zeros((batch, *layer.shape), dtype=like.dtype, device=device(like)))
+            clip_into(xp, states[-1], layer.lower, layer.upper)
+        return LayeredState(tuple(states), (None,) * len(self._couplings))
 
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""
@@ -236,7 +236,12 @@ class LayeredBlock:
 
     def kinks(self, state: LayeredState) -> tuple[np.ndarray, int]:
         """(batch,) units at a bound of a free state whose minimum without it is there too, and units with bounds."""
-        return state.minimised.kinks(state)
+        energy, xp = state.minimised, namespace(state.layers[0])
+        found: Any = 0
+        for free, target, own in zip(energy.free(state.layers), energy.minima(state, False), state.layers):
+            near = xp.abs(target - own) <= KINK * xp.maximum(xp.abs(own), xp.ones_like(own))
+            found = found + to_numpy(rows(xp, near & ~free)).sum(axis=1)
+        return found, state.active.shape[1]
 
     def project(self) -> None:
         """All values are allowed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,6 @@ class DeepResistiveNetwork(ResistiveBlock):
     ) -> None:
         if not isinstance(architecture, Architecture):
             architecture = Architecture(tuple(architecture))
-        self.architecture = architecture
         super().__init__(
             architecture.units[1:],
             architecture.units[0],
@@ -60,6 +59,12 @@ class DeepResistiveNetwork(ResistiveBlock):
             dtype=dtype,
             gains=architecture.gains,
         )
+
+    @property
+    def architecture(self) -> Architecture:
+        """Its layers and gains."""
+        assert self.inputs is not None
+        return Architecture((self.inputs, *self.layers), self.gain, tuple(self.gains))
 
     def least_output_conductance(self) -> float:
         """Minimum conductance, S, that the outputs have together, with inputs at 0 V and all hidden units free to move.
@@ -76,12 +81,6 @@ class DeepResistiveNetwork(ResistiveBlock):
             solved = between / sums[0][:, None] if layer == 1 else np.linalg.solve(known, between)
             known = np.diag(sums[layer].astype(float)) - between.T @ solved
         return float(np.linalg.eigvalsh(known)[0])
-
-    @classmethod
-    def _restored(cls, options: Mapping[str, Any], parameters: Mapping[str, np.ndarray], dtype: Any) -> Self:
-        units, rule = (options["inputs"], *options["layers"]), options["sweeps"]
-        architecture = Architecture(units, options["gain"], options["gains"])
-        return cls(architecture, parameters, 0, rule.free, rule.tolerance or 0.0, dtype)
 
     def to_circuit(self, x: np.ndarray) -> Circuit:
         """The network with one input x, (inputs,), as a circuit.
