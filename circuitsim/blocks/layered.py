@@ -206,6 +206,10 @@ class LayeredBlock:
             clip_into(xp, states[-1], layer.lower, layer.upper)
         return LayeredState(tuple(states), (None,) * len(self._couplings))
 
+    def begun(self, layers: Sequence[Array]) -> LayeredState:
+        """A state of these layers, for a free phase to start at."""
+        return replace(self.resting(0), layers=tuple(layers))
+
     def energy(self, state: LayeredState, x: Array) -> Array:
         """(batch,) the untilted energy at a state."""
         return self._energy(x).energy(state.layers)

@@ -7,7 +7,6 @@ Hopfield network one of a stage and a block.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,8 +182,7 @@ class Chain:
         x, targets, *weights = (self._of_one_library(part) for part in batch)
         if self.augment is not None:
             x = self.augment(x, rng)
-        rest = [layer[: x.shape[0]] for layer in self._last]
-        begin = replace(self.block.resting(0), layers=tuple(rest)) if rest else None
+        begin = self.block.begun([layer[: x.shape[0]] for layer in self._last]) if self._last else None
         output, steps = forward(self.elements, self._enter(x), True, begin)
         for step in steps:
             if isinstance(step.element, Stage):
