@@ -22,7 +22,7 @@ from circuitsim.errors import ConvergenceError, NoOperatingPointError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.newton.kernels import newton_kernel
 from circuitsim.newton.laws import charging, numbered_rows
-from circuitsim.newton.seen import between
+from circuitsim.newton.port_resistance import mean_resistance
 from circuitsim.program.components import component_labels
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def iterate(
             before = None
         resistance = way.seen(column, point, conductance)
         if step > PATIENT:
-            resistance = between(resistance, conductance)
+            resistance = mean_resistance(resistance, conductance)
         share = 1.0 if step <= CIRCLING or worst < LEAD else 0.5 if step <= 2 * CIRCLING else 0.25
         v, i = (old + share * (new - old) for old, new in zip(state.points, (voltage, current)))
         moved = project(smooth, v, i, resistance, state.junctions)

@@ -38,7 +38,7 @@ from circuitsim.circuit.expansion import expanded
 from circuitsim.errors import NoEnergyError, UsageError
 from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.roles import Roles
-from circuitsim.newton.contrasts import NODES, WEIGHTS
+from circuitsim.newton.co_content import NODES, WEIGHTS
 from circuitsim.newton.kernels import newton_kernel
 
 KINK = 1e-9
@@ -379,7 +379,7 @@ class CircuitBlock:
         """Σ_b weight_b (∂E/∂θ at plus − ∂E/∂θ at minus): ½ Δv² for a conductance, Δv for a current source.
 
         ½ (Δv₊² − Δv₋²) is computed as (Δv₊ − Δv₋) · ½ (Δv₊ + Δv₋), which does not cancel. For a parameter of a device's
-        law ∫ ∂i/∂θ dv between its two voltages (`circuitsim.newton.contrasts`).
+        law ∫ ∂i/∂θ dv between its two voltages (`circuitsim.newton.co_content`).
         The arguments are those of `EnergyBlock.parameter_difference`.
         """
         above, below = self._inside(plus), self._inside(minus)
@@ -389,7 +389,7 @@ class CircuitBlock:
             ends = [self._junctions(smooth, *end) for end in (above, below)]
             u, i = np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
             by_row = np.empty(smooth.rows.shape)
-            kernel = newton_kernel("contrasts", 50 * u.size)
+            kernel = newton_kernel("co_content_differences", 50 * u.size)
             kernel(smooth.rows, np.array(NODES), np.array(WEIGHTS), u, i, weight, by_row)
         return self._derivatives(change, level, weight, by_row)
 

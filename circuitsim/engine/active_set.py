@@ -1,15 +1,15 @@
-"""The loop for operating points: which ideal diodes conduct, by semismooth Newton steps, and what to do where they
-cycle.
+"""The active-set loop for operating points: which ideal diodes conduct, by semismooth Newton steps, and what to do when
+these cycle.
 
-A diode's voltage d and current i lie on its curve where w = d + ρ i tells both: d = min(w, 0), i = max(w, 0)/ρ (Minty
-1962). A Newton step in w is one linear circuit, in which diodes with w > 0 are shorts and all others are open: the
-primal–dual active-set method (Hintermüller, Ito & Kunisch 2003).
+A diode's voltage d and current i are parametrised by w = d + ρ i: d = min(w, 0), i = max(w, 0)/ρ (Minty 1962). A
+Newton step in w is one linear circuit, in which diodes with w > 0 are shorts and all others are open: the primal–dual
+active-set method (Hintermüller, Ito & Kunisch 2003).
 
-    first guess     steps of Douglas and Rachford (`nodal.Potentials.guess`)
+    first guess     Douglas–Rachford steps (`nodal.Potentials.guess`)
     plain steps     on node voltages in doubles; the next w of a diode is its voltage or its current
-    safeguard       the method of multipliers (Rockafellar 1976), which converges wherever there is an operating point
-    refined steps   plain steps on refined branch currents: they decide what doubles do not resolve
-    dual method     one diode at a time (`circuitsim.engine.dual`), where refined steps do not end
+    safeguard       the method of multipliers (Rockafellar 1976), which converges if an operating point exists
+    refined steps   plain steps on refined branch currents, for signs that doubles do not resolve
+    dual method     one diode at a time (`circuitsim.engine.dual`), where refined steps do not terminate
 
 The safeguard's proximal steps minimise, over the node voltages v at currents y of the diodes,
 
@@ -35,27 +35,27 @@ from circuitsim.errors import ConvergenceError
 from circuitsim.solvers.protocol import Factored
 
 PLAIN, AGAIN, REFINED = 6, 2, 12
-"""Plain steps in a row without fewer violations than ever before that end them: at first, after a proximal step, and
-with refined currents."""
+"""Numbers of consecutive plain steps without a new minimum of violations after which they end: at first, after a
+proximal step, and with refined currents."""
 
 PROXIMAL, INNER, SHRINK, ENOUGH = 20, 40, 0.03, 0.1
-"""Most proximal steps; most Newton steps in each; r of one against that of the one before; error in power, against
-r (i − y)² of all diodes."""
+"""Maximum number of proximal steps, and of Newton steps in each; factor of r from one to the next; tolerance of the
+error in power, relative to r (i − y)² of all diodes."""
 
 HELD = 1e-9
-"""Fraction of its conductance that a blocking diode keeps in Newton steps for parts that diodes alone tie to ground."""
+"""Fraction of its conductance that a blocking diode keeps in Newton steps of parts tied to ground by diodes alone."""
 
 STILL, STUCK = 0.999, 5
-"""So little progress of a Newton step, so often in a row, is rounding."""
+"""A Newton step that keeps more than this fraction of the decrement, this often in a row, is stalled by rounding."""
 
 DIGITS = 1e-12
-"""Fraction of the voltages at a diode's ends that r y is not to fall below, or rounding of these would be a current."""
+"""Lower bound on r y relative to the voltages at a diode's ends, below which rounding of these would be a current."""
 
 WIDE = 1e16
-"""Ratio of conductances beyond which node voltages in doubles lose all digits of some drops."""
+"""Ratio of conductances beyond which some branch voltages have no correct digit in doubles."""
 
 PLACES = 4
-"""Most linear circuits to solve for potentials of components without a path to ground that are nearer to 0 V."""
+"""Maximum number of linear circuits solved to move components without a path to ground closer to 0 V."""
 
 
 class Circuits(Protocol):
@@ -65,17 +65,17 @@ class Circuits(Protocol):
     """Linear circuits solved."""
 
     def conducting(self, current: np.ndarray) -> np.ndarray:
-        """The diodes to begin with (positions among them), most important first, from their currents (d,), A."""
+        """Initial conducting diodes (positions among them), most important first, from their currents (d,), A."""
 
     def solve(self, conducting: np.ndarray) -> Step:
-        """The linear circuit in which these diodes conduct, the first ones where they close loops."""
+        """The linear circuit in which these diodes conduct; where they close loops, the first ones do."""
 
 
 def plain(circuits: Circuits, conducting: np.ndarray, patience: int, limit: int) -> tuple[Step, bool]:
-    """Newton steps until no diode is in the wrong state; whether they have ended so.
+    """Newton steps until no diode is in the wrong state; returns the last step and whether there is no violation left.
 
-    They give up where a set of conducting diodes returns, after ``patience`` steps without fewer violations than ever
-    before, or where ``limit`` linear circuits are solved.
+    They stop when a set of conducting diodes recurs, after ``patience`` steps without a new minimum of violations, or
+    at ``limit`` linear circuits.
     """
     seen: set[bytes] = set()
     fewest, idle = float("inf"), 0
@@ -90,8 +90,8 @@ def plain(circuits: Circuits, conducting: np.ndarray, patience: int, limit: int)
 
 
 def on_potentials(net: Network, closed: np.ndarray, limit: int, factored: Factored | None = None) -> nodal.Start | None:
-    """Where steps on node voltages in doubles end; None where these do not suit. For the arguments see
-    `solve_active_set`; ``factored``, the nodal matrix at any set, is used up."""
+    """The result of plain steps on node voltages in doubles; None where these do not apply. For the arguments see
+    `solve_active_set`; ``factored``, the nodal matrix at any set, is consumed."""
     if limit < 1:
         raise ConvergenceError("the iteration limit is zero")
     if not nodal.suits(net):
@@ -106,9 +106,9 @@ def on_potentials(net: Network, closed: np.ndarray, limit: int, factored: Factor
 
 
 def multipliers(voltages: Potentials, circuits: Circuits, step: Step, limit: int) -> tuple[Step, bool]:
-    """The safeguard: proximal steps on the currents of the diodes, after each of which a few plain steps are tried.
+    """The safeguard: proximal steps on the diode currents, each followed by a few plain steps.
 
-    Where conductances differ by more than `WIDE`, nothing is done.
+    Does nothing where conductances differ by more than `WIDE`.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def multipliers(voltages: Potentials, circuits: Circuits, step: Step, limit: int
     circuits : Circuits
         For the plain steps.
     step : Step
-        The last one of all.
+        The last plain step.
     limit : int
-        Most linear circuits.
+        Maximum number of linear circuits.
     """
     energy, g = Energy(voltages), voltages.net.resistances.conductances
     ended, failed = False, 0 if g.max(initial=0.0) <= WIDE * g.min(initial=np.inf) else 2
@@ -133,7 +133,7 @@ def multipliers(voltages: Potentials, circuits: Circuits, step: Step, limit: int
 
 
 class Energy:
-    """The function φ of a proximal step at hand.
+    """The objective φ of the current proximal step.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Energy:
         self._weak = 0.0 if net.grounded else HELD
 
     def proximal_step(self) -> bool:
-        """Newton's method for the least φ; whether it has ended. Then ``y`` becomes the currents there."""
+        """Minimise φ by Newton's method, then set ``y`` to the currents there; returns whether it has converged."""
         last, still, ohms, y = np.inf, 0, self.ohms, self.y
         drop = self.x[self._a] - self.x[self._b] + self._held
         for _ in range(INNER):
@@ -197,7 +197,7 @@ class Energy:
         return found
 
     def shrink(self) -> None:
-        """A smaller r, as far as the rounding of the voltages lets it."""
+        """Reduce r, as far as the rounding of the voltages permits."""
         self._share *= SHRINK
         reach = (np.abs(self.x[self._a]) + np.abs(self.x[self._b]) + self._reach)[self._r :]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -206,7 +206,8 @@ class Energy:
 
 
 def least_energy(curvature: float, decrement: float, w: np.ndarray, change: np.ndarray, ohms: np.ndarray) -> float:
-    """The share of a Newton step at which φ is least: its slope along the step, −``decrement`` at the start, rises."""
+    """Exact line search: the fraction of a Newton step that minimises φ, whose slope along it starts at
+    −``decrement``."""
     from scipy.optimize import brentq
 
     start = np.maximum(w, 0.0)
@@ -230,11 +231,11 @@ class Refined:
     ----------
     net : Network
     guess : (m,) float array
-        Branch currents to start from, A.
+        Initial branch currents, A.
     anchor : (n_nodes,) float array
-        Potentials that components without a path to ground stay near, V.
+        Potentials that components without a path to ground are kept close to, V.
     factored : Factored or None
-        The nodal matrix at any set, which is used up.
+        The nodal matrix at any set; consumed.
     count : int
         Linear circuits solved before.
     """
@@ -247,7 +248,7 @@ class Refined:
         self.net, self.count, self._guess, self._anchor, self._factored = net, count, guess, anchor, factored
 
     def conducting(self, current: np.ndarray) -> np.ndarray:
-        """See `Circuits.conducting`: a forest that carries these currents, but those around loops."""
+        """See `Circuits.conducting`: a forest that carries these currents, except those around loops."""
         coordinate, d = self.net.structure.coordinate, self.net.diodes
         flow = nodal.without_loops(coordinate[self.net.first[d]], coordinate[self.net.second[d]], current)
         return nodal.falling(flow, flow > 0.0)
@@ -264,10 +265,10 @@ class Refined:
         return Step(key, found.leave.size + found.enter.size, following)
 
     def settle(self, anchor: np.ndarray) -> None:
-        """Move components without a path to ground to the potentials ``anchor``, or as near as blocking diodes allow.
+        """Move components without a path to ground to the potentials ``anchor``, or as close as blocking diodes allow.
 
-        Earlier sets may have driven them far away, where doubles do not resolve their drops. A diode that would be
-        violated conducts, without a current.
+        Earlier sets may have driven them so far that doubles do not resolve their drops. A diode that would be violated
+        conducts zero current.
         """
         point, free = self.point, self.point.tree.root_of == np.arange(self.net.n_nodes)
         free[self.net.roots] = False
@@ -299,17 +300,17 @@ def solve_active_set(
     ----------
     net : Network
     closed : int array
-        Diodes to start with, most important first.
+        Initial conducting diodes, most important first.
     guess : (m,) float array
-        Branch currents to start from, A.
+        Initial branch currents, A.
     anchor : (n_nodes,) float array
-        Potentials that components without a path to ground stay near, V.
+        Potentials that components without a path to ground are kept close to, V.
     limit : int
-        Most linear circuits to solve before the dual method takes over, which may solve more (`solve_dual`).
+        Maximum number of linear circuits before the dual method takes over, which may solve more (`solve_dual`).
     start : nodal.Start, optional
-        What `on_potentials` has returned, if that was asked before.
+        Result of `on_potentials`, if available.
     factored : Factored, optional
-        The nodal matrix at any set, which is used up.
+        The nodal matrix at any set; consumed.
 
     Raises
     ------

@@ -1,10 +1,10 @@
-"""Corrections of the branch currents of one linear circuit, and when they are accurate enough.
+"""Iterative refinement of the branch currents of one linear circuit, and its stopping tests.
 
-Two tests end the corrections. The last two changed no current by more than its accuracy; or the residuals alone prove
-that the next one would not. For the latter: what is left to correct is the projection of the residual voltages s of the
-loops onto the flows, in the norm of dissipated power, so Σ R δ² ≤ P = Σ s²/R for the errors δ of the currents
-(Thomson's principle). Hence |δ| ≤ √(P/R) in each resistor, |δ| ≤ √(P ΣG) through any cut, and a potential along a path
-of the tree is off by at most √(P ΣR).
+There are two tests: the last two corrections changed no current by more than its tolerance, or the residuals prove
+that the next one would not. For the latter: the remaining error is the projection of the residual loop voltages s onto
+the flows, in the norm of dissipated power, so Σ R δ² ≤ P = Σ s²/R for the errors δ of the currents (Thomson's
+principle). Hence |δ| ≤ √(P/R) in each resistor, |δ| ≤ √(P ΣG) through any cut, and a potential along a path of the tree
+is off by at most √(P ΣR).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from circuitsim.program.components import block_labels, by_node
 from circuitsim.solvers.protocol import ACCURACY
 
 LOCAL = 1e-12
-"""Accuracy of a current against the largest current at its ends."""
+"""Tolerance of a current relative to the largest current at its ends."""
 OVERALL = 1e-22
-"""Accuracy of a current against the largest current in its biconnected component, where that is coarser."""
+"""Tolerance of a current relative to the largest current in its biconnected component, where that is larger."""
 FINEST = 1e-13
-"""The least that an iterative linear solver is asked to leave of the injected currents."""
+"""Smallest relative residual requested from an iterative linear solver."""
 MARGIN = 1e-5
-"""How far below the accuracy of the currents its residuals are to be."""
+"""Factor between the tolerance of the currents and that of the residuals."""
 CLOSED, PRINTED = 1e-10, 1e-14
-"""What may be left over of Kirchhoff's voltage law in a chord's loop: fraction of the chord's own drop, and of the
-potentials at its ends, whose rounding counts as closed."""
+"""Tolerance of Kirchhoff's voltage law in a chord's loop: relative to the chord's own drop, and to the potentials at
+its ends, whose rounding is accepted."""
 DIGITS = 1e-3
-"""A current that changes by more of itself is not known yet."""
+"""A current that changes by a larger fraction of itself is not yet determined."""
 
 
 class Corrections:
-    """Branch currents and potentials of one linear circuit while they are corrected, in place.
+    """Branch currents and potentials of one linear circuit, refined in place.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Corrections:
     on : (m,) bool array
         Conducting diodes.
     guess : (m,) float array
-        Branch currents to start from, A.
+        Initial branch currents, A.
     anchor : (n_nodes,) float array
         Potentials of the roots of components without a path to ground, V.
     """
@@ -91,7 +91,7 @@ class Corrections:
             self._balance(net.sources[crossing])
 
     def _balance(self, crossing: np.ndarray) -> None:
-        """Find the tree currents of the sources between trees, which stay as they are, and the trees' net currents."""
+        """Find the tree currents of the sources between trees, which stay fixed, and the trees' net currents."""
         net, made = self.net, self.made
         m, n = net.first.size, net.n_nodes
         self._base, self._base_low = net.source.copy(), np.zeros(m)
@@ -117,8 +117,9 @@ class Corrections:
         )
 
     def follow(self, share: float = 0.0) -> bool:
-        """Tree currents, potentials and blocks' largest currents that follow from the chords' currents; those of the
-        tree below ``share`` of the largest in their subtree are zero. Whether any is below `RESOLUTION` of that."""
+        """Update tree currents, potentials and the largest current of each block from the chord currents; tree currents
+        below ``share`` of the largest in their subtree become zero. Returns whether any is below `RESOLUTION` of
+        that."""
         net, made = self.net, self.made
         tiny = kernel(tree.follow, net.first.size)(
             made.order,
@@ -146,7 +147,7 @@ class Corrections:
         return bool(tiny)
 
     def residuals(self) -> float:
-        """Residual voltages of the chords' loops, and the currents they inject; their power Σ s²/R, W."""
+        """Residual voltages of the chords' loops and the currents they inject; returns their power Σ s²/R, W."""
         net, made = self.net, self.made
         power: float = kernel(tree.loop_residuals, net.first.size)(
             self.chords,
@@ -168,8 +169,8 @@ class Corrections:
         return power
 
     def proven(self, power: float) -> bool:
-        """Whether residuals of this power prove all currents, and the signs of all diodes, and every loop closes
-        (`CLOSED`, `PRINTED`): a current within its accuracy may be far from its own drop. Fills in ``correction``."""
+        """Whether residuals of this power prove all currents and the signs of all diodes, and every loop closes
+        (`CLOSED`, `PRINTED`): a current within its tolerance may be far from its own drop. Fills in ``correction``."""
         net, made, d, e = self.net, self.made, self.net.diodes, self.chords
         allowed = np.maximum(CLOSED * np.abs(self.current[e]), OVERALL * self.in_block[self.block[e]]) * net.ohms[e]
         reach = np.maximum(np.abs(self.v[net.first[e]]), np.abs(self.v[net.second[e]]))
@@ -214,8 +215,8 @@ class Corrections:
         return True
 
     def accuracy(self, power: float) -> float:
-        """What an iterative linear solver may leave of the injected currents, so that the next residuals, of this power
-        now, prove all currents."""
+        """Relative residual to request from an iterative linear solver so that the next residuals prove all currents,
+        given the power of the present ones."""
         net, e = self.net, self.chords
         if net.laplacian.direct or power == 0.0:
             return ACCURACY
@@ -225,7 +226,7 @@ class Corrections:
         return min(max(MARGIN * LOCAL * least / np.sqrt(power), FINEST), ACCURACY)
 
     def correct(self, x: np.ndarray, last: np.ndarray) -> None:
-        """Correct the chords' currents by potentials ``x`` (n + 1,), V, of each node's coordinate ``last``."""
+        """Correct the chord currents by the potentials ``x`` (n + 1,), V; ``last`` maps nodes to coordinates."""
         net, chords = self.net, self.chords
         self.before[:] = self.current
         self._old = self.current[chords]
@@ -234,7 +235,7 @@ class Corrections:
         )
 
     def change(self) -> float:
-        """The largest last change of a current against its accuracy; fills in ``correction``."""
+        """The largest last change of a current relative to its tolerance; fills in ``correction``."""
         net = self.net
         np.abs(self.current - self.before, out=self.correction)
         kernel(tree.node_maxima, net.first.size)(net.first, net.second, self.current, self._at_node)
@@ -244,10 +245,11 @@ class Corrections:
         return ratio
 
     def rounding(self) -> bool:
-        """Find the chords whose currents are rounding (``zero``); whether further corrections would tell more.
+        """Find the chords whose currents are rounding (``zero``); returns whether further corrections could resolve
+        more.
 
-        Rounding are currents below `OVERALL` of the largest in their block, of no digit that the last two corrections
-        agree on. As long as such currents exceed what pairs of doubles resolve, the next correction may find digits.
+        These are currents below `OVERALL` of the largest in their block, in which the last two corrections agree on no
+        digit. As long as they exceed the resolution of pairs of doubles, the next correction may find digits.
         """
         chords, largest = self.chords, self.in_block[self.block[self.chords]]
         size = np.abs(self.current[chords])
@@ -257,7 +259,7 @@ class Corrections:
 
 
 def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Biconnected component of each element that may carry current, and whether a source feeds it (m,)."""
+    """Biconnected component of each element that may carry current, and whether it contains a source (m,)."""
     wiring, every_source = net.resistances.wiring, np.array_equal(net.sources, net.structure.currents)
     if not every_source or (on.any() and not wiring.one_block):
         there = (net.ohms > 0.0) | on
@@ -277,10 +279,10 @@ def active_blocks(net: Network, on: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def balanced_sources(net: Network, made: Tree, crossing: np.ndarray) -> np.ndarray:
-    """What is added to the current sources ``crossing`` between trees, A, so that net currents of trees that are
-    rounding of these sources become zero.
+    """Corrections of the current sources ``crossing`` between trees, A, that make net currents of trees zero where they
+    are rounding of these sources.
 
-    Trees are joined by the largest sources, without loops, and balanced from the leaves towards ground.
+    Trees are joined by the largest sources, without loops, and balanced from the leaves to ground.
     """
     a, b = made.root_of[net.first[crossing]], made.root_of[net.second[crossing]]
     value, low = net.source[crossing], np.zeros(crossing.size)

@@ -7,7 +7,7 @@ Every function takes and returns pairs (high, low) with |low| ≤ ulp(high)/2. P
 from __future__ import annotations
 
 SPLIT = 134217729.0
-"""2²⁷ + 1 cuts a double into two halves whose products are exact."""
+"""2²⁷ + 1 splits a double into two halves whose products are exact (Veltkamp)."""
 
 CANCELLED = 2.0**-98
 """A sum below this fraction of its terms is rounding: zero."""
@@ -41,14 +41,14 @@ def multiply(a, b, b_low):
 
 
 def accumulate(a, a_low, b, b_low):
-    """The sum of two pairs with a low part of any size, accurate to 2⁻⁵³ of that."""
+    """The sum of two pairs, accurate to 2⁻⁵³ of the low parts, which may have any size."""
     s = a + b
     t = s - a
     return s, a_low + (((a - (s - t)) + (b - t)) + b_low)
 
 
 def divide(a, a_low, b, inverse):
-    """The quotient of a pair and a double, of which 1/b is the ``inverse``; right to about 2⁻¹⁰⁰ of itself."""
+    """The quotient of a pair and a double b with ``inverse`` 1/b, accurate to about 2⁻¹⁰⁰ of itself."""
     q = a * inverse
     p, p_low = multiply(b, q, 0.0)
     low = (((a - p) - p_low) + a_low) * inverse

@@ -1,15 +1,15 @@
-"""The dual active-set method of Goldfarb & Idnani (1983) on refined currents and potentials: what follows where the
-loop (`circuitsim.engine.active_set`) does not end.
+"""The dual active-set method of Goldfarb & Idnani (1983) on refined currents and potentials, used where the primal loop
+(`circuitsim.engine.active_set`) does not terminate.
 
-All its sets of conducting diodes carry forward currents only. The current of one violated blocking diode rises
-until its voltage is zero; a conducting diode that reaches zero current before leaves. Each diode that enters raises
-the minimal energy at the constraints of the conducting diodes strictly. So no set returns, and there are finitely many:
-in exact arithmetic the method ends with the steady state of every circuit that has one, degenerate or not (Theorem 3).
-The theorem asks for a strictly convex energy: components without a path of resistors and sources to ground get a small
+Every set of conducting diodes carries forward currents only. The current of one violated blocking diode rises until
+its voltage is zero; a conducting diode whose current reaches zero before that leaves. Each entering diode strictly
+raises the minimal energy under the constraints of the conducting diodes. So no set recurs, and there are finitely many:
+in exact arithmetic the method ends at the steady state of every circuit that has one, degenerate or not (Theorem 3).
+The theorem requires a strictly convex energy: components without a path of resistors and sources to ground get a small
 conductance to ground (`GROUNDING`).
 
-Linear circuits are refined, and violations below what refinement resolves count as zero. A set that returns by rounding
-is an error, as is the limit on linear circuits, of which there are exponentially many at worst.
+Linear circuits are refined, and violations below the resolution of refinement count as zero. A set that recurs by
+rounding is an error, as is the limit on linear circuits (their number is exponential in the worst case).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from circuitsim.program.structure import analyse_arrays
 from circuitsim.solvers.protocol import Factored
 
 GROUNDING = (1e-9, 1e-12, 1e-6)
-"""Conductances to ground of floating components against the least conductance of the circuit, tried in turn."""
+"""Conductances to ground of floating components relative to the smallest conductance of the circuit, in turn."""
 
 TIES = 8
-"""Maximum number of changes of the final set: floating components that touch others without a current."""
+"""Maximum number of changes of the final set, for floating components that touch others without a current."""
 
 CIRCUITS = 20
-"""Maximum number of linear circuits for each diode, beside those that the primal method may solve."""
+"""Maximum number of linear circuits for each diode, in addition to those allowed to the primal method."""
 
 
 class _Solver:
-    """Linear circuits of one network, with a given current through one blocking diode at a time, counted.
+    """Linear circuits of one network, with a given current through at most one blocking diode; counts them.
 
     Parameters
     ----------
     net : Network
         Every node has a path of resistors and sources to ground.
     guess : (m,) float array
-        Branch currents to start from, A.
+        Initial branch currents, A.
     limit : int
-        Most linear circuits to solve.
+        Maximum number of linear circuits.
     """
 
     def __init__(self, net: Network, guess: np.ndarray, limit: int) -> None:
@@ -65,7 +65,7 @@ class _Solver:
         return point
 
     def response(self, closed: np.ndarray, across: int) -> LinearPoint:
-        """Changes for each ampere through the diode ``across``."""
+        """Changes per ampere through the diode ``across``."""
         zero = np.zeros(self.net.first.size)
         source = zero.copy()
         source[across] = 1.0
@@ -88,16 +88,16 @@ def solve_dual(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) 
     ----------
     net : Network
     closed : int array
-        Diodes to start with.
+        Initial conducting diodes.
     guess : (m,) float array
-        Branch currents to start from, A.
+        Initial branch currents, A.
     limit : int
-        Most linear circuits to solve, beside `CIRCUITS` for each diode.
+        Maximum number of linear circuits, in addition to `CIRCUITS` for each diode.
 
     Raises
     ------
     ConvergenceError
-        Rounding let a set return, or the limit was reached.
+        A set recurred by rounding, or the limit was reached.
     """
     limit += CIRCUITS * net.diodes.size
     floating, total = _floating(net), 0
@@ -120,7 +120,7 @@ def solve_dual(net: Network, closed: np.ndarray, guess: np.ndarray, limit: int) 
 
 
 def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
-    """The linear point of the optimal set."""
+    """The linear circuit at the optimal set."""
     seen: set[bytes] = set()
     while True:
         point = solver.at(closed)
@@ -139,7 +139,7 @@ def _dual_sets(solver: _Solver, closed: np.ndarray) -> LinearPoint:
 
 
 def _enter(solver: _Solver, point: LinearPoint, entering: int) -> np.ndarray:
-    """The conducting diodes after ``entering`` has taken up current until its voltage is zero."""
+    """The conducting diodes after the current of ``entering`` has risen until its voltage is zero."""
     amperes = 0.0
     while True:
         closed = np.flatnonzero(point.closed)
@@ -174,7 +174,8 @@ def _floating(net: Network) -> np.ndarray:
 
 
 def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
-    """The network with a resistor to ground at each node ``floating``, its conductance this fraction of the least."""
+    """The network with a resistor from each ``floating`` node to ground, of this fraction of the smallest
+    conductance."""
     kind, first, second, value, _ = net.structure.arrays
     ohms = np.full(floating.size, max(float(net.ohms.max(initial=0.0)), 1e-30) / share)
     arrays = net.structure.arrays._replace(
@@ -187,7 +188,7 @@ def _grounded(net: Network, floating: np.ndarray, share: float) -> Network:
 
 
 def _from_references(net: Network, v: np.ndarray) -> np.ndarray:
-    """Potentials against the reference of each part without ground, V."""
+    """Potentials relative to the reference of each part without ground, V."""
     carries = np.concatenate([net.fixed, net.ascending, net.diodes])
     part = component_labels(net.n_nodes, net.first[carries], net.second[carries])
     return v - np.where(part == part[0], 0.0, v[part])

@@ -1,6 +1,6 @@
-"""The loops of the engine on plain arrays: interpreted on small circuits, compiled on large ones, with equal bits.
+"""Dispatch of the engine's kernels: interpreted for small circuits, compiled for large ones, with equal bits.
 
-A kernel of the engine may call the functions of `MODULES`; otherwise see `circuitsim.kernels`.
+Kernels of the engine may call the functions of `MODULES`; see also `circuitsim.kernels`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MODULES = (double_double, tree, steps, potentials)
 
 
 def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
-    """``function`` itself for few items, its compiled form for many (`circuitsim.kernels.kernel`)."""
+    """``function`` itself for small sizes, its compiled form for large ones (`circuitsim.kernels.kernel`)."""
     if kernels.wanted(function, size):
         register()
     return kernels.kernel(function, size, bitwise_stable=True)
@@ -25,7 +25,7 @@ def kernel(function: Callable[..., Any], size: int) -> Callable[..., Any]:
 
 @cache
 def register() -> None:
-    """Let compiled kernels call the functions of `MODULES`."""
+    """Register the functions of `MODULES` for compiled kernels."""
     kernels.register()
     for module in MODULES:
         kernels.register_module(module)

@@ -1,7 +1,7 @@
-"""The Karush–Kuhn–Tucker conditions of ideal diodes at a refined linear point: which diodes are in the wrong state.
+"""Karush–Kuhn–Tucker conditions of ideal diodes at a refined linear circuit: which diodes are in the wrong state.
 
-Currents and voltages are compared with what refinement resolves: `OVERALL` of the largest current in the biconnected
-component, of the largest drop in the loop.
+Tolerances are the resolution of refinement: `OVERALL` times the largest current in the biconnected component, or times
+the largest drop in the loop.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def voltages_between(net: Network, point: LinearPoint, elements: np.ndarray) -> 
 
 
 def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Voltages of blocking diodes that are zero, by the largest drop in the loop through the diode.
+    """Resolution of the voltages of blocking diodes, from the largest drop in the loop through each.
 
     Returns
     -------
     resolved : float array
-        What refinement resolves, V.
+        Voltages up to this are zero, V.
     closing : float array
-        The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest member,
+        The same or, where the loop consists of n voltage sources and conducting diodes, n · 2⁻⁵² of its largest drop,
         V: such a loop closes.
     """
     largest, members = _loop_scales(net, point, diodes)
@@ -104,7 +104,7 @@ def resolved_voltages(net: Network, point: LinearPoint, diodes: np.ndarray) -> t
 
 
 def sources_alone(net: Network, point: LinearPoint, elements: np.ndarray) -> np.ndarray:
-    """Whether the tree joins the ends of each element by sources, shorts and conducting diodes alone."""
+    """Whether sources, shorts and conducting diodes of the tree alone connect the ends of each element."""
     return _loop_scales(net, point, elements)[1] > 0
 
 
@@ -119,7 +119,7 @@ def _loop_scales(net: Network, point: LinearPoint, elements: np.ndarray) -> tupl
 
 
 def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:
-    """Sign of the net current into the component of each node that no path leads to ground (n_nodes,), 0 where it
+    """Sign of the net current into each node's component if it has no path to ground (n_nodes,), 0 where it
     balances."""
     made = point.tree
     free = (made.root_of == np.arange(net.n_nodes)) & (point.need != 0.0)
@@ -139,7 +139,7 @@ def component_net_currents(net: Network, point: LinearPoint) -> np.ndarray:
 
 
 def _first_blocking(net: Network, point: LinearPoint, driven: np.ndarray, forward: np.ndarray) -> np.ndarray:
-    """For each driven component the blocking diode that stops its potential first (d,)."""
+    """For each driven component the blocking diode that limits its potential first (d,)."""
     d, root = net.diodes, point.tree.root_of
     a, c = net.first[d], net.second[d]
     crossing = ~point.closed[d] & (root[a] != root[c])

@@ -1,4 +1,4 @@
-"""A circuit at given element values, as the engine sees it: elements by role, and the solver of its nodal matrix."""
+"""A circuit at given element values in the engine's form: elements by role, and the solver of its nodal matrix."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Network(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Resistances:
-    """What networks of one topology and the same resistances have in common.
+    """What networks of the same topology and resistances share.
 
     Attributes
     ----------
@@ -94,45 +94,45 @@ class Resistances:
     ohms: np.ndarray
     conductances: np.ndarray
     _latest: list[Factored] = field(default_factory=list, init=False)
-    """What `keep_factor` has left, at most one."""
+    """The factor that `keep_factor` stored, at most one."""
 
     def take_factor(self) -> Factored | None:
-        """The nodal matrix that the latest solve has left, for the caller alone; None while another one has it."""
+        """Take the factored nodal matrix of the latest solve for exclusive use; None while it is taken."""
         try:
             return self._latest.pop()
         except IndexError:
             return None
 
     def keep_factor(self, factored: Factored) -> None:
-        """Leave a nodal matrix to the next solve, which is faster with it and has the same bits."""
+        """Store a factored nodal matrix for the next solve, which is faster with it and gives the same bits."""
         self._latest[:] = [factored]
 
     @cached_property
     def solver(self) -> LinearSolver:
-        """The method for the linear circuits."""
+        """The solver of the linear circuits."""
         found = self.wiring.pattern.solver(self.conductances)
         return self.direct if found.direct else found
 
     @cached_property
     def direct(self) -> Dense | Supernodal:
-        """The one among those that factor."""
+        """The direct solver."""
         return self.wiring.pattern.direct(self.conductances)
 
     @cached_property
     def ascending(self) -> np.ndarray:
         """See `Network.ascending`."""
         r = self.wiring.structure.resistors
-        # Powers of two order resistances well enough for a tree, and are sorted in linear time.
+        # Powers of two are accurate enough for ordering a tree, and sort in linear time.
         return r[np.argsort(np.frexp(self.ohms[r])[1].astype(np.int16), kind="stable")]
 
     @cached_property
     def of_resistors(self) -> np.ndarray:
-        """Of all resistors but shorts, as the structure lists them, Ω."""
+        """All resistances except shorts, in the structure's order, Ω."""
         return self.ohms[self.wiring.structure.resistors]
 
     @cached_property
     def siemens(self) -> np.ndarray:
-        """Conductances of all resistors but shorts, S, as the topology lists them."""
+        """Conductances of all resistors except shorts, in the topology's order, S."""
         return 1.0 / self.ohms[self.wiring.topology.resistor]
 
     @cached_property
@@ -179,14 +179,14 @@ class Resistances:
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """What networks of one topology have in common.
+    """What networks of the same topology share.
 
     Attributes
     ----------
     structure : Structure
         At any values.
     compiled : bool
-        Whether compiled kernels are loaded anyway: a small circuit that belongs to a large one.
+        Whether compiled kernels are loaded anyway, as for a small circuit that is part of a large one.
     """
 
     structure: Structure
@@ -203,7 +203,7 @@ class Wiring:
 
     @cached_property
     def topology(self) -> Topology:
-        """What the steps of active-set iterations need."""
+        """The data for the active-set steps."""
         structure = self.structure
         forest, (_, first, second, _, _) = structure.forest, structure.arrays
         node, r, d = forest.order, structure.resistors, structure.diodes
@@ -232,7 +232,7 @@ class Wiring:
 
     @cached_property
     def blocks(self) -> np.ndarray:
-        """Biconnected component of each element (m,) while no diode conducts; −1 for diodes, and loops at one node."""
+        """Biconnected component of each element (m,) while all diodes block; −1 for diodes and self-loops."""
         structure = self.structure
         _, first, second, _, n_nodes = structure.arrays
         there = np.zeros(first.size, dtype=bool)
@@ -245,7 +245,7 @@ class Wiring:
 
     @cached_property
     def one_block(self) -> bool:
-        """Whether `blocks` are one, of all nodes: any element more belongs to it."""
+        """Whether `blocks` is a single one with all nodes, to which any further element belongs."""
         _, first, second, _, n_nodes = self.structure.arrays
         inside = self.blocks == 0
         touched = np.zeros(n_nodes, dtype=bool)
@@ -253,9 +253,9 @@ class Wiring:
         return bool(touched.all() and not (self.blocks > 0).any())
 
     def at(self, value: np.ndarray) -> Resistances:
-        """What networks with the resistances among the values (m,) of all elements have in common.
+        """What networks with the resistances in the values (m,) of all elements share.
 
-        It refers to the wiring and never the other way, so that large arrays go with the last use of them.
+        It refers to the wiring and never vice versa, so that large arrays are freed after their last use.
         """
         r = self.structure.resistors
         ohms = np.zeros(value.size)
@@ -274,7 +274,7 @@ def network(structure: Structure, direct: bool = False, compiled: bool = False) 
 
 
 def spanning_tree(net: Network, closed: np.ndarray) -> Tree:
-    """The tree of fixed voltages, then the diodes ``closed`` in the order given, then resistors by resistance."""
+    """The tree of fixed voltages, then the diodes ``closed`` in the given order, then resistors by resistance."""
     if not closed.size and net.fixed is net.structure.voltage_edges:
         return net.resistances.tree
     return forest_of(net, np.concatenate([net.fixed, closed, net.ascending]))
@@ -286,8 +286,8 @@ def forest_of(net: Network, edges: np.ndarray) -> Tree:
 
 
 def representative(net: Network, on: np.ndarray) -> np.ndarray:
-    """For each coordinate (n + 1,) the one whose computed voltage represents its group of shorted ones: the last in
-    the order of elimination, which has the least rounding."""
+    """For each coordinate (n + 1,) the representative of its shorted group: the coordinate eliminated last, whose
+    computed voltage has the smallest rounding error."""
     n = net.structure.n
     last = np.arange(n + 1)
     d = np.flatnonzero(on & (net.branch >= 0))

@@ -1,8 +1,7 @@
-"""Linear circuits on node voltages in doubles, around any linear solver, and the first guess of conducting diodes.
+"""Linear circuits on node voltages in doubles, with any linear solver, and the initial guess of conducting diodes.
 
-The steps are those of the small driver (`circuitsim.engine.steps`). Only clear violations count here (`CLEAR`): linear
-solvers may be iterative. What is left to decide, refined currents and potentials decide
-(`circuitsim.engine.active_set`).
+The steps are those of the small driver (`circuitsim.engine.steps`). Only violations above `CLEAR` count, since linear
+solvers may be iterative; refined currents and potentials decide the rest (`circuitsim.engine.active_set`).
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from circuitsim.solvers.linear import NodalPattern
 from circuitsim.solvers.protocol import ACCURACY, Factored
 
 CLEAR = 1e-9
-"""A current or voltage above this fraction of the magnitudes that it is a sum of is clear."""
+"""Currents and voltages above this fraction of the terms they sum are significant."""
 
 LOWEST = -2000
 """Below the exponents of all doubles."""
 
 EQUAL = 1e-13
-"""Ends of a diode that differ by less than this fraction of their potentials are equal."""
+"""Ends of a diode that differ by less than this fraction of their potentials count as equal."""
 
 
 class End(NamedTuple):
@@ -37,7 +36,7 @@ class End(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where refined iterations begin.
+    """Starting point of the refined iterations.
 
     Attributes
     ----------
@@ -50,7 +49,7 @@ class Start(NamedTuple):
     iterations : int
         Linear circuits solved.
     end : End or None
-        What the last iteration has left, where it has left no violation.
+        The final state of the iteration if it has no violation.
     """
 
     closed: np.ndarray
@@ -68,24 +67,24 @@ class Start(NamedTuple):
 
 
 ROUGH = 1e-4
-"""What iterative linear solvers leave of the net currents while many diodes are in the wrong state."""
+"""Relative residual requested from iterative linear solvers while many diodes are in the wrong state."""
 FEW = 0.02
-"""Fraction of the diodes that is not many."""
+"""Fraction of the diodes above which they are many."""
 
 
 FINE = 1e-12
-"""The same once there is no violation: each digit missing here is one that corrections in pairs of doubles add."""
+"""The same without violations: each digit missing here is added later by corrections in pairs of doubles."""
 LEAST = 1e-2
-"""What they leave at most of the currents to carry."""
+"""Largest residual relative to the currents to carry."""
 
 
 class _Accuracy:
-    """What an iterative linear solver may leave of the currents in an iteration, against those of the first one.
+    """Relative residuals to request from an iterative linear solver in each iteration, against those of the first.
 
     Attributes
     ----------
     rough : bool
-        Whether that is `ROUGH`; no violation then is followed by the same diodes with `ACCURACY`.
+        Whether it is `ROUGH`; an iteration without violation is then repeated with `FINE`.
     """
 
     def __init__(self, net: Network) -> None:
@@ -93,10 +92,10 @@ class _Accuracy:
         self.rough, self._whole = not self._direct, 0.0
 
     def next(self, state: steps.State) -> float:
-        """The fraction of the currents to carry that the next solution may leave."""
+        """The relative residual for the next solve."""
         if self._direct:
             return ACCURACY
-        # Conducting diodes carry what cancels within their groups; ground takes any current.
+        # Currents that cancel within groups of conducting diodes, or enter ground, need not be carried.
         need = np.bincount(state.root, state.change, state.root.size)
         need[state.root[-1]] = 0.0
         size = float(np.linalg.norm(need))
@@ -106,21 +105,21 @@ class _Accuracy:
 
 
 def suits(net: Network) -> bool:
-    """Whether there are diodes and resistors, and resistors and sources lead from every node to ground."""
+    """Whether there are diodes and resistors, and resistors and sources connect every node to ground."""
     return bool(net.diodes.size and net.grounded and net.structure.resistors.size)
 
 
 class Step(NamedTuple):
-    """What a linear circuit tells of the diodes.
+    """The states of the diodes after one linear circuit.
 
     Attributes
     ----------
     key : bytes
-        Which have conducted in it.
+        The set that conducted.
     wrong : int
-        How many of all are in the wrong state.
+        Number of diodes in the wrong state.
     following : int array
-        Those that are to conduct next (positions among the diodes), most important first.
+        Diodes that conduct next (positions among the diodes), most important first.
     """
 
     key: bytes
@@ -129,7 +128,7 @@ class Step(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """Load lines ``siemens`` (d,), S, and currents (d,), A, of the diodes; voltages of the super-nodes (n + 1,), V."""
+    """Load lines ``siemens`` (d,), S, and diode currents (d,), A; voltages of the super-nodes (n + 1,), V."""
 
     siemens: np.ndarray
     current: np.ndarray
@@ -137,17 +136,17 @@ class Guess(NamedTuple):
 
 
 def falling(amount: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Positions of the ``chosen`` amounts (mask), the largest first, to a power of two: that orders well enough for a
-    tree. Those that are not above zero come last."""
+    """Positions of the ``chosen`` amounts (mask) in descending order to a power of two, accurate enough for ordering a
+    tree. Amounts ≤ 0 come last."""
     places = np.flatnonzero(chosen)
     power = np.where(amount[places] > 0.0, np.frexp(amount[places])[1], LOWEST)
     return places[np.argsort(-power.astype(np.int16), kind="stable")]
 
 
 def without_loops(tail: np.ndarray, head: np.ndarray, flow: np.ndarray) -> np.ndarray:
-    """Currents (d,) ≥ 0, A, that carry the same between nodes as ``flow``, on a forest: around each loop the least
-    current is taken out."""
-    import networkx as nx  # few circuits need it
+    """Currents (d,) ≥ 0, A, on a forest, with the same net currents at the nodes as ``flow``: the smallest current
+    around each loop is cancelled."""
+    import networkx as nx  # rarely needed
 
     flow, forest = np.maximum(flow, 0.0), nx.Graph()
     for k in np.argsort(-flow, kind="stable")[: np.count_nonzero(flow)].tolist():
@@ -178,7 +177,7 @@ class Potentials:
     ----------
     net : Network
     factored : Factored, optional
-        The nodal matrix at any set, which is used up.
+        The nodal matrix at any set; consumed.
     """
 
     def __init__(self, net: Network, factored: Factored | None = None) -> None:
@@ -194,7 +193,7 @@ class Potentials:
         self.there = np.flatnonzero(net.branch[net.diodes] >= 0)
         g = net.resistances.conductances
         usual = float(np.exp(np.log(g).mean())) if g.size else 1.0
-        self.siemens[self.there[self.siemens[self.there] == 0.0]] = usual  # no resistors meet at an end
+        self.siemens[self.there[self.siemens[self.there] == 0.0]] = usual  # an end without resistors
 
     def conducting(self, current: np.ndarray) -> np.ndarray:
         """See `circuitsim.engine.active_set.Circuits`."""
@@ -233,8 +232,8 @@ class Potentials:
         return Step(np.packbits(on).tobytes(), wrong, following)
 
     def _share(self, conducting: np.ndarray, forward: np.ndarray) -> np.ndarray:
-        """Currents of conducting diodes that close loops, as near to those before as loops let them be: the Newton step
-        of least change, in the norm of the load lines. Returns the diodes of all groups with loops."""
+        """Currents of conducting diodes that close loops, as close to the previous ones as possible: the Newton step of
+        smallest change in the norm of the load lines. Returns the diodes of all groups with loops."""
         state, on, v, plan = self._state, self._on, self._v, self.plan
         spare = conducting[~on[conducting] & (self.tail != self.head)[conducting]]
         reach = np.maximum(np.abs(v[plan.anode[spare]]), np.abs(v[plan.cathode[spare]]))
@@ -273,13 +272,13 @@ class Potentials:
         )
 
     def start(self, step: Step, ended: bool) -> Start:
-        """Where refined steps begin, after a step; whether it has left no violation."""
+        """The starting point of refined steps after ``step``; ``ended``: it has no violation."""
         assert self._factored is not None
         end = End(self._on, self._state) if ended else None
         return Start(self.net.diodes[step.following], self._v, self._factored, self.count, end)
 
     def guess(self) -> Guess:
-        """Steps of Douglas and Rachford (Lions & Mercier 1979), each one substitution with the same factor."""
+        """Douglas–Rachford steps (Lions & Mercier 1979), each one substitution with the same factor."""
         net, plan, state, there = self.net, self.plan, self._state, self.there
         self.count += 1
         self._begin(there[:0])
@@ -306,7 +305,8 @@ def source_currents(net: Network) -> np.ndarray:
 
 
 def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v):
-    """The step before a linear solve with the ``diodes`` conducting, the earlier of them where they close loops."""
+    """The part of a step before the linear solve, with ``diodes`` conducting (where they close loops, the earlier
+    ones)."""
     kept = np.empty(min(plan.n, diodes.size), np.int64)
     count = choose_forest(plan.n + 1, tail, head, diodes, kept)
     for d in range(on.size):
@@ -314,7 +314,7 @@ def _begin(plan, injected, offset, state, tail, head, diodes, elimination, on, v
     for k in range(count):
         on[kept[k]] = True
     steps.start(plan, injected, offset, state, on, v)
-    # The potential of a group is that of the coordinate eliminated last, which has the least rounding.
+    # The potential of a group is that of the coordinate eliminated last, which has the smallest rounding error.
     last, root = state.forest.last, state.root
     for k in range(elimination.size):
         last[root[elimination[k]]] = elimination[k]

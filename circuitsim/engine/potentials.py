@@ -1,13 +1,12 @@
-"""Node voltages as sums of two doubles: the resulting branch currents, and a bound on the errors of all.
+"""Node voltages as sums of two doubles, the resulting branch currents, and a bound on all their errors.
 
-The potentials of the last active-set iteration leave residual currents at the nodes. The nodal factor tells what
-corrects them (iterative refinement); the corrected ones leave over some 1e-30 of the currents. That proves them: a
-passive network's currents change by no more than the current injected, its potentials by no more than this current
-times the resistance of a path to ground.
+The node voltages of the last active-set iteration leave residual currents. One step of iterative refinement with the
+nodal factor reduces them to some 1e-30 of the currents. That is a proof: in a passive network an injected current
+changes no current by more than itself, and no potential by more than itself times the resistance of a path to ground.
 
 Currents are sums of two doubles too, with a running bound on the rounding of their sums. Elements of fixed voltage and
-conducting diodes carry what the others leave over at the nodes (leaf elimination along their trees), so that nothing is
-left over there but at one super-node of each group that they join.
+conducting diodes carry the remaining node currents (leaf elimination along their trees), so that a residual remains at
+only one super-node of each group that they join.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from circuitsim.engine.double_double import CANCELLED, accumulate, add, divide
 from circuitsim.engine.steps import contract_diodes
 
 ACCURATE = 1e-9
-"""Largest error of a current or potential, as a fraction of itself, that needs no refinement of branch currents."""
+"""Largest relative error of a current or potential for which branch currents need no refinement."""
 
 CLOSING = 1e-9
 """A sum of source voltages below this fraction of the largest of them may be rounding."""
 
 ULP = 2.0**-53
-"""Fraction of itself that a double may be off by."""
+"""Unit roundoff of doubles."""
 
 
 class Elements(NamedTuple):
@@ -44,7 +43,7 @@ class Elements(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Sums of two doubles, the low part what the high one leaves over.
+    """Sums of two doubles.
 
     Attributes
     ----------
@@ -55,7 +54,7 @@ class Pairs(NamedTuple):
     need, need_low : (n_nodes,) float arrays
         Current that must leave each node through fixed voltages and diodes, A.
     left, left_low : (n + 1,) float arrays
-        What they leave over at one super-node of each group that conducting diodes join, A; 0 at others.
+        Residual at one super-node of each group joined by conducting diodes, A; 0 at others.
     """
 
     v: np.ndarray
@@ -68,11 +67,11 @@ class Pairs(NamedTuple):
     left_low: np.ndarray
 
 
-def leave_over(plan, elements, state, on, pairs):
-    """Fill in what the potentials ``state.x`` of the super-nodes leave over, with the diodes ``on`` (d,) conducting.
+def residual_currents(plan, elements, state, on, pairs):
+    """Fill in the residuals of the super-node voltages ``state.x``, with the diodes ``on`` (d,) conducting.
 
-    Returns a bound on the rounding of all sums together, A; infinite where a diode will conduct backwards, whatever
-    the correction is: it changes no current by more than the residual.
+    Returns a bound on the rounding of all sums together, A; infinite where a diode will conduct backwards after any
+    correction, which changes no current by more than the residual.
     """
     forest = contract_diodes(plan, state, on)
     spread(plan, elements, forest, state.x, pairs)
@@ -87,24 +86,24 @@ def leave_over(plan, elements, state, on, pairs):
 
 
 def correct(plan, elements, state, on, change, rounding, pairs, drop, tight):
-    """Correct the potentials, and prove the currents that follow.
+    """Correct the potentials and prove the resulting currents.
 
     Parameters
     ----------
     change : (n_nodes,) float array
-        Corrections of the potentials, V, which conducting diodes and fixed voltages join: equal at both ends.
+        Corrections of the potentials, V; equal at both ends of conducting diodes and fixed voltages.
     rounding : float
-        What `leave_over` has returned.
+        The result of `residual_currents`.
     drop : (m,) float array
         Filled: branch voltages, V.
     tight : (d,) bool array
-        Filled: diodes of 0 V, which may carry current.
+        Filled: diodes of 0 V, which may carry a current.
 
     Returns
     -------
     float
-        What the currents leave over in all, with rounding, A: no current is off by more. Infinite where that does not
-        prove all currents and potentials, or the state of a diode.
+        Total residual with rounding, A, a bound on the error of each current. Infinite where it does not prove all
+        currents, potentials and diode states.
     """
     forest = contract_diodes(plan, state, on)
     total = rounding + shift(plan, state.g, change, pairs) + balance(plan, elements, forest, pairs)
@@ -117,7 +116,7 @@ def correct(plan, elements, state, on, change, rounding, pairs, drop, tight):
         return np.inf
     if not level(plan, state.root, pairs, carries):
         return np.inf
-    apart = 0.0  # what potentials may be off by: no path has more resistance than all
+    apart = 0.0  # error of the potentials: no path has more resistance than all resistors in series
     for r in range(plan.resistor.size):
         apart += total * elements.ohms[plan.resistor[r]]
     if not held(plan, state.root, pairs.v, apart):
@@ -138,10 +137,10 @@ def between(a, b, pairs):
 
 
 def spread(plan, elements, forest, x, pairs):
-    """Fill in all potentials from those ``x`` of the roots of the trees of conducting diodes, whose ends are equal."""
+    """Fill in all potentials from those ``x`` of the roots of the trees of conducting diodes."""
     v, v_low = pairs.v, pairs.v_low
     group, group_low, above, above_low = x.copy(), np.zeros(x.size), np.zeros(v.size), np.zeros(v.size)
-    for k in range(plan.tree_node.size):  # above: of a node against the root of its super-node
+    for k in range(plan.tree_node.size):  # offsets from the root of each super-node
         u, w, e = plan.tree_parent[k], plan.tree_node[k], plan.tree_edge[k]
         step = elements.emf[e] if elements.first[e] == w else -elements.emf[e]
         above[w], above_low[w] = add(above[u], above_low[u], step, 0.0)
@@ -163,8 +162,7 @@ def spread(plan, elements, forest, x, pairs):
 
 
 def drive(plan, elements, g, pairs):
-    """Fill in the currents of resistors and sources, and what they need at the nodes; returns a bound on rounding,
-    A."""
+    """Fill in the currents of resistors and sources and the resulting net currents; returns a bound on rounding, A."""
     v, v_low, current, current_low = pairs.v, pairs.v_low, pairs.current, pairs.current_low
     need, need_low, size, rest = pairs.need, pairs.need_low, 0.0, 0.0
     need[:] = 0.0
@@ -184,14 +182,14 @@ def drive(plan, elements, g, pairs):
         need[a], need_low[a] = accumulate(need[a], need_low[a], -c, 0.0)
         need[b], need_low[b] = accumulate(need[b], need_low[b], c, 0.0)
         rest += abs(need_low[a]) + abs(need_low[b])
-    # Drops and currents are sums and products of a few pairs each; additions to low parts round.
+    # Drops and currents are sums and products of a few pairs each; additions to low parts are rounded.
     return 8.0 * CANCELLED * size + 4.0 * ULP * rest
 
 
 def shift(plan, g, change, pairs):
-    """Change the potentials, and with them all that `drive` has filled in; returns a bound on rounding, A.
+    """Change the potentials and update all results of `drive`; returns a bound on rounding, A.
 
-    Changes of 1e-16 in doubles are as accurate as the rest in sums of two.
+    Changes of 1e-16 in doubles are as accurate as the potentials in sums of two.
     """
     v, v_low, current, current_low, need_low = pairs.v, pairs.v_low, pairs.current, pairs.current_low, pairs.need_low
     size, lost = 0.0, 0.0
@@ -213,7 +211,7 @@ def shift(plan, g, change, pairs):
 
 
 def balance(plan, elements, forest, pairs):
-    """Fill in the currents of conducting diodes, and what they leave over; returns a bound on rounding, A."""
+    """Fill in the currents of conducting diodes and their residuals; returns a bound on rounding, A."""
     left, left_low, size = pairs.left, pairs.left_low, 0.0
     left[:] = 0.0
     left_low[:] = 0.0
@@ -234,8 +232,8 @@ def balance(plan, elements, forest, pairs):
 
 
 def fix(plan, elements, forest, pairs):
-    """Fill in the currents of fixed voltages: what resistors, sources and diodes leave over at the nodes; returns a
-    bound on rounding, A."""
+    """Fill in the currents of fixed voltages from the residuals of all other branches; returns a bound on rounding,
+    A."""
     if plan.tree_node.size == 0:
         return 0.0
     current, current_low, need, need_low, size = pairs.current, pairs.current_low, pairs.need, pairs.need_low, 0.0
@@ -258,7 +256,7 @@ def fix(plan, elements, forest, pairs):
 
 
 def idle(elements, forest, total, pairs):
-    """Take currents of conducting diodes that may be rounding, up to ``total``, A, as zero; returns their sum, A."""
+    """Set currents of conducting diodes to zero that may be rounding, up to ``total``, A; returns their sum, A."""
     lost = 0.0
     for k in range(forest.diode.size):
         e = elements.diode[forest.diode[k]]
@@ -269,10 +267,10 @@ def idle(elements, forest, total, pairs):
 
 
 def accurate(plan, elements, forest, root, current, total, carries):
-    """Whether currents that may be off by ``total``, A, are within `ACCURATE` of themselves, and diodes conduct; those
-    of 0 A in diodes and fixed voltages of what meets at one of their ends.
+    """Whether all currents with an error of up to ``total``, A, are accurate to `ACCURATE` relative to themselves, and
+    diodes conduct forwards; zero currents in diodes and fixed voltages relative to the currents at one of their ends.
 
-    Marks in ``carries`` (n_nodes,) the nodes at which there is any current.
+    Marks the nodes with a current in ``carries`` (n_nodes,).
     """
     good, first, second = True, elements.first, elements.second
     for k in range(elements.sources.size):
@@ -299,8 +297,8 @@ def accurate(plan, elements, forest, root, current, total, carries):
 
 
 def level(plan, root, pairs, carries):
-    """Whether nodes without current have one neighbouring group each, so that resistors carry nothing; gives them its
-    potential, which rounding may have missed. Marks them in ``carries``."""
+    """Whether each node without current has a single neighbouring group, so that its resistors carry nothing; gives it
+    that group's potential, removing rounding, and marks it in ``carries``."""
     group, zero, count = np.empty(carries.size, np.int64), np.empty(plan.resistor.size, np.int64), 0
     for k in range(carries.size):
         group[k] = root[plan.coordinate[k]]
@@ -327,8 +325,8 @@ def level(plan, root, pairs, carries):
 
 
 def held(plan, root, v, apart):
-    """Whether potentials that may be off by ``apart``, V, are within `ACCURATE` of themselves, but those that sources
-    and conducting diodes set against ground."""
+    """Whether potentials with an error of up to ``apart``, V, are accurate to `ACCURATE` relative to themselves, except
+    those fixed relative to ground by sources and conducting diodes."""
     good = True
     for k in range(v.size):
         if root[plan.coordinate[k]] != root[plan.n]:
@@ -337,8 +335,8 @@ def held(plan, root, v, apart):
 
 
 def states(plan, elements, root, on, pairs, apart, drop, tight):
-    """Fill in the voltages of the diodes, V, and which are ``tight``; whether each blocking one is that, or clearly
-    below 0 while potentials may be off by ``apart``, V."""
+    """Fill in diode voltages, V, and which are ``tight`` (zero); returns whether every other blocking diode is below 0
+    by more than the error ``apart`` of the potentials, V."""
     good, largest = True, 0.0
     for k in range(plan.tree_edge.size):
         largest = max(largest, abs(elements.emf[plan.tree_edge[k]]))

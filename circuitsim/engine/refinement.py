@@ -1,8 +1,8 @@
-"""The linear circuit at one set of conducting diodes, refined until branch currents are accurate on their own scales.
+"""The linear circuit at one set of conducting diodes, with branch currents refined to individual relative accuracy.
 
 Iterative refinement in branch variables: tree currents and potentials follow from the chord currents in pairs of
-doubles (`circuitsim.engine.tree`), the nodal matrix in doubles turns the loops' residuals into corrections. So the
-current of a picoohm beside a kiloohm is a sum of currents, never a difference of rounded potentials.
+doubles (`circuitsim.engine.tree`), and the nodal matrix in doubles turns loop residuals into corrections. So the
+current of a picoohm resistor next to a kiloohm is a sum of currents, never a difference of rounded potentials.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from circuitsim.engine.spanning import Tree
 from circuitsim.solvers.protocol import Factored
 
 FURTHER = 6
-"""Corrections after which a small current that still changes is rounding."""
+"""Number of corrections after which a small current that still changes counts as rounding."""
 STEPS = 60
-"""Maximum number of corrections; each gains some ten digits but in networks of extreme spread."""
+"""Maximum number of corrections; each gains about ten digits, except in networks of extreme spread."""
 
 
 class LinearPoint(NamedTuple):
@@ -36,7 +36,7 @@ class LinearPoint(NamedTuple):
     v, v_low : (n_nodes,) float arrays
         Node voltages, V.
     need : (n_nodes,) float array
-        At each root the net current into its component, A.
+        Net current into the component of each root, A.
     block : (m,) int array
         Biconnected component of each element that carries current, −1 elsewhere.
     correction : (m,) float array
@@ -79,13 +79,14 @@ def solve_linear(
     ----------
     net : Network
     closed : int array
-        Conducting diodes, most important first: one that closes a loop of fixed voltages and earlier ones is left out.
+        Conducting diodes, most important first; one that closes a loop with fixed voltages and earlier ones is left
+        out.
     guess : (m,) float array
-        Branch currents to start from, A.
+        Initial branch currents, A.
     anchor : (n_nodes,) float array
         Potentials of the roots of components without a path to ground, V.
     previous : Factored, optional
-        The nodal matrix at another set, which is used up.
+        The nodal matrix at another set; consumed.
     """
     made = spanning_tree(net, closed)
     on = np.zeros(net.first.size, dtype=bool)

@@ -295,7 +295,7 @@ class _Doubled:
             high[0], low[0], net.source.copy(), np.zeros(m), high[1], low[1], left[0], left[1]
         )
         self.left = left[0, :-1]
-        self.rounding = kernel(potentials.leave_over, m)(self._plan, self._elements, state, on, self._pairs)
+        self.rounding = kernel(potentials.residual_currents, m)(self._plan, self._elements, state, on, self._pairs)
 
     def corrected(self, change: np.ndarray, iterations: int) -> SteadyState | None:
         """The steady state with the potentials of the super-nodes changed, V; None where that does not prove it."""

@@ -1,1 +1,1 @@
-"""Newton's method on circuits with smooth devices in one kernel: from columns and curves to a certified state."""
+"""Newton's method for circuits with smooth devices, compiled into one kernel."""

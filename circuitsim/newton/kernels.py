@@ -1,4 +1,4 @@
-"""The kernels of Newton's method; which form of them a call gets: `circuitsim.kernel_family`."""
+"""The kernels of Newton's method, interpreted or compiled (`circuitsim.kernel_family`)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from circuitsim.engine.small.kernels import small_kernel
 from circuitsim.kernel_family import KernelFamily
 from circuitsim.kernels import register_module
 from circuitsim.models import curve, formula_inverse, formula_tape, junction_diode
-from circuitsim.newton import contrasts, laws, seen, steps
+from circuitsim.newton import co_content, laws, port_resistance, steps
 
-_MODULES = (seen, steps, contrasts)
-KERNELS = ("project", "newton_once", "contrasts", "responses_of_laws")
-"""Functions that `newton_kernel` provides."""
+_MODULES = (port_resistance, steps, co_content)
+KERNELS = ("project", "newton_once", "co_content_differences", "responses_of_laws")
+"""Entry points of `newton_kernel`."""
 LONGEST = 400_000
-"""Devices, each as twenty nodes, and nodes that a process hands to one kernel interpreted (4 to 8 seconds) before it
-compiles what no cache has."""
+"""Work (devices, counted as twenty nodes each, and nodes) that one kernel does interpreted (4 to 8 seconds) before it
+is compiled where no cache holds it."""
 
 
 def _register() -> None:
-    """Let compiled kernels call the functions they are made of."""
+    """Register the functions that compiled kernels call."""
     from numba.extending import register_jitable
 
     small_kernel.compiled("solve_once")  # lets kernels call those of small circuits
@@ -50,4 +50,4 @@ def _sources() -> Iterator[Path]:
 
 
 newton_kernel = KernelFamily(KERNELS, (laws, *_MODULES), _register, _sources, longest=LONGEST)
-"""The kernel of a name (`KERNELS`) for work on so many devices and nodes in all."""
+"""Returns a kernel by name (`KERNELS`) for a given amount of work."""

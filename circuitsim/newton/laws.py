@@ -1,5 +1,5 @@
-"""The laws of all smooth devices as one function, so that one kernel serves circuits with any of them; their
-derivatives by parameters likewise."""
+"""The I–V curves of all smooth device models as one function, so that one kernel serves any mix of them, and its
+derivatives by the parameters."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from circuitsim.models.junction_diode import BASE, RATE
 from circuitsim.models.smooth import SmoothDevice
 
 USUAL = "junction diode"
-"""Name of the model whose law is tried first."""
+"""Name of the model that is tested for first."""
 
 
 def _laws() -> dict[Junction, Callable[[Any, Any, Any], None]]:
-    """The laws of the junctions of all models of smooth devices, each once, with their derivatives; that of the `USUAL`
-    model first."""
+    """The distinct junction characteristics of all models and their derivatives by parameters; `USUAL` first."""
     devices = [model.device for model in sorted(MODELS, key=lambda model: model.name != USUAL)]
     smooth = (device for device in devices if device is not None and issubclass(device, SmoothDevice))
     return {device.junction: device.by_parameters for device in smooth}
 
 
 JUNCTIONS, DERIVATIVES = tuple(_laws()), tuple(_laws().values())
-"""The laws, in the order of their numbers, and their derivatives by parameters."""
+"""Characteristics, in the order of their numbers, and their derivatives by parameters."""
 
 
 def _either(number: int, junction: Junction, rest: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """One law where a row ends with its number, the others elsewhere."""
+    """Dispatch to one characteristic where a row ends with its number, otherwise to ``rest``."""
 
     def law(p, u):
         if p[p.size - 1] == number:
@@ -42,7 +41,7 @@ def _either(number: int, junction: Junction, rest: Callable[[Any, Any], Any]) ->
 
 
 def _either_filled(number: int, derivatives: Callable[..., None], rest: Callable[..., None]) -> Callable[..., None]:
-    """As `_either`, of functions that fill in an array."""
+    """As `_either`, for functions that fill in an array."""
 
     def by_parameters(p, u, out):
         if p[p.size - 1] == number:
@@ -54,7 +53,7 @@ def _either_filled(number: int, derivatives: Callable[..., None], rest: Callable
 
 
 def _chain(functions: Sequence[Callable[..., Any]], either: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """The functions behind each other: the last one chooses among all."""
+    """Nest the dispatchers; the last one selects among all functions."""
     chain = [functions[-1]]
     for number in range(len(functions) - 2, -1, -1):
         chain.append(either(number, functions[number], chain[-1]))
@@ -64,12 +63,12 @@ def _chain(functions: Sequence[Callable[..., Any]], either: Callable[..., Any]) 
 CHAIN, DERIVATIVE_CHAIN = _chain(JUNCTIONS, _either), _chain(DERIVATIVES, _either_filled)
 
 law, by_parameters = CHAIN[-1], DERIVATIVE_CHAIN[-1]
-"""Current (A) and slope (S) of a junction at a voltage u, V; its row p ends with the number of its law. The
-derivatives of the current by the entries of p, filled in."""
+"""``law(p, u)``: current, A, and slope, S, of a junction at the voltage u, V; the last entry of the row p is the number
+of the characteristic. ``by_parameters(p, u, out)``: derivatives of the current by the entries of p."""
 
 
 def numbered_rows(devices: Iterable[SmoothDevice]) -> np.ndarray:
-    """The rows of all devices (`SmoothDevice.row`) as `law` takes them, filled up with zeros to one length."""
+    """Parameter rows of all devices (`SmoothDevice.row`) for `law`, zero-padded to equal length."""
     rows = [(*device.row(), float(JUNCTIONS.index(type(device).junction))) for device in devices]
     made = np.zeros((len(rows), max(map(len, rows))))
     for own, row in zip(made, rows):
@@ -78,23 +77,23 @@ def numbered_rows(devices: Iterable[SmoothDevice]) -> np.ndarray:
 
 
 def charging(row):
-    """The current that would empty a junction's charge in a stage, A: with that rounding of the charge counts."""
+    """The current that would empty a junction's charge within one stage, A: the scale of that charge's rounding."""
     return row[RATE] * abs(row[BASE]) if row[row.size - 1] == 0.0 else 0.0
 
 
 def project(rows, v, i, r, u, points):
-    """From the points (v, i) along load lines of resistances r to the curves.
+    """Project points (v, i) onto the curves along load lines of resistance r.
 
     Parameters
     ----------
     rows : (s, w) float array
-        Of the devices (`numbered_rows`).
+        Rows of the devices (`numbered_rows`).
     v, i, r : (s,) float arrays
         V, A, Ω.
     u : (s,) float array
-        Junction voltages to begin with, V; replaced by those found.
+        Starting junction voltages, V; overwritten by those at the intersections.
     points : (4, s) float array
-        Filled: voltage, current, slope of the device and slope of the junction.
+        Overwritten: voltage, current, slope of the device, slope of the junction.
     """
     rows, points = kept(rows), kept(points)
     for d in range(u.size):

@@ -1,7 +1,7 @@
-"""Newton's method for one circuit of the small driver: from the values of its elements to devices on their curves.
+"""Newton's method for one small circuit with smooth devices, from element values to the operating point.
 
-The steps are those of `circuitsim.analysis.newton`, which takes the rest: circuits whose currents in
-loops of diodes are not unique, that lose digits, or that need more steps.
+The steps are those of `circuitsim.analysis.newton`, which also handles what this kernel leaves: non-unique currents in
+loops of diodes, loss of digits, slow convergence.
 """
 
 from __future__ import annotations
@@ -16,74 +16,74 @@ from circuitsim.engine.small.active_set import MAX_ITERATIONS, refactor, solve_s
 from circuitsim.engine.small.currents import ACCURATE, branch_currents, correct
 from circuitsim.engine.small.linear import substitute
 from circuitsim.engine.small.outcome import Outcome
+from circuitsim.engine.small.pendant import pendant_nodes
 from circuitsim.engine.small.pointers import kept, pointer
 from circuitsim.engine.small.samples import injections
 from circuitsim.engine.small.single import SIGNED, part, take_values, unpack, work_memory
-from circuitsim.engine.small.stubs import still_nodes
 from circuitsim.engine.small.workspace import workspace
 from circuitsim.engine.steps import begin, contract_diodes, copy, gather, offsets
 from circuitsim.models.curve import point
 from circuitsim.newton.laws import charging, law
-from circuitsim.newton.seen import between, estimates, seen
+from circuitsim.newton.port_resistance import estimate_resistances, mean_resistance, port_resistances
 
 STEPS = 60
 """Maximum number of steps."""
 
 VOLTAGE, CURRENT, DISTANCE, NEAR, TOUCH = 0, 1, 2, 3, 8
 CONDUCTANCE, RESISTANCE, KEPT = 13, 14, 15
-"""Rows of what is kept of each device: its voltage, V, and current, A; its distance from its curve; the nearest point
-of the curve and the point that its tangent touches (`circuitsim.models.curve.point`, five rows each); the tangent's
-conductance, S; the load line's resistance, Ω."""
+"""Rows kept for each device: voltage, V, current, A, distance from the curve; the nearest point of the curve and the
+point of tangency (`circuitsim.models.curve.point`, five rows each); conductance of the tangent, S; resistance of the
+load line, Ω."""
 
 LEAST_SLOPE, OPEN = 1e-14, 1e-100
-"""Minimum conductance of a tangent, of current / voltage; and in S."""
+"""Minimum conductance of a tangent, relative to current / voltage, and absolute, S."""
 
 CLOSE = 1e-13
-"""Distance from the curves, relative, at which the steps end."""
+"""Relative distance from the curves at which the iteration ends."""
 
 FAR = 1e-5
-"""Distance by one evaluation of the law from which on the nearest point is not computed."""
+"""Distance estimated from one evaluation of the curve above which the nearest point is not computed."""
 
 ROUNDING, NOTHING = 1e-4, 1e-90
 """See `circuitsim.analysis.newton`."""
 
 BEYOND = 1e200
-"""A current or slope of a tangent above which solutions leave the range of doubles."""
+"""Currents and slopes of tangents above this bound lead out of the range of doubles."""
 
 SHORT = 1e-15
-"""Resistance of the load line, Ω, to which a junction across a fixed voltage is held."""
+"""Resistance of the load line, Ω, for a junction across a fixed voltage."""
 
 NO_DEVICE, INNER = -1, -2
-"""Roles of elements that belong to no device, or that are inside a tangent and carry nothing in the end."""
+"""Roles of elements that belong to no device, and of those inside a companion model, which carry nothing at the end."""
 
 PATIENT, FAR_OFF = 6, 0.5
-"""Steps after which load lines are turned towards the tangents, while devices are farther than this from their
-curves."""
+"""After `PATIENT` steps, load lines of devices farther than `FAR_OFF` from their curves are turned towards the
+tangents."""
 
 
 def newton_once(packed, numbers, guess, places, role, rows, own, tolerance, out):
-    """The operating point of a packed circuit with smooth devices, as `solve_once` finds it without.
+    """The operating point of a packed circuit with smooth devices; `solve_once` is the counterpart without them.
 
     Parameters
     ----------
     packed, numbers, guess, out
-        See `circuitsim.engine.small.single.solve_once`; the values of the tangents' elements are replaced.
+        See `circuitsim.engine.small.single.solve_once`; the values of the companion models are overwritten.
     places : (3, s) int array
-        Elements of the tangents: conductance, voltage source, current source.
+        Elements of the companion models: conductance, voltage source, current source.
     role : (m,) int array
         The device whose current source an element is; `NO_DEVICE`, `INNER`.
     rows : (s, w) float array
-        Parameters of the devices (`circuitsim.newton.laws.numbered_rows`).
+        Rows of the devices (`circuitsim.newton.laws.numbered_rows`).
     own : (KEPT, s) float array
-        Filled. ``TOUCH`` holds the points where the tangents touch at first.
+        Overwritten. ``TOUCH`` holds the initial points of tangency.
     tolerance : float
 
     Returns
     -------
     steps : int
-        0: not found.
+            0 if there is no convergence.
     worst : float
-        Largest relative violation, devices and their currents included.
+        Largest relative residual, those of the devices included.
     """
     packed, numbers, out, own, rows = kept(packed), kept(numbers), kept(out), kept(own), kept(rows)
     places, role = kept(places), kept(role)
@@ -150,16 +150,16 @@ def newton_sample(
     Parameters
     ----------
     closed : (d,) bool array
-        Ideal diodes that conduct at first, and at the end.
+        Conducting ideal diodes; the initial guess on entry, the result on return.
     v, current : float arrays
-        Filled: potentials, V, and branch currents of the elements and tangents, A.
+        Overwritten: node voltages, V, and branch currents of elements and companion models, A.
     worst, relative : (7,) float arrays
-        Filled: violations of the circuit of tangents.
+        Overwritten: residuals of the linearised circuit.
 
     Returns
     -------
     steps, worst : int, float
-        As of `newton_once`.
+        See `newton_once`.
     """
     best, still = np.inf, 0
     for step in range(1, STEPS + 1):
@@ -176,8 +176,8 @@ def newton_sample(
             branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
             off = distances(first, second, value, places, role, rows, own, v, current, space.at_node)
         if off <= FAR:
-            # The correction below takes up what the tangents leave over at points of the curves nearby.
-            estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+            # Close to the curves, the correction below removes the residual of the linearisation.
+            estimate_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
             if not move(rows, own):
                 break
             move_tangents(places, first, second, own, value, v)
@@ -195,7 +195,7 @@ def newton_sample(
                     value,
                     v,
                     space.low,
-                    still_nodes(space.stubs, closed),
+                    pendant_nodes(space.pendant, closed),
                     current,
                     space.at_node,
                     role,
@@ -209,19 +209,19 @@ def newton_sample(
         if still == 3:
             return step, np.inf
         best = min(best, off)
-        estimates(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+        estimate_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
         if step > PATIENT:
-            seen(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
+            port_resistances(plan, space, places, first, second, closed, own[CONDUCTANCE], own[RESISTANCE])
             if off >= FAR_OFF:
                 for d in range(rows.shape[0]):
-                    own[RESISTANCE, d] = between(own[RESISTANCE, d], own[CONDUCTANCE, d])
+                    own[RESISTANCE, d] = mean_resistance(own[RESISTANCE, d], own[CONDUCTANCE, d])
         if not move(rows, own):
             break
     return 0, np.inf
 
 
 def solve_step(plan, space, closed, v):
-    """Fill in the potentials of the circuit of tangents, V; whether they are unique, and currents too."""
+    """Fill in the node voltages of the linearised circuit, V; returns whether they and all currents are unique."""
     if closed.size > 0:
         return solve_sample(plan, MAX_ITERATIONS, space, closed, v, True)[0] == Outcome.CONVERGED
     if not plan.regular:
@@ -241,7 +241,7 @@ def solve_step(plan, space, closed, v):
 
 
 def hold(first, second, places, own, value, v, low, current):
-    """Devices in place of their tangents: sources of their currents, and of their voltages beside an idle resistor."""
+    """Replace companion models by current sources of the device currents (and, for the voltages, an idle resistor)."""
     for d in range(places.shape[1]):
         slope, touch, rest = places[0, d], places[1, d], places[2, d]
         v[second[slope]], low[second[slope]] = v[first[slope]], low[first[slope]]
@@ -250,8 +250,8 @@ def hold(first, second, places, own, value, v, low, current):
 
 
 def violations(kind, first, second, value, v, low, still, current, at_node, role, worst, relative):
-    """Fill in the violations of all laws but those of the devices (`circuitsim.certificate.worst_violations`); the
-    bound on the errors of currents, those of the devices left out."""
+    """Fill in the residuals of all equations but the devices' (`circuitsim.certificate.worst_violations`); returns the
+    bound on the errors of currents other than the devices'."""
     worst[0], relative[0], total = net_currents(first, second, current, at_node)
     bound = branch_violations(
         kind, first, second, value, value, v, low, still, current, at_node, total, worst, relative
@@ -262,10 +262,10 @@ def violations(kind, first, second, value, v, low, still, current, at_node, role
 
 
 def parts_bound(kind, first, second, current, at_node, role):
-    """The bound on the errors of currents where those of devices and current sources are given.
+    """The bound on the errors of currents, given those of devices and current sources.
 
-    These join no nodes, and neither does ground: what is lost at the nodes of one part returns through ground to that
-    part alone, so that a part with small currents is not judged by what rounding leaves in another.
+    These sources and ground join no nodes: a current lost in one part returns through ground to that part alone, so
+    that a part with small currents is not judged by the rounding of another.
     """
     leader, total = np.arange(at_node.shape[1]), np.zeros(at_node.shape[1])
     for e in range(role.size):
@@ -283,7 +283,7 @@ def parts_bound(kind, first, second, current, at_node, role):
 
 
 def put_tangents(places, own, value):
-    """Put the tangents at the points of the curves into the values of the elements, and keep their conductances, S."""
+    """Put the tangents at the points of tangency into ``value`` (companion models); keep their conductances, S."""
     for d in range(places.shape[1]):
         volts, amperes = own[TOUCH + 1, d], own[TOUCH + 2, d]
         least = max(LEAST_SLOPE * abs(amperes) / max(abs(volts), 1e-3), OPEN)
@@ -293,8 +293,8 @@ def put_tangents(places, own, value):
 
 
 def move_tangents(places, first, second, own, value, v):
-    """Put lines of the slopes at hand through the points of the curves, and the potentials inside them, V: the factor
-    stays that of the circuit."""
+    """Move the companion models to the new points of tangency without changing their slopes, so that the factorisation
+    remains valid; fill in their internal node voltages, V."""
     for d in range(places.shape[1]):
         touch = places[1, d]
         value[touch], value[places[2, d]] = own[TOUCH + 1, d], own[TOUCH + 2, d]
@@ -302,8 +302,8 @@ def move_tangents(places, first, second, own, value, v):
 
 
 def rough_distance(first, second, value, places, rows, own, v):
-    """Fill in voltages and currents of the devices from the potentials, V, A; the largest distance from the curves that
-    one evaluation of each law tells, or one above `FAR`."""
+    """Fill in device voltages, V, and currents, A, from the node voltages; returns the largest distance from the curves
+    estimated from one evaluation each, or some distance above `FAR`."""
     off = 0.0
     for d in range(places.shape[1]):
         e, p = places[0, d], rows[d]
@@ -323,8 +323,8 @@ def rough_distance(first, second, value, places, rows, own, v):
 
 
 def distances(first, second, value, places, role, rows, own, v, current, at_node):
-    """Fill in voltages and currents of the devices from the branch currents, the nearest points of their curves, and
-    their distances from these; returns the largest."""
+    """Fill in device voltages and currents from the branch currents, the nearest points of the curves, and the
+    distances to these; returns the largest distance."""
     for d in range(places.shape[1]):
         e = places[0, d]
         own[VOLTAGE, d] = value[places[1, d]] + value[e] * current[e]
@@ -351,8 +351,8 @@ def distances(first, second, value, places, role, rows, own, v, current, at_node
 
 
 def move(rows, own):
-    """Take the points where the tangents touch along load lines from the devices' voltages and currents to the
-    curves; whether all are within the range of doubles."""
+    """Move the points of tangency along the load lines from the devices' voltages and currents to the curves; returns
+    whether all are within the range of doubles."""
     far = False
     for d in range(rows.shape[0]):
         there = point(law, rows[d], own[VOLTAGE, d], own[CURRENT, d], own[RESISTANCE, d], own[TOUCH, d])

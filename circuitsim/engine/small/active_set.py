@@ -59,7 +59,7 @@ def take_conductances(plan, value, space):
             space.base[plan.resistor_slot[r]] += g
     space.stamp[:] = 0
     space.grown[:] = 0
-    space.stubs.found[0] = 0
+    space.pendant.found[0] = 0
 
 
 def refactor(plan, space, closed):

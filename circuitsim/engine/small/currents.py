@@ -1,7 +1,7 @@
 """Branch currents of a sample from its potentials, in one pass, and one step of iterative refinement.
 
-Potentials in doubles do not resolve the drop of a wire that carries little. What the currents leave over at the nodes
-is then solved for once more; the sum of both potentials does.
+Potentials in doubles do not resolve the drop across a wire with a small current. One correction, for the residual
+currents at the nodes, does; potentials are then sums of two doubles.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from circuitsim.circuit.elements import CURRENT, RESISTOR
 from circuitsim.engine.double_double import SPLIT, add
 from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.small.linear import substitute
-from circuitsim.engine.small.stubs import level, still_nodes, take_stubs
+from circuitsim.engine.small.pendant import copy_neighbours, find_pendant, pendant_nodes
 from circuitsim.engine.steps import contract_diodes, demands, gather
 
 ACCURATE = 1e-9
-"""Largest bound on the error of a current, against the largest one at its ends, of an answer without refinement."""
+"""Largest bound on the error of a current, relative to the largest one at its ends, that needs no refinement."""
 
 STRAY = 0.5
-"""A pendant node has as residual all that flows to it: at least this share of the largest current there."""
+"""The residual of a pendant node is all of its current: at least this fraction of the largest current there."""
 
 
 def branch_currents(plan, kind, first, second, value, v, low, flow, need, current):
-    """Every element's current in SPICE signs, A: Ohm's law, the sources, the diodes; then what is left at the nodes
-    flows through the voltage constraints (leaf elimination from the leaves of their trees).
+    """Branch currents of all elements in SPICE signs, A: resistors by Ohm's law, sources, diodes, and then the voltage
+    constraints by leaf elimination along their trees.
 
     Parameters
     ----------
     v, low : (n_nodes,) float arrays
         Potentials as sums of two doubles, V.
     flow : (d,) float array
-        Of the diodes, A.
+        Diode currents, A.
     need : (n_nodes,) float array
         Filled: the residual at the roots of these trees, A.
 
     Returns
     -------
     float
-        The least |current|, A, not counting blocking diodes, open circuits and current sources of 0 A.
+        The smallest |current|, A, excluding blocking diodes, open circuits and current sources of 0 A.
     """
     need[:] = 0.0
     least = np.inf
@@ -71,9 +71,9 @@ def branch_currents(plan, kind, first, second, value, v, low, flow, need, curren
     return least
 
 
-def left_over(plan, kind, first, second, value, v, low, flow, need, rest):
-    """Fill in what `branch_currents` leaves over at the roots of the trees, A, from sums in pairs of doubles ``need`` +
-    ``rest``: not the rounding of currents themselves, which moves potentials of parts tied weakly.
+def residual_currents(plan, kind, first, second, value, v, low, flow, need, rest):
+    """Fill in the residual currents at the roots of the trees, A, from the sums ``need`` + ``rest`` of two doubles.
+    They exclude the rounding of the currents themselves, which would shift potentials of weakly tied parts.
     """
     need[:] = 0.0
     rest[:] = 0.0
@@ -82,7 +82,7 @@ def left_over(plan, kind, first, second, value, v, low, flow, need, rest):
         if kind[e] == RESISTOR and value[e] != 0.0 and abs(value[e]) < np.inf:
             drop, drop_low = add(v[a], low[a], -v[b], -low[b])
             c = drop / value[e]
-            # What c drops across the resistor, back − error, from two halves of each factor.
+            # R c, back − error, from two halves of each factor.
             back, of_ohms, of_c = value[e] * c, SPLIT * value[e], SPLIT * c
             ohms, amperes = of_ohms - (of_ohms - value[e]), of_c - (of_c - c)
             ohms_low, amperes_low = value[e] - ohms, c - amperes
@@ -106,16 +106,16 @@ def left_over(plan, kind, first, second, value, v, low, flow, need, rest):
 
 
 def correct(plan, space, kind, first, second, value, closed, v, current):
-    """Solve once more for what the currents leave over at the nodes (`left_over`): fills in ``space.low``, the diodes'
-    currents in ``space.flow``, the branch currents; ``v`` are the rounded sums afterwards.
+    """Correct the potentials for the residual currents (`residual_currents`): fills in ``space.low``, the diode
+    currents in ``space.flow`` and the branch currents; ``v`` becomes the rounded sums.
 
-    Returns whether there is a factor for it.
+    Returns whether a factor is available.
     """
     factor = refactor(plan, space, closed)
     if factor < 0:
         return False
     forest, change, low = contract_diodes(plan, space, closed), space.change, space.low
-    left_over(plan, kind, first, second, value, v, low, space.flow, space.need, space.at_node[1])
+    residual_currents(plan, kind, first, second, value, v, low, space.flow, space.need, space.at_node[1])
     gather(plan, space.need, change)
     change[plan.n] = 0.0
     substitute(plan, space.multiplier[factor], space.pivot[factor], change, space.floating_current)
@@ -123,7 +123,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
     for k in range(v.size):
         low[k] = change[forest.last[plan.coordinate[k]]]
         left[k] = space.need[k]
-    level(space.stubs, low)
+    copy_neighbours(space.pendant, low)
     if forest.node.size > 0:
         demands(plan, space.g, low, left, space.need, space.size)
         gather(plan, space.need, change)
@@ -140,8 +140,7 @@ def correct(plan, space, kind, first, second, value, closed, v, current):
 
 
 def reach(plan, space, closed):
-    """The potentials of the coordinates that 1 A into each node leads to, V, where some part is tied weakly (`TIED`);
-    else 0."""
+    """The potentials of the coordinates for 1 A into each node, V, where some part is weakly tied (`TIED`); else 0."""
     factor = refactor(plan, space, closed)
     found = space.reach[max(factor, 0)]
     if factor < 0:
@@ -162,9 +161,9 @@ def reach(plan, space, closed):
 def bounded(plan, space, v, left, total, least, ohms):
     """Whether net currents of at most ``left`` at a node and ``total`` in all, A, prove all currents and potentials.
 
-    Each to `ACCURATE`: currents of their `circuitsim.certificate.current_scale`, at least ``least``, potentials of
-    themselves. ``ohms`` is the `reach`: potentials grow with all currents into the nodes, so it bounds their errors
-    where some part is tied weakly.
+    Each to `ACCURATE`: currents relative to their `circuitsim.certificate.current_scale`, at least ``least``,
+    potentials relative to themselves. ``ohms`` is the `reach`, which bounds the potential errors where some part is
+    weakly tied, since potentials increase with all node currents.
     """
     last, largest, most = space.forest.last, space.at_node[1], 0.0
     for k in range(v.size):
@@ -177,8 +176,8 @@ def bounded(plan, space, v, left, total, least, ohms):
 
 
 def least_scale(kind, first, second, value, current, largest):
-    """The least `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node; whether some
-    resistor carries nothing where nothing flows at either end."""
+    """The smallest `circuitsim.certificate.current_scale` of all currents, A, given the largest at each node; whether
+    some resistor carries nothing where nothing flows at either end."""
     least, idle = np.inf, False
     for e in range(current.size):
         local = max(largest[first[e]], largest[second[e]])
@@ -190,7 +189,7 @@ def least_scale(kind, first, second, value, current, largest):
 
 
 def measure(plan, space, kind, first, second, value, closed, ohms, v, current, worst, relative):
-    """Fill in a sample's branch currents and their violations; returns the bound on the currents' errors
+    """Fill in a sample's branch currents and residuals; returns the bound on the currents' errors
     (`circuitsim.certificate.worst_violations`).
 
     Parameters
@@ -198,9 +197,9 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
     closed : (d,) bool array
         Conducting diodes, without loops.
     ohms : (n,) float array
-        Their `reach` or an upper bound.
+        The `reach` for these or an upper bound.
     v : (n_nodes,) float array
-        Potentials, V; improved where they are too coarse.
+        Potentials, V; corrected where they are too coarse.
     """
     space.low[:] = 0.0
     least = branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
@@ -209,10 +208,10 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
     if total < np.inf and not proven:
         least, idle = least_scale(kind, first, second, value, current, space.at_node[1])
         if not idle and relative[0] < STRAY:
-            space.stubs.found[0] = 0  # none is asked for
+            space.pendant.found[0] = 0  # nothing is pendant
         else:
-            take_stubs(plan, space, kind, first, second, value, closed)
-            if level(space.stubs, v):
+            find_pendant(plan, space, kind, first, second, value, closed)
+            if copy_neighbours(space.pendant, v):
                 branch_currents(plan, kind, first, second, value, v, space.low, space.flow, space.need, current)
                 worst[0], relative[0], total = net_currents(first, second, current, space.at_node)
                 least, _ = least_scale(kind, first, second, value, current, space.at_node[1])
@@ -227,7 +226,7 @@ def measure(plan, space, kind, first, second, value, closed, ohms, v, current, w
         value,
         v,
         space.low,
-        still_nodes(space.stubs, closed),
+        pendant_nodes(space.pendant, closed),
         current,
         space.at_node,
         total,

@@ -14,13 +14,13 @@ from circuitsim.engine.small import (
     linear,
     loops,
     order,
+    pendant,
     plan,
     pointers,
     proof,
     samples,
     single,
     spanning,
-    stubs,
     workspace,
 )
 from circuitsim.kernel_family import KernelFamily
@@ -46,7 +46,7 @@ _MODULES = (
     workspace,
     linear,
     active_set,
-    stubs,
+    pendant,
     currents,
     spanning,
     proof,

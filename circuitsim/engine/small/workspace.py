@@ -14,13 +14,13 @@ FACTORS, FACTOR_ENTRIES = 6, 1 << 20
 two."""
 
 
-class Stubs(NamedTuple):
-    """Pendant nodes, the outermost first (`circuitsim.engine.small.stubs`)."""
+class Pendant(NamedTuple):
+    """Pendant nodes, the outermost first (`circuitsim.engine.small.pendant`)."""
 
     node: np.ndarray  # (n_nodes,)
     above: np.ndarray  # (n_nodes,): the neighbour of each pendant node
     found: np.ndarray  # (1,): 1 + how many, 0: unknown
-    still: np.ndarray  # (n_nodes,): whether a node is one of them
+    member: np.ndarray  # (n_nodes,): whether a node is one of them
     closed: np.ndarray  # the diodes that conduct
     work: np.ndarray  # (4, n_nodes)
 
@@ -66,7 +66,7 @@ class Workspace(NamedTuple):
     carries: np.ndarray
     equal: np.ndarray  # the diodes whose ends are equal, where they close loops
     low: np.ndarray  # (n_nodes,): low-order parts of the potentials, V
-    stubs: Stubs
+    pendant: Pendant
 
 
 def factors(fill, n):
@@ -140,7 +140,7 @@ def workspace(plan, numbers, places, marks):
         on[3],
         on[4],
         v[6],
-        Stubs(p[0], p[1], places[f + 3 : f + 4], marks[other + c :], on[5], p[2:]),
+        Pendant(p[0], p[1], places[f + 3 : f + 4], marks[other + c :], on[5], p[2:]),
     )
 
 

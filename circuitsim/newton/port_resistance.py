@@ -1,4 +1,4 @@
-"""The resistance of the rest of a circuit as each smooth device sees it, from a factor at hand; an estimate of it."""
+"""The driving-point resistance of the rest of the circuit at each smooth device, from a factorisation or estimated."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from circuitsim.engine.small.active_set import refactor
 from circuitsim.engine.steps import contract_diodes
 
 FIXED = 1e-9
-"""Minimum conductance of the rest of a circuit that is resolved beside the device's own, as a fraction of that."""
+"""Smallest conductance of the rest of the circuit, relative to the device's own, that is resolved."""
 
 
-def estimates(plan, space, places, first, second, closed, conductance, resistance):
-    """Fill in estimates, Ω: 1/G + 1/G' with the sums G and G' of the conductances at both nodes, a lower bound
-    (Rayleigh) where no other element joins these two.
+def estimate_resistances(plan, space, places, first, second, closed, conductance, resistance):
+    """Fill in estimates of the port resistances, Ω: 1/G + 1/G' with the sums G and G' of the other conductances at the
+    two nodes. They are lower bounds (Rayleigh's monotonicity law) unless another element joins the two nodes.
 
     Parameters
     ----------
     places : (3, s) int array
-        Elements of the tangents; the last ones are between the devices' nodes.
+        Elements of the companion models; the last row connects the devices' nodes.
     first, second : (m,) int arrays
         Nodes of all elements.
     closed : (d,) bool array
-        Ideal diodes that conduct: the nodes at their ends are one.
+        Conducting ideal diodes; their ends count as one node.
     conductance : (s,) float array
-        Of the tangents, S.
+        Conductances of the companion models, S.
     """
     last, total = contract_diodes(plan, space, closed).last, space.w
     total[:] = 0.0
@@ -39,29 +39,29 @@ def estimates(plan, space, places, first, second, closed, conductance, resistanc
         a, b = last[plan.coordinate[first[e]]], last[plan.coordinate[second[e]]]
         resistance[d] = 0.0
         if a != b:
-            resistance[d] = 1.0 / beside(total[a], conductance[d]) + 1.0 / beside(total[b], conductance[d])
+            resistance[d] = 1.0 / excluding(total[a], conductance[d]) + 1.0 / excluding(total[b], conductance[d])
 
 
-def beside(total, own):
-    """The conductance at a node without a device's own, S."""
+def excluding(total, own):
+    """The conductance at a node, S, excluding a device's own."""
     return max(total - own, 1e-15 * total + 1e-250)
 
 
-def between(resistance, conductance):
-    """Load lines between those of the circuit and the tangents' own, Ω, where the former led in circles: of one device,
-    or of arrays of them."""
+def mean_resistance(resistance, conductance):
+    """Geometric mean of the port resistance and the device's own, Ω (scalars or arrays): the load line where that of
+    the port alone made the iteration cycle."""
     own = np.minimum(np.maximum(1.0 / conductance, 1e-6 * resistance), 1e6 * resistance)
     return np.sqrt(resistance) * np.sqrt(own)
 
 
-def seen(plan, space, places, first, second, closed, conductance, resistance):
-    """Replace estimates by the resistances, Ω; the entries of the inverse that they need follow from the factor by
-    Takahashi's recurrence (Takahashi, Fagan & Chen 1973).
+def port_resistances(plan, space, places, first, second, closed, conductance, resistance):
+    """Replace estimates by the port resistances, Ω, from entries of the inverse by Takahashi's recurrence (Takahashi,
+    Fagan & Chen 1973).
 
     Returns
     -------
     float
-        The largest ratio of a resistance to its estimate.
+        The largest ratio of a port resistance to its estimate.
     """
     factor = refactor(plan, space, closed)
     if factor < 0 or not space.held[factor]:
@@ -90,7 +90,7 @@ def seen(plan, space, places, first, second, closed, conductance, resistance):
 
 
 def invert(plan, multiplier, pivot, inverse, own, weight, total):
-    """Entries of the inverse of a factored matrix, Ω: ``inverse`` at the places of the factor, ``own`` on the diagonal.
+    """Entries of the inverse of a factored matrix, Ω: ``inverse`` on the factor's pattern, ``own`` on the diagonal.
 
     Column j follows from those of its rows: Z[r, j] = Σ_t m_t Z[r, t] over the rows t of column j with multipliers m,
     and Z[j, j] = 1/pivot + Σ_t m_t Z[t, j]; all terms are positive.
@@ -98,7 +98,7 @@ def invert(plan, multiplier, pivot, inverse, own, weight, total):
     Parameters
     ----------
     weight, total : (n + 1,) float arrays
-        Work space.
+        Workspace.
     """
     n = plan.n
     own[n] = 0.0

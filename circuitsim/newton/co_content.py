@@ -1,8 +1,8 @@
-"""Derivatives of co-contents by the parameters of laws: what learning rules need of smooth devices.
+"""Derivatives of co-contents by model parameters, for the learning rules of smooth devices.
 
-A device is a junction j(u; p) with a resistance r in series, co-content φ(v) the least of ∫ j du + (v − u)²/(2 r) over
-u. By the envelope theorem ∂φ/∂p = ∫₀ᵘ ∂j/∂p du at the junction's voltage u, and ∂φ/∂r = −½ i². A difference of two of
-these is an integral between the two voltages: nothing cancels, however near they are.
+A device is a junction j(u; p) with a series resistance r. Its co-content φ(v) is the minimum over u of
+∫ j du + (v − u)²/(2 r). By the envelope theorem ∂φ/∂p = ∫₀ᵘ ∂j/∂p du at the junction voltage u, and ∂φ/∂r = −½ i². A
+difference of two such derivatives is computed as one integral between the two voltages, which avoids cancellation.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from circuitsim.engine.small.pointers import kept
 from circuitsim.newton.laws import by_parameters, law
 
 DEEPEST = 40
-"""Maximum number of halvings of an interval: a kink of the law is met to 1e-12 of it."""
+"""Maximum number of bisections of an interval, so that a breakpoint of the curve is located to 1e-12 of it."""
 
 PANELS = 120
-"""Maximum number of intervals, where rounding of the law hides that the rule agrees with itself."""
+"""Maximum number of intervals, for curves whose rounding errors keep the estimate from converging."""
 
 CLOSE = 1e-10
-"""Change of an integral, as a share of it, at which an interval is not halved any more: the halves are far nearer."""
+"""Relative change of an integral under bisection at which it is accepted; the error of the halves is far smaller."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 NODES, WEIGHTS = _NODES.tolist(), _WEIGHTS.tolist()
-"""Of Gauss and Legendre's rule on [−1, 1]."""
+"""Nodes and weights of the eight-point Gauss–Legendre rule on [−1, 1]."""
 
 
 def panel(p, low, high, out, here, nodes, weights):
-    """Fill in ∫ ∂j/∂p du from ``low`` to ``high`` by one rule; ``here`` is work space of the same size."""
+    """Fill in ∫ ∂j/∂p du from ``low`` to ``high`` by one Gauss–Legendre rule; ``here`` is workspace of that size."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     out[:] = 0.0
     for k in range(nodes.size):
@@ -37,14 +37,14 @@ def panel(p, low, high, out, here, nodes, weights):
 
 
 def integral(p, low, high, out, work, ends, nodes, weights):
-    """Fill in ∫ ∂j/∂p du from ``low`` to ``high``, halving intervals until the rule agrees with itself.
+    """Fill in ∫ ∂j/∂p du from ``low`` to ``high`` by adaptive bisection.
 
     Parameters
     ----------
     work : (4, w) float array
-        Work space.
+        Workspace.
     ends : (3, DEEPEST + 2) float array
-        Work space: intervals to go, and how often each was halved.
+        Workspace: a stack of intervals and their depths of bisection.
     """
     out[:] = 0.0
     work[3, :] = 0.0
@@ -71,20 +71,20 @@ def integral(p, low, high, out, work, ends, nodes, weights):
             out[c] += work[1, c] + work[2, c]
 
 
-def contrasts(rows, nodes, weights, u, i, share, out):
-    """Σ_b share_b (∂φ/∂p at the first state − ∂φ/∂p at the second) for each device and entry of its row.
+def co_content_differences(rows, nodes, weights, u, i, share, out):
+    """Σ_b share_b (∂φ/∂p at the first state − ∂φ/∂p at the second) for each device and parameter.
 
     Parameters
     ----------
     rows : (s, w) float array
-        Of the devices (`circuitsim.newton.laws.numbered_rows`).
+        Rows of the devices (`circuitsim.newton.laws.numbered_rows`).
     nodes, weights : (8,) float arrays
         `NODES`, `WEIGHTS`.
     u, i : (2, batch, s) float arrays
-        Voltages of the junctions, V, and currents, A, at both states.
+        Junction voltages, V, and currents, A, at both states.
     share : (batch,) float array
     out : (s, w) float array
-        Filled.
+        Overwritten.
     """
     rows, out = kept(rows), kept(out)
     work, ends, found = np.zeros((4, rows.shape[1])), np.empty((3, DEEPEST + 2)), np.empty(rows.shape[1])
@@ -100,19 +100,18 @@ def contrasts(rows, nodes, weights, u, i, share, out):
 
 
 def responses_of_laws(rows, u, change, share, out):
-    """Σ_b share_b change_b ∂i/∂p for each device and entry of its row, at fixed voltages of the devices.
+    """Σ_b share_b change_b ∂i/∂p for each device and parameter, at fixed device voltages.
 
     Parameters
     ----------
-    rows : (s, w) float array
-        Of the devices.
+        Rows of the devices.
     u : (batch, s) float array
-        Voltages of the junctions, V.
+        Junction voltages, V.
     change : (batch, s) float array
-        Of the voltages, in an adjoint circuit.
+        Device voltages of the adjoint circuit, V.
     share : (batch,) float array
     out : (s, w) float array
-        Filled.
+        Overwritten.
     """
     rows, out = kept(rows), kept(out)
     here = np.zeros(rows.shape[1])
@@ -130,4 +129,4 @@ def responses_of_laws(rows, u, change, share, out):
                 out[d, c] += factor * here[c]
 
 
-__all__ = ["DEEPEST", "NODES", "WEIGHTS", "contrasts", "integral", "panel", "responses_of_laws"]
+__all__ = ["DEEPEST", "NODES", "WEIGHTS", "co_content_differences", "integral", "panel", "responses_of_laws"]
