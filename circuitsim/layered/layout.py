@@ -21,7 +21,7 @@ WORTH_SHARING = 100_000
 
 Layout = namedtuple(
     "Layout",
-    "units width at matrix stride row_layer column_layer first stop total size blocks parts updates update_parts",
+    "units width at matrix stride row_layer column_layer first stop total size blocks updates",
 )
 """Layers 1..L, each padded with units of zero conductance; entry 0 of every table is the input or unused.
 
@@ -35,14 +35,13 @@ matrix, stride, row_layer, column_layer : (L + 1,) of each inner matrix its plac
 first, stop : (L + 1,) of each odd layer the matrices whose rows it is.
 size : conductances of all inner matrices.
 blocks : (n, 2) layer and first row of every block of `BLOCK` rows whose layer is odd.
-parts : (PARTS + 1,) where the parts of ``blocks`` begin.
-updates, update_parts : the same for the blocks of all inner matrices, matrix and first row; one part where few.
+updates : the same for the blocks of all inner matrices, matrix and first row.
 """
 
 Memory = namedtuple(
     "Memory",
     "tiles inner bias low high no_low no_high mask slot where pixels shift drop free load tile_sums product inverse "
-    "gains base sums nudged partial moved diff mean phase at_rest",
+    "base sums nudged partial moved diff mean",
 )
 """All arrays of a step; those of (samples, units) are flat. See `allocate`, and `steps` for ``diff`` and ``mean``."""
 
@@ -69,10 +68,7 @@ def lay_out(units: tuple[int, ...]) -> Layout:
             *(np.array(given, np.int64) for given in lists),
             sum(width),
             size,
-            tables[0],
-            _shares(len(sweeping), PARTS),
-            tables[1],
-            _shares(len(updating), PARTS if size > WORTH_SHARING else 1),
+            *tables,
         ]
     )
 
@@ -89,20 +85,18 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
         "product": samples * width,
         "partial": PARTS * twice,
         "moved": PARTS,
-        "inverse": 3 * n,
+        "inverse": 3 * states,
         "diff": groups * states,
         "mean": groups * states,
         **dict.fromkeys(("bias", "low", "high", "no_low", "no_high", "mask", "load"), n),
         **dict.fromkeys(("drop", "tile_sums"), width),
-        **dict.fromkeys(("free", "gains"), states),
+        "free": states,
         **dict.fromkeys(("base", "sums", "nudged"), twice),
     }
     made = Memory(
         slot=np.full((2, pixels), -1, np.int32),
         where=np.zeros(pixels, np.int32),
         pixels=aligned(2 * pixels * samples, dtype).reshape(2, -1),
-        phase=np.zeros(2 * samples, np.int64),
-        at_rest=np.zeros(2 * samples, np.int64),
         **{name: aligned(size, dtype) for name, size in sizes.items()},
     )
     made.no_low[:], made.no_high[:] = -np.inf, np.inf
@@ -131,7 +125,3 @@ def plain(layout: Layout, memory: Memory, layer: int) -> tuple[np.ndarray, np.nd
     whole = stored.reshape(stored.shape[0] * stored.shape[1], -1)
     below, turned = units[layer - 1] * (2 if layer == 1 else 1), layout.row_layer[layer] == layer
     return stored, whole, (whole.T if turned else whole)[:below, : units[layer]]
-
-
-def _shares(count: int, parts: int) -> np.ndarray:
-    return np.array([count * part // parts for part in range(parts + 1)], np.int64)

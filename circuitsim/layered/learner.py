@@ -13,7 +13,7 @@ from circuitsim.blocks.propagation import check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.layout import allocate, blocks_of, lay_out, plain
+from circuitsim.layered.layout import WORTH_SHARING, allocate, blocks_of, lay_out, plain
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
@@ -117,7 +117,7 @@ class LayeredLearner:
         groups = 2 * learning.nudged_sweeps if method == "bp" else 1
         self.memory = allocate(self.layout, samples, groups, self.dtype)
         # Small matrices are never shared: nothing more to compile for them.
-        large = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.update_parts.size > 2
+        large = self.memory.tiles.size >= steps.WORTH_THREADS or self.layout.size > WORTH_SHARING
         self._shared = threads > 1 and large
         # Whole numbers are of another type: the kernels would be compiled again.
         self._numbers = Numbers(
@@ -133,8 +133,6 @@ class LayeredLearner:
         )
         self._pending, self._changed, self._unchecked = False, True, float("inf")
         self.memory.slot[0] = -1
-        # The inverse conductances of a sample: those at −β, then those at β; of backpropagation its own.
-        self.memory.phase[:] = np.repeat((1, 2), samples) if method == "ep" else np.arange(2 * samples)
         start, stored = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters, self.parameters
         for layer in range(1, architecture.depth + 1):
             memory, whole, matrix = plain(self.layout, self.memory, layer)

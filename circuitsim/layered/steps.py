@@ -30,7 +30,7 @@ from circuitsim._vectors import (
     sub,
 )
 from circuitsim.layered.fours import add_totals, along, each, load_four, splat_four, store_four
-from circuitsim.layered.layout import BLOCK, LANES, PARTS
+from circuitsim.layered.layout import BLOCK, LANES, PARTS, WORTH_SHARING
 from circuitsim.layered.tiles import TILE, all_tiles_in_parallel, nonzero_inputs, tile_pass
 
 NONE, HIDDEN, ALL = 0, 1, 2
@@ -71,12 +71,13 @@ def scatter(inner, g, length, v, r, n, sums, s):
 
 
 @kernel()
-def clip(sums, v, inverse, low, high, place, first, o, moves, measured, lanes):
+def clip(sums, v, problem, first, o, moves, measured, lanes):
     """New states of ``lanes`` units of one sample, from their numerators; the largest relative moves are returned.
 
-    ``first`` is the first unit, ``place`` its entry in ``inverse``, ``o`` that in the sample's states and numerators.
+    ``first`` is the first unit, ``o`` its place in the sample's states.
     """
-    p = mul(load(sums, o, lanes), load(inverse, place, lanes))
+    inverse, low, high = problem
+    p = mul(load(sums, o, lanes), load(inverse, o, lanes))
     new = minimum(maximum(p, load(low, first, lanes)), load(high, first, lanes))
     if measured:
         old = load(v, o, lanes)
@@ -90,13 +91,10 @@ def clip(sums, v, inverse, low, high, place, first, o, moves, measured, lanes):
 @kernel()
 def clip_layer(layer, layout, sums, v, problem, samples, measured):
     """New states of a layer's units; returns the largest relative move."""
-    n, first, moves = layout.total, layout.at[layer], splat(v.dtype.type(0), LANES)
-    inverse, low, high, phase = problem
+    first, moves = layout.at[layer], splat(v.dtype.type(0), LANES)
     for b in range(samples):
-        place = phase[b] * n + first
-        for k in range(0, layout.width[layer], LANES):
-            o = b * n + first + k
-            moves = clip(sums, v, inverse, low, high, place + k, first + k, o, moves, measured, LANES)
+        for unit in range(first, first + layout.width[layer], LANES):
+            moves = clip(sums, v, problem, unit, b * layout.total + unit, moves, measured, LANES)
     return largest(moves)
 
 
@@ -104,7 +102,6 @@ def clip_layer(layer, layout, sums, v, problem, samples, measured):
 def sweep_part(part, memory, layout, v, problem, samples, measured):
     """One part of the odd rows: gather, clip, scatter into ``partial[part]``; the largest move goes to `moved`."""
     inner, sums, partial = memory.inner, memory.sums, memory.partial
-    inverse, low, high, phase = problem
     n, last, zero = layout.total, layout.units.size - 1, splat(v.dtype.type(0), LANES)
     mine = part * samples * n
     for layer in range(2, layout.units.size, 2):
@@ -113,7 +110,8 @@ def sweep_part(part, memory, layout, v, problem, samples, measured):
             for k in range(at, at + layout.width[layer], LANES):
                 store(partial, k, zero)
     moves = splat(v.dtype.type(0), BLOCK)
-    for block in range(layout.parts[part], layout.parts[part + 1]):
+    count = len(layout.blocks)
+    for block in range(count * part // PARTS, count * (part + 1) // PARTS):
         layer, row = layout.blocks[block]
         unit = layout.at[layer] + row
         for matrix in range(layout.first[layer], layout.stop[layer]):
@@ -122,7 +120,7 @@ def sweep_part(part, memory, layout, v, problem, samples, measured):
                 gather(inner, layout.matrix[matrix] + row * stride, stride, v, b + columns, n, sums, b + unit)
         for b in range(samples):
             counted = measured == ALL or (measured == HIDDEN and layer < last)
-            moves = clip(sums, v, inverse, low, high, phase[b] * n + unit, unit, b * n + unit, moves, counted, BLOCK)
+            moves = clip(sums, v, problem, unit, b * n + unit, moves, counted, BLOCK)
         for matrix in range(layout.first[layer], layout.stop[layer]):
             stride, columns = layout.stride[matrix], mine + layout.at[layout.column_layer[matrix]]
             for b in range(0, samples * n, 4 * n):
@@ -168,15 +166,15 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
         What each numerator is without the neighbours: biases, input currents, nudges.
     v : (samples · total,) ndarray
         States, in place.
-    problem : (inverse, low, high, phase)
-        One over the conductance of each unit, 0 for padding, once for each phase; bounds; the phase of each sample.
+    problem : (inverse, low, high)
+        One over the conductance of each unit of each sample, 0 for padding; the units' bounds.
     measured : {NONE, HIDDEN, ALL}
         Units of the returned number, which costs divisions. A nudge moves the outputs at once, independently of the
         error of the state before it.
     """
     m, n, last = memory, layout.total, layout.units.size - 1
     stride, outputs = layout.stride[last], layout.at[last]
-    copy_layers(layout, 1, samples, base, 0, m.sums, 0)
+    copy(base[: samples * n], m.sums, 0)
     if last % 2 == 0:
         for row in range(0, layout.units[last], BLOCK):
             for b in range(0, samples * n, 4 * n):
@@ -184,7 +182,7 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
                 scatter(m.inner, g, stride, v, b + outputs + row, n, m.sums, b + layout.at[last - 1])
     if last == 2:
         m.moved[0] = clip_layer(1, layout, m.sums, v, problem, samples, measured != NONE)
-    elif threads is not None and layout.update_parts.size > 2:
+    elif threads is not None and layout.size > WORTH_SHARING:
         all_parts_in_parallel(m, layout, v, problem, samples, measured)
     else:
         for part in range(PARTS):
@@ -192,7 +190,6 @@ def sweep(memory, layout, base, v, problem, samples, threads, measured):
     most = v.dtype.type(0)
     for part in range(PARTS):
         most = max(most, m.moved[part])
-    copy_layers(layout, 0, samples, base, 0, m.sums, 0)
     if last % 2 == 0:
         for row in range(0, layout.units[last], BLOCK):
             for b in range(0, samples * n, 4 * n):
@@ -220,17 +217,14 @@ the traffic between their caches cost more than half of a pass."""
 @kernel()
 def advance(memory, layout, rule, nonzero, threads):
     """Make the pending step of the first layer, sum it, multiply it with the ``nonzero`` pixels in ``slot[1]``."""
-    m, samples, width = memory, rule.samples, layout.width[1]
-    run = (m.slot[0], m.pixels[0], m.slot[1], m.pixels[1], m.shift, m.drop, m.tile_sums, m.product)
+    m, width = memory, layout.width[1]
     if threads is not None and m.tiles.size >= WORTH_THREADS:
-        all_tiles_in_parallel(m.tiles, width, samples, run)
+        all_tiles_in_parallel(m, width, rule.samples)
     else:
         for column in range(0, width, TILE):
-            tile_pass(column, m.tiles, width, samples, *run)
-    for j in range(m.slot.shape[1]):
-        m.slot[0, j] = m.slot[1, j]
-    for i in range(nonzero * samples):
-        m.pixels[0, i] = m.pixels[1, i]
+            tile_pass(column, m, width, rule.samples)
+    copy(m.slot[1], m.slot[0], 0)
+    copy(m.pixels[1, : nonzero * rule.samples], m.pixels[0], 0)
 
 
 @kernel()
@@ -251,7 +245,8 @@ def update_part(part, memory, layout, rates):
     zero = splat(inner.dtype.type(0), LANES)
     zeros, mine = (zero, zero, zero, zero), part * n
     partial[mine : mine + n] = 0
-    for block in range(layout.update_parts[part], layout.update_parts[part + 1]):
+    count = len(layout.updates)
+    for block in range(count * part // PARTS, count * (part + 1) // PARTS):
         matrix, start = layout.updates[block]
         unit = layout.at[layout.row_layer[matrix]] + start
         columns = layout.at[layout.column_layer[matrix]]
@@ -281,7 +276,7 @@ def update_part(part, memory, layout, rates):
 @kernel(parallel=True)
 def all_updates_in_parallel(memory, layout, rates):
     """`update_part` on every share, among threads."""
-    for part in prange(layout.update_parts.size - 1):
+    for part in prange(PARTS):
         update_part(part, memory, layout, rates)
 
 
@@ -289,14 +284,13 @@ def all_updates_in_parallel(memory, layout, rates):
 def update_inner(memory, layout, rates, threads):
     """The step of the inner matrices from `diff` and `mean`, and their sums for each unit."""
     m, n = memory, layout.total
-    parts = layout.update_parts.size - 1
-    if threads is not None and parts > 1:
+    if threads is not None and layout.size > WORTH_SHARING:
         all_updates_in_parallel(m, layout, rates)
     else:
-        for part in range(parts):
+        for part in range(PARTS):
             update_part(part, m, layout, rates)
     m.load[:] = 0
-    for part in range(parts):
+    for part in range(PARTS):
         for k in range(n):
             m.load[k] += m.partial[part * n + k]
 
@@ -323,6 +317,7 @@ def update(memory, layout, rule, rates, bias_rates, threads):
 def conductances(memory, layout, rule):
     """Fill ``inverse`` for the free state, −β and +β, that of padding stays zero; status and first failing unit."""
     m, n, last, beta = memory, layout.total, layout.units.size - 1, memory.bias.dtype.type(rule.beta)
+    size = rule.samples * n
     for layer in range(1, last + 1):
         nudge = beta if layer == last else beta - beta
         for k in range(layout.units[layer]):
@@ -333,7 +328,9 @@ def conductances(memory, layout, rule):
             below = g - nudge if rule.lower else g
             if not below > 0:
                 return NEGATIVE_CONDUCTANCE, layer, k
-            m.inverse[at], m.inverse[n + at], m.inverse[2 * n + at] = 1 / g, 1 / below, 1 / (g + nudge)
+            free, minus, plus = 1 / g, 1 / below, 1 / (g + nudge)
+            for o in range(at, at + size, n):
+                m.inverse[o], m.inverse[size + o], m.inverse[2 * size + o] = free, minus, plus
     return OK, 0, 0
 
 
@@ -398,7 +395,7 @@ def nudge(memory, layout, rule, labels, threads):
         o = b * n + layout.at[last] + labels[b]
         m.base[o] -= beta
         m.base[size + o] += beta
-    problem = m.inverse, m.low, m.high, m.phase
+    problem = m.inverse[size:], m.low, m.high
     return relax(m, layout, m.nudged, m.base, problem, 2 * samples, rule.nudged_sweeps, rule.tolerance, threads, HIDDEN)
 
 
@@ -441,13 +438,12 @@ def minus_slope(layout, states, labels, weight, out):
 
 
 @kernel()
-def linearise(memory, layout, states, samples):
+def linearise(memory, layout, states, size, gains):
     """Fill ``gains`` with one over the conductance of units that are free at states, 0 for those at a bound."""
-    m, n = memory, layout.total
-    for b in range(samples):
+    n = layout.total
+    for o in range(0, size, n):
         for k in range(n):
-            at = b * n + k
-            m.gains[at] = m.inverse[k] if m.low[k] < states[at] < m.high[k] else 0
+            gains[o + k] = memory.inverse[k] if memory.low[k] < states[o + k] < memory.high[k] else 0
 
 
 @kernel()
@@ -467,25 +463,25 @@ def backpropagation(memory, layout, rule, labels, weight, threads):
     """
     m, size, samples, sweeps = memory, rule.samples * layout.total, rule.samples, rule.nudged_sweeps
     last, residual = layout.units.size - 1, m.bias.dtype.type(0)
-    v, base = m.nudged[:size], m.base[size:]
+    v, base, gains = m.nudged[:size], m.base[size:], m.inverse[size:]
     copy(m.free, v, 0)
     for at in range(0, 2 * sweeps * size, 2 * size):
         copy_layers(layout, 0, samples, v, 0, m.mean, at)
-        problem, measured = (m.inverse, m.low, m.high, m.at_rest), ALL if at == 0 else NONE
+        problem, measured = (m.inverse, m.low, m.high), ALL if at == 0 else NONE
         residual = max(residual, sweep(m, layout, m.base[:size], v, problem, samples, threads, measured))
         copy_layers(layout, 1, samples, v, 0, m.mean, at)
         copy(v, m.mean, at + size)
     minus_slope(layout, v, labels, weight, base)
     m.diff[:] = 0
     v[:] = 0
-    problem = m.gains, m.no_low, m.no_high, m.phase
-    linearise(m, layout, m.mean[(2 * sweeps - 1) * size :], samples)
+    problem = gains, m.no_low, m.no_high
+    linearise(m, layout, m.mean[(2 * sweeps - 1) * size :], size, gains)
     if last % 2 == 0:
         clip_layer(last, layout, base, v, problem, samples, False)
         copy_layers(layout, 0, samples, v, 0, m.diff, (2 * sweeps - 1) * size)
         base[:] = 0
     for at in range(2 * (sweeps - 1) * size, -1, -2 * size):
-        linearise(m, layout, m.mean[at : at + size], samples)
+        linearise(m, layout, m.mean[at:], size, gains)
         sweep(m, layout, base, v, problem, samples, threads, NONE)
         copy_layers(layout, 1, samples, v, 0, m.diff, at)
         if at:
@@ -532,7 +528,7 @@ def train(memory, layout, rule, rates, bias_rates, images, labels, weight, batch
         status, layer, unit = conductances(memory, layout, rule)
         if status != OK:
             return i, status, layer, unit
-        v, problem, tolerance = memory.free, (memory.inverse, memory.low, memory.high, memory.at_rest), rule.tolerance
+        v, problem, tolerance = memory.free, (memory.inverse, memory.low, memory.high), rule.tolerance
         relax(memory, layout, v, memory.base[:size], problem, rule.samples, rule.sweeps, tolerance, threads, NONE)
         metrics[i, 0], metrics[i, 1] = score(memory, layout, some, factors)
         if rule.backpropagates:

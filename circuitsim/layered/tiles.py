@@ -75,29 +75,29 @@ def multiply(b, base, samples, slot, pixels, tiles, product, o, width):
 
 
 @kernel()
-def tile_pass(column, tiles, width, samples, slot, pixels, next_slot, next_pixels, shift, drop, sums, product):
+def tile_pass(column, memory, width, samples):
     """The pass over one tile: update with the last mini-batch, sum, multiply with the next.
 
     Parameters
     ----------
     column : int
         The tile's first.
-    tiles : (2 · D · width,) ndarray
-        All conductances, updated in place.
+    memory : Memory
+        All conductances ``tiles``, updated in place; ``slot`` and ``pixels`` of the last and of the next mini-batch, as
+        `nonzero_inputs` makes them; d_bk ``shift``, with the learning rate and the input's gain in it; q_k ``drop``.
+        Written: ``tile_sums`` and ``product``.
     width : int
         Hidden units with padding.
-    slot, pixels, next_slot, next_pixels
-        As `nonzero_inputs` makes them, of the last and of the next mini-batch.
-    shift : (samples · width,) ndarray
-        d_bk; with the learning rate and the input's gain in it.
-    drop : (width,) ndarray
-        q_k.
-    sums : (width,) ndarray
-        Written.
-    product : (samples · width,) ndarray
-        The same.
+    samples : int
     """
-    depth, base, q, s = slot.size, 2 * slot.size * column, load(drop, column, TILE), splat(tiles.dtype.type(0), TILE)
+    tiles, shift, slot, pixels = memory.tiles, memory.shift, memory.slot[0], memory.pixels[0]
+    next_slot, next_pixels, product = memory.slot[1], memory.pixels[1], memory.product
+    depth, base, q, s = (
+        slot.size,
+        2 * slot.size * column,
+        load(memory.drop, column, TILE),
+        splat(tiles.dtype.type(0), TILE),
+    )
     zero = s
     # The first four samples, often all, stay in registers: their shifts and their products.
     d, a = load_four(shift, column, width, TILE), (zero, zero, zero, zero)
@@ -119,11 +119,11 @@ def tile_pass(column, tiles, width, samples, slot, pixels, next_slot, next_pixel
     store_four(product, column, width, a)
     for b in range(4, samples, 4):
         multiply(b, base, samples, next_slot, next_pixels, tiles, product, b * width + column, width)
-    store(sums, column, s)
+    store(memory.tile_sums, column, s)
 
 
 @kernel(parallel=True)
-def all_tiles_in_parallel(tiles, width, samples, run):
+def all_tiles_in_parallel(memory, width, samples):
     """`tile_pass` over all tiles, shared among threads."""
     for t in prange(width // TILE):
-        tile_pass(t * TILE, tiles, width, samples, *run)
+        tile_pass(t * TILE, memory, width, samples)
