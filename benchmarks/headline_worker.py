@@ -41,6 +41,7 @@ NAMES = {
     "Sine": ("circuitsim.time_domain.Sine",),
     "Pulse": ("circuitsim.time_domain.Pulse",),
     "published_models": ("circuitsim.layered.published_models",),
+    "DeepResistiveNetwork": ("circuitsim.layered.DeepResistiveNetwork",),
     "LayeredLearner": ("circuitsim.layered.LayeredLearner",),
     "ContrastiveDivergenceRBM": ("circuitsim.boltzmann.ContrastiveDivergenceRBM",),
     "ConvolutionalHopfieldBlock": ("circuitsim.ffebm.ConvolutionalHopfieldBlock",),
@@ -146,7 +147,12 @@ def drn(preset: str, threads: int = 2) -> Action:
     rng = np.random.default_rng(0)
     images = np.where(rng.random((4000, 784)) < 0.81, 0, rng.integers(1, 256, (4000, 784))).astype(np.uint8)
     data = images, rng.integers(0, 10, 4000)
-    learner = public("LayeredLearner")(model.architecture, model.learning, 4, rng, threads=threads)
+    kind = public("LayeredLearner")
+    try:
+        network = public("DeepResistiveNetwork")(model.architecture, rng=rng, dtype=np.float32)
+        learner = kind(network, model.learning, 4, threads=threads)
+    except (AttributeError, TypeError):  # an older version's, which makes the network itself
+        learner = kind(model.architecture, model.learning, 4, rng, threads=threads)
     learner.warm_up(*data)
     steps, rates = {"drn-xs": 400, "drn-1h": 100}.get(preset, 8), model.rates()
 

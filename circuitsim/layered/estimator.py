@@ -105,15 +105,13 @@ class DRNClassifier(TrainedClassifier):
             self._measure(fit.x)
         level = EarlyStopping("loss", self.n_iter_no_change, self.tol) if whole and self.tol else None
         make: Any = LayeredLearner if self.method in COMPILED else resistive_chain
-        learner = make(
+        start = DeepResistiveNetwork(
             Architecture(self.network_.architecture.units if fit.continues else units, self._gain(fit.x.shape[1])),
-            ResistiveLearning(self.beta, self.sweeps, self.sweeps),
-            self.batch_size,
+            self.network_.parameters if fit.continues else None,
             np.random.default_rng((seed, 3)),
-            self.method,
-            np.dtype(self.dtype),
-            parameters=self.network_.parameters if fit.continues else None,
+            dtype=self.dtype,
         )
+        learner = make(start, ResistiveLearning(self.beta, self.sweeps, self.sweeps), self.batch_size, self.method)
         self._passes(
             learner,
             fit,

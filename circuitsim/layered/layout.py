@@ -10,8 +10,7 @@ from circuitsim._vectors import aligned
 from circuitsim.blocks.resistive import diodes
 from circuitsim.layered.tiles import TILE
 
-#: Rows of an inner matrix that are handled together, and columns in a vector. A block of rows is stored as
-#: (columns / LANES, BLOCK, LANES), so that it is read from its first byte to its last.
+#: Rows of an inner matrix that are handled together, and columns in a vector.
 BLOCK, LANES = 4, 16
 #: Shares in which the rows of inner matrices are handed to threads. Fixed, so that sums over rows do not depend on how
 #: many threads there are.
@@ -30,8 +29,8 @@ outputs, so that a row is long and one reading of it serves both directions of a
 
 units, width, at : (L + 1,) units of each layer, the same with padding, the place of its first in an array over all.
 total : units of all layers with padding.
-matrix, stride, row_layer, column_layer : (L + 1,) of each inner matrix its place, the length of a row with padding, and
-    which layers its rows and columns are.
+matrix, stride, row_layer, column_layer : (L + 1,) of each inner matrix its place (and the end of the last), the length
+    of a row with padding, and which layers its rows and columns are.
 first, stop : (L + 1,) of each odd layer the matrices whose rows it is.
 size : conductances of all inner matrices.
 blocks : (n, 2) layer and first row of every block of `BLOCK` rows whose layer is odd.
@@ -56,7 +55,6 @@ def lay_out(units: tuple[int, ...]) -> Layout:
         columns.append(2 * upper - 1 - rows[-1])
         stride.append(width[columns[-1]])
         matrix.append(matrix[-1] + -(-units[rows[-1]] // BLOCK) * BLOCK * stride[-1])
-    size = matrix.pop()
     first = [max(2, layer) for layer in range(last + 1)]
     stop = [first[layer] + rows[2:].count(layer) for layer in range(last + 1)]
     sweeping = [(layer, r) for layer in range(1, last + 1, 2) for r in range(0, units[layer], BLOCK)]
@@ -67,7 +65,7 @@ def lay_out(units: tuple[int, ...]) -> Layout:
         [
             *(np.array(given, np.int64) for given in lists),
             sum(width),
-            size,
+            matrix[-1],
             *tables,
         ]
     )
@@ -108,20 +106,21 @@ def allocate(layout: Layout, samples: int, groups: int, dtype: np.dtype) -> Memo
     return made
 
 
-def blocks_of(layout: Layout, inner: np.ndarray, matrix: int) -> np.ndarray:
-    """An inner matrix as it is stored: a (blocks, columns / LANES, BLOCK, LANES) view of the memory of all."""
-    stride = int(layout.stride[matrix])
-    size = -(-int(layout.units[layout.row_layer[matrix]]) // BLOCK) * BLOCK * stride
-    return inner[layout.matrix[matrix] :][:size].reshape(-1, stride // LANES, BLOCK, LANES)
+def inner_matrix(layout: Layout, inner: np.ndarray, layer: int) -> np.ndarray:
+    """The matrix below a layer from the second on, (units below, units): a view of the memory of all."""
+    start, end = layout.matrix[layer : layer + 2]
+    rows = inner[start:end].reshape(-1, layout.stride[layer])
+    return (rows.T if layout.row_layer[layer] == layer else rows)[: layout.units[layer - 1], : layout.units[layer]]
 
 
-def plain(layout: Layout, memory: Memory, layer: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The memory of the matrix below a layer, in the order of its entries; a copy of it by rows; the matrix in that."""
-    units = layout.units
-    if layer == 1:
-        stored = memory.tiles.reshape(-1, int(units[0]), 2, TILE).transpose(2, 1, 0, 3)
-    else:
-        stored = blocks_of(layout, memory.inner, layer).swapaxes(1, 2)
-    whole = stored.reshape(stored.shape[0] * stored.shape[1], -1)
-    below, turned = units[layer - 1] * (2 if layer == 1 else 1), layout.row_layer[layer] == layer
-    return stored, whole, (whole.T if turned else whole)[:below, : units[layer]]
+def first_matrix(layout: Layout, tiles: np.ndarray) -> np.ndarray:
+    """The matrix of the inputs, (2 · pixels, units): a copy from its tiles."""
+    whole = tiles.reshape(-1, layout.units[0], 2, TILE).transpose(2, 1, 0, 3)
+    return whole.reshape(2 * layout.units[0], -1)[:, : layout.units[1]]
+
+
+def fill_tiles(layout: Layout, tiles: np.ndarray, matrix: np.ndarray) -> None:
+    """Write the matrix of the inputs into its tiles."""
+    padded = np.zeros((2, layout.units[0], layout.width[1]))
+    padded[:, :, : layout.units[1]] = matrix.reshape(2, layout.units[0], -1)
+    tiles[:] = padded.reshape(2, layout.units[0], -1, TILE).transpose(2, 1, 0, 3).ravel()

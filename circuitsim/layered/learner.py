@@ -12,8 +12,8 @@ from circuitsim.blocks.layered import Sweeps
 from circuitsim.blocks.propagation import check_named, strengths
 from circuitsim.errors import ConvergenceError, TopologyError, UsageError
 from circuitsim.layered import steps
-from circuitsim.layered.architecture import Architecture, ResistiveLearning
-from circuitsim.layered.layout import WORTH_SHARING, allocate, blocks_of, lay_out, plain
+from circuitsim.layered.architecture import ResistiveLearning
+from circuitsim.layered.layout import WORTH_SHARING, allocate, fill_tiles, first_matrix, inner_matrix, lay_out
 from circuitsim.layered.network import DeepResistiveNetwork
 from circuitsim.learning.chain import Chain
 from circuitsim.learning.equilibrium import EquilibriumPropagation
@@ -22,9 +22,6 @@ from circuitsim.learning.nudges import ResistorNudge
 from circuitsim.learning.rules import rule_named
 from circuitsim.training.checkpoint import CheckpointError, copy_into
 from circuitsim.training.trainable import Arrays, Batch
-
-#: States of so many units at most are held at once when the network is tested.
-TEST_STATES = 600_000
 
 #: Steps whose images are made numbers of the network's type at a time.
 STEPS = 256
@@ -40,27 +37,21 @@ METRICS = ("loss", "error", "residual", "kink_share")
 
 
 def resistive_chain(
-    architecture: Architecture,
-    learning: ResistiveLearning,
-    batch: int,
-    rng: np.random.Generator,
-    rule: str | Rule | None = None,
-    dtype: np.dtype | type = np.float32,
-    parameters: Mapping[str, np.ndarray] | None = None,
+    network: DeepResistiveNetwork, learning: ResistiveLearning, batch: int, rule: str | Rule | None = None
 ) -> Chain:
     """What `LayeredLearner` trains, as a chain of one block and without compiled steps, for any rule.
 
     Parameters
     ----------
-    architecture, learning, batch, rng, dtype, parameters
+    network, learning, batch
         As for `LayeredLearner`.
     rule : str or Rule, optional
         Equilibrium propagation as ``learning`` has it if not given.
     """
-    block = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype)
+    block = network.at(network.parameters)
     block.sweeps = Sweeps(learning.sweeps, learning.nudged_sweeps, learning.tolerance or None, reverse_nudged=False)
     nudged = EquilibriumPropagation(learning.beta, learning.variant, ResistorNudge(), bracket=False)
-    return Chain([block], "mse", rule_named(rule or nudged), None, dtype, warm=batch)
+    return Chain([block], "mse", rule_named(rule or nudged), None, block.parameters["bias1"].dtype, warm=batch)
 
 
 class LayeredLearner:
@@ -70,8 +61,9 @@ class LayeredLearner:
 
     Parameters
     ----------
-    architecture : Architecture
-        Without amplifiers (all gains 1).
+    network : DeepResistiveNetwork
+        The start, without amplifiers (all gains 1); it is not changed. Its type, float32 or float64, is that of
+        everything.
     learning : ResistiveLearning
         Sweeps of all methods; nudges of equilibrium propagation. ``nudged_sweeps`` is how many sweeps are
         backpropagated through.
@@ -79,14 +71,8 @@ class LayeredLearner:
         Samples in a step.
     method : {"ep", "bp"}
         Equilibrium propagation, truncated backpropagation.
-    rng : numpy.random.Generator
-        Source of the initial conductances.
-    dtype : dtype
-        float32 or float64, of everything.
     threads : int
         Number of threads for the large matrices. The bits of the result do not depend on it.
-    parameters : mapping, optional
-        Arrays by name to start at, in place of ``rng``.
 
     Notes
     -----
@@ -96,23 +82,20 @@ class LayeredLearner:
 
     def __init__(
         self,
-        architecture: Architecture,
+        network: DeepResistiveNetwork,
         learning: ResistiveLearning,
         batch: int,
-        rng: np.random.Generator,
         method: str = "ep",
-        dtype: np.dtype | type = np.float32,
         threads: int = 1,
-        parameters: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         check_named(method=(method, COMPILED))
-        if set(architecture.gains) != {1.0}:
+        if set(network.architecture.gains) != {1.0}:
             raise UsageError(
                 "the compiled engine has no amplifiers between layers; train the network as a block instead"
             )
-        self.architecture, self.learning, self.batch, self.method = architecture, learning, batch, method
-        self.dtype, self.threads = np.dtype(dtype), threads
-        self.layout = lay_out(architecture.units)
+        self._block = resistive_chain(network, learning, batch).block
+        self.learning, self.batch, self.method, self.threads = learning, batch, method, threads
+        self.layout, self.dtype = lay_out(network.architecture.units), network.parameters["bias1"].dtype
         samples, nudges = -(-batch // 4) * 4, strengths(learning.variant, learning.beta)
         groups = 2 * learning.nudged_sweeps if method == "bp" else 1
         self.memory = allocate(self.layout, samples, groups, self.dtype)
@@ -129,28 +112,27 @@ class LayeredLearner:
             method == "ep" and min(nudges) < 0,
             max(nudges) > 0,
             method == "bp",
-            float(architecture.input_gain),
+            float(network.gain),
         )
         self._pending, self._changed, self._unchecked = False, True, float("inf")
         self.memory.slot[0] = -1
-        start, stored = DeepResistiveNetwork(architecture, parameters, rng, dtype=dtype).parameters, self.parameters
-        for layer in range(1, architecture.depth + 1):
-            memory, whole, matrix = plain(self.layout, self.memory, layer)
-            matrix[...] = start[f"conductances{layer - 1}"]
-            memory[...] = whole.reshape(memory.shape)
-            stored[f"bias{layer}"][...] = start[f"bias{layer}"]
+        start, stored = network.parameters, self.parameters
+        fill_tiles(self.layout, stored.pop("conductances0"), start["conductances0"])
+        for name, memory in stored.items():
+            memory[...] = start[name]
 
     def __repr__(self) -> str:
-        units = "-".join(map(str, self.architecture.units))
+        units = "-".join(map(str, self.layout.units))
         return f"LayeredLearner({units}, {self.method}, {self.learning!r}, batch={self.batch})"
 
     @property
     def parameters(self) -> dict[str, np.ndarray]:
         """The memory of each parameter as it is stored; the pending step of the first layer is not in it."""
-        layers, starts, units = range(1, self.architecture.depth + 1), self.layout.at, self.layout.units
+        layout, bias = self.layout, self.memory.bias
+        layers = range(1, layout.units.size)
         found = {"conductances0": self.memory.tiles}
-        found |= {f"conductances{i - 1}": blocks_of(self.layout, self.memory.inner, i) for i in layers[1:]}
-        return found | {f"bias{i}": self.memory.bias[starts[i] : starts[i] + units[i]] for i in layers}
+        found |= {f"conductances{i - 1}": inner_matrix(layout, self.memory.inner, i) for i in layers[1:]}
+        return found | {f"bias{i}": bias[layout.at[i] :][: layout.units[i]] for i in layers}
 
     def steps(
         self, data: Batch, rows: np.ndarray, batch: int, rates: Mapping[str, float], rng: np.random.Generator
@@ -279,18 +261,13 @@ class LayeredLearner:
 
     def outputs(self, images: np.ndarray) -> np.ndarray:
         """(N, outputs) volts after the free sweeps, from zero."""
-        network, size = self.network(), max(1, TEST_STATES // sum(self.architecture.units[1:]))
-        parts = [as_inputs(images[start : start + size], self.dtype) for start in range(0, len(images), size)]
-        return np.concatenate([network.relax(part).output for part in parts])
+        return Chain([self.network()], "mse", None, None, self.dtype).output(as_inputs(images, self.dtype))
 
     def network(self) -> DeepResistiveNetwork:
         """A copy of the network as it is now, which makes as many sweeps as its training did."""
         self.flush()
-        learning, found = self.learning, self.parameters
-        for layer in range(1, self.architecture.depth + 1):
-            matrix = plain(self.layout, self.memory, layer)[-1]
-            found[f"conductances{layer - 1}"] = np.ascontiguousarray(matrix)
-        return DeepResistiveNetwork(self.architecture, found, 0, learning.sweeps, learning.tolerance, self.dtype)
+        first = first_matrix(self.layout, self.memory.tiles)
+        return self._block.at({**self.parameters, "conductances0": first})
 
     def _threaded(self, kernel: Any, *arguments: Any) -> Any:
         arguments = (self.memory, self.layout, self._numbers, *arguments)

@@ -6,8 +6,8 @@ of the first layer is deferred and made during the products with the next mini-b
 
 In a sweep every odd layer takes its minimum given the even ones, then every even layer given the odd ones.
 States are (samples, units) in one flat array, samples in groups of four. A unit's minimum is its numerator Σ g v + b
-over its conductance Σ g, moved back into its bounds (Scellier 2024, Theorem 2). A block of four rows of an inner matrix
-comes from memory once: products with the even layers, the rows' new states, products of those for the even layers.
+over its conductance Σ g, clipped to its bounds (Scellier 2024, Theorem 2). A block of four rows of an inner matrix
+is read from memory once: products with the even layers, the rows' new states, products of those for the even layers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def gather(inner, g, length, v, o, n, sums, s):
     zero = splat(inner.dtype.type(0), LANES)
     a = b = c = d = zero, zero, zero, zero
     for k in range(0, length, LANES):
-        rows = load_four(inner, g + 4 * k, LANES, LANES)
+        rows = load_four(inner, g + k, length, LANES)
         w, x, y, z = load_four(v, o + k, n, LANES)
         a, b = each(rows, (w, w, w, w), a), each(rows, (x, x, x, x), b)
         c, d = each(rows, (y, y, y, y), c), each(rows, (z, z, z, z), d)
@@ -65,7 +65,7 @@ def scatter(inner, g, length, v, r, n, sums, s):
     w, x = splat_four(v, r, LANES), splat_four(v, r + n, LANES)
     y, z = splat_four(v, r + 2 * n, LANES), splat_four(v, r + 3 * n, LANES)
     for k in range(0, length, LANES):
-        rows = load_four(inner, g + 4 * k, LANES, LANES)
+        rows = load_four(inner, g + k, length, LANES)
         a, b, c, d = load_four(sums, s + k, n, LANES)
         store_four(sums, s + k, n, (along(rows, w, a), along(rows, x, b), along(rows, y, c), along(rows, z, d)))
 
@@ -249,24 +249,24 @@ def update_part(part, memory, layout, rates):
     for block in range(count * part // PARTS, count * (part + 1) // PARTS):
         matrix, start = layout.updates[block]
         unit = layout.at[layout.row_layer[matrix]] + start
-        columns = layout.at[layout.column_layer[matrix]]
+        columns, stride = layout.at[layout.column_layer[matrix]], layout.stride[matrix]
         minus, one = splat(-rates[matrix - 1], LANES), splat(inner.dtype.type(1), LANES)
         # Rows and columns of padding have to stay zero.
         row_steps = each(splat_four(memory.mask, unit, LANES), (minus, minus, minus, minus), zeros)
         row_sums = zeros
-        for k in range(0, layout.stride[matrix], LANES):
+        for k in range(0, stride, LANES):
             change = zeros
             for o in range(0, diff.size, n):
                 d, m = load(diff, o + columns + k, LANES), load(mean, o + columns + k, LANES)
                 change = each(
                     less(splat_four(diff, o + unit, LANES), d), less(splat_four(mean, o + unit, LANES), m), change
                 )
-            g = layout.matrix[matrix] + start * layout.stride[matrix] + BLOCK * k
+            g = layout.matrix[matrix] + start * stride + k
             mask = load(memory.mask, columns + k, LANES)
             steps = each(row_steps, (mask, mask, mask, mask), zeros)
-            w = each(steps, change, load_four(inner, g, LANES, LANES))
+            w = each(steps, change, load_four(inner, g, stride, LANES))
             w = maximum(w[0], zero), maximum(w[1], zero), maximum(w[2], zero), maximum(w[3], zero)
-            store_four(inner, g, LANES, w)
+            store_four(inner, g, stride, w)
             row_sums = each(w, (one, one, one, one), row_sums)
             at = mine + columns + k
             store(partial, at, add(load(partial, at, LANES), add(add(w[0], w[1]), add(w[2], w[3]))))

@@ -21,14 +21,19 @@ def architecture(*hidden: int) -> Architecture:
     return Architecture((INPUTS, *hidden, CLASSES), 20.0)
 
 
-def parameters(of: Architecture, seed: int = 0, dtype: type = np.float64) -> dict[str, np.ndarray]:
+def network(of: Architecture, dtype: type = np.float64) -> DeepResistiveNetwork:
     """Initial conductances, and biases that matter."""
-    rng = np.random.default_rng(seed)
-    found = DeepResistiveNetwork(of, rng=rng, dtype=dtype).parameters
-    for name, array in found.items():
+    rng = np.random.default_rng(0)
+    found = DeepResistiveNetwork(of, rng=rng, dtype=dtype)
+    for name, array in found.parameters.items():
         if name.startswith("bias"):
             array[:] = rng.normal(0, 0.05, array.shape)
     return found
+
+
+def parameters(of: Architecture, dtype: type = np.float64) -> dict[str, np.ndarray]:
+    """Those of `network`."""
+    return network(of, dtype).parameters
 
 
 def learning(**changes: object) -> ResistiveLearning:

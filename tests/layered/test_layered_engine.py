@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from networks import CLASSES, architecture, images, learning, parameters
+from networks import CLASSES, architecture, images, learning, network, parameters
 
 from circuitsim.errors import ConvergenceError
-from circuitsim.layered import steps
+from circuitsim.layered import DeepResistiveNetwork, steps
 from circuitsim.layered.architecture import Architecture, ResistiveLearning, published_models
 from circuitsim.layered.layout import WORTH_SHARING
 from circuitsim.layered.learner import LayeredLearner, resistive_chain
@@ -38,7 +38,7 @@ def made(
     start: dict[str, np.ndarray] | None = None,
     threads: int = 1,
 ) -> LayeredLearner:
-    return LayeredLearner(of, rule, batch, np.random.default_rng(2), "ep", dtype, threads, start or parameters(of))
+    return LayeredLearner(DeepResistiveNetwork(of, start or parameters(of), dtype=dtype), rule, batch, "ep", threads)
 
 
 def train(learner: LayeredLearner, rows: np.ndarray, rates: list[float], bias_rates: list[float]) -> np.ndarray:
@@ -50,8 +50,7 @@ class Chained:
     """`resistive_chain` with steps of gradient descent."""
 
     def __init__(self, of: Architecture, rule: ResistiveLearning, batch: int) -> None:
-        self.batch, start = batch, parameters(of)
-        self.chain = resistive_chain(of, rule, batch, np.random.default_rng(0), None, np.float64, start)
+        self.batch, self.chain = batch, resistive_chain(network(of), rule, batch)
 
     def train(self, rows: np.ndarray, rates: list[float], bias_rates: list[float]) -> np.ndarray:
         found, rate, (images, labels) = [], by_name(rates, bias_rates), DATA

@@ -27,7 +27,7 @@ def stepped(
 ) -> dict[str, np.ndarray]:
     """The gradient by each parameter: a step of a learner at rate one."""
     rule, rng = ResistiveLearning(0.05, free, back), np.random.default_rng(0)
-    made = LayeredLearner(net.architecture, rule, len(x), rng, method, np.float64, parameters=net.parameters)
+    made = LayeredLearner(net, rule, len(x), method)
     made.steps((x, labels), np.arange(len(x)), len(x), dict.fromkeys(net.parameters, 1.0), rng)
     return {name: array - made.network().parameters[name] for name, array in net.parameters.items()}
 

@@ -18,8 +18,6 @@ from circuitsim.layered import (
 )
 from circuitsim.training import CheckpointError
 
-RNG = np.random.default_rng(0)
-
 
 def test_the_circuit_survives_as_a_deck() -> None:
     of = Architecture((3, 4, 2), 2.0, (2.0, 0.5))
@@ -79,7 +77,9 @@ def test_the_table_holds_the_papers_numbers() -> None:
         (lambda: DeepResistiveNetwork((5, 4, 3)).to_circuit(np.zeros(4)), "shape"),
         (lambda: DeepResistiveNetwork((5, 4, 3), {"conductances0": np.zeros((10, 4))}), "shapes"),
         (
-            lambda: LayeredLearner(Architecture((5, 4, 3), 1.0, (2.0, 1.0)), ResistiveLearning(), 4, RNG),
+            lambda: LayeredLearner(
+                DeepResistiveNetwork(Architecture((5, 4, 3), 1.0, (2.0, 1.0))), ResistiveLearning(), 4
+            ),
             "no amplifiers",
         ),
     ],

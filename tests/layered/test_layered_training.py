@@ -7,14 +7,14 @@ import pytest
 from networks import architecture, images, learning
 
 from circuitsim.errors import ConvergenceError, UsageError
-from circuitsim.layered import Architecture, LayeredLearner, ResistiveLearning
+from circuitsim.layered import Architecture, DeepResistiveNetwork, LayeredLearner, ResistiveLearning
 from circuitsim.training import SGD, Adam, Exponential, FusedTrainable, RunDirectory, Trainer, TrainingPlan
 
 DATA = images()
 
 
 def learner(method: str = "ep", dtype: type = np.float32, hidden: tuple[int, ...] = (40, 30)) -> LayeredLearner:
-    return LayeredLearner(architecture(*hidden), learning(), 4, np.random.default_rng(0), method, dtype)
+    return LayeredLearner(DeepResistiveNetwork(architecture(*hidden), dtype=dtype), learning(), 4, method)
 
 
 def plan(epochs: int = 2, rate: float = 1e-3) -> TrainingPlan:
@@ -91,17 +91,14 @@ def test_a_nudge_that_leaves_no_convex_energy_is_refused_before_an_output_is_emp
     for beta, refused in ((0.9 * together, False), (1.1 * together, True), (0.9 * own, True)):
         assert (np.linalg.eigvalsh(hessian - beta * np.diag([0.0] * 6 + [1.0] * 2))[0] <= 0) is np.bool_(refused)
         for variant in ("centred", "negative", "positive"):
+            start = {
+                "conductances0": weights[0],
+                "conductances1": weights[1],
+                "bias1": np.zeros(6),
+                "bias2": np.zeros(2),
+            }
             made = LayeredLearner(
-                of,
-                ResistiveLearning(beta, 4, 4, variant),
-                4,
-                np.random.default_rng(0),
-                parameters={
-                    "conductances0": weights[0],
-                    "conductances1": weights[1],
-                    "bias1": np.zeros(6),
-                    "bias2": np.zeros(2),
-                },
+                DeepResistiveNetwork(of, start, dtype=np.float32), ResistiveLearning(beta, 4, 4, variant), 4
             )
             rates = dict.fromkeys(made.parameters, 0.0)
             if refused and variant != "positive":
