@@ -39,9 +39,8 @@ def build(options: Any) -> Experiment:
     import numpy as np
 
     from circuitsim.datasets import choose, load
-    from circuitsim.layered.architecture import ResistiveLearning, published_models
+    from circuitsim.layered import DeepResistiveNetwork, ResistiveLearning, published_models
     from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
-    from circuitsim.layered.network import DeepResistiveNetwork
     from circuitsim.learning.losses import SquaredError, measured
     from circuitsim.learning.stages import Normalise
     from circuitsim.training import SGD, Exponential
@@ -65,8 +64,9 @@ def build(options: Any) -> Experiment:
     rates = preset.rates() if options.lr is None else options.lr
     plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     # A stream of its own, so that the start does not repeat the trainer's draws.
-    rng, rule = np.random.default_rng((plan.seed, 3)), rule_of(options)
-    given = DeepResistiveNetwork(architecture, rng=rng, dtype=options.precision), learning, plan.batch, rule
+    start = DeepResistiveNetwork(architecture, rng=np.random.default_rng((plan.seed, 3)), dtype=options.precision)
+    rule = rule_of(options)
+    given = start, learning, plan.batch, rule
     trainable: Any
     if rule in COMPILED:
         learner = LayeredLearner(*given, options.threads)
