@@ -65,8 +65,7 @@ def build(options: Any) -> Experiment:
     plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     # A stream of its own, so that the start does not repeat the trainer's draws.
     start = DeepResistiveNetwork(architecture, rng=np.random.default_rng((plan.seed, 3)), dtype=options.precision)
-    rule = rule_of(options)
-    given = start, learning, plan.batch, rule
+    given = start, learning, plan.batch, (rule := rule_of(options))
     trainable: Any
     if rule in COMPILED:
         learner = LayeredLearner(*given, options.threads)
