@@ -27,8 +27,8 @@ class DeepResistiveNetwork(ResistiveBlock):
         A sequence counts units: inputs, hidden layers, outputs.
     parameters : mapping, optional
         Arrays ``conductances0``, … (S; rows of +x first) and ``bias1``, … (A); random otherwise.
-    rng : numpy.random.Generator or int
-        Source of random parameters.
+    rng : numpy.random.Generator, int or tuple of int
+        Source of random parameters, or its seed.
     sweeps : int
         Sweeps of a relaxation, or their limit; free and nudged ones take the layers in the same order.
     tolerance : float
@@ -42,7 +42,7 @@ class DeepResistiveNetwork(ResistiveBlock):
         self,
         architecture: Architecture | tuple[int, ...] | list[int],
         parameters: Mapping[str, np.ndarray] | None = None,
-        rng: np.random.Generator | int = 0,
+        rng: np.random.Generator | int | tuple[int, ...] = 0,
         sweeps: int = 1000,
         tolerance: float = 1e-9,
         dtype: Any = np.float64,

@@ -36,8 +36,6 @@ def build(options: Any) -> Experiment:
     """A run from options."""
     from dataclasses import replace
 
-    import numpy as np
-
     from circuitsim.datasets import choose, load
     from circuitsim.layered import DeepResistiveNetwork, ResistiveLearning, published_models
     from circuitsim.layered.learner import COMPILED, LayeredLearner, resistive_chain
@@ -64,8 +62,9 @@ def build(options: Any) -> Experiment:
     rates = preset.rates() if options.lr is None else options.lr
     plan = plan_of(options, SGD(rates), Exponential(preset.rate_decay))
     # A stream of its own, so that the start does not repeat the trainer's draws.
-    start = DeepResistiveNetwork(architecture, rng=np.random.default_rng((plan.seed, 3)), dtype=options.precision)
-    given = start, learning, plan.batch, (rule := rule_of(options))
+    start = DeepResistiveNetwork(architecture, rng=(plan.seed, 3), dtype=options.precision)
+    rule = rule_of(options)
+    given = start, learning, plan.batch, rule
     trainable: Any
     if rule in COMPILED:
         learner = LayeredLearner(*given, options.threads)
