@@ -1,7 +1,7 @@
-"""Waveforms of circuits with capacitors, inductors and ideal diodes: exact between events, events located as roots.
+"""Transient analysis of circuits with capacitors, inductors and ideal diodes: exact between events, located as roots.
 
-Between two events (a diode changes its state, a source has a corner) the circuit is a linear system of the source
-waveforms' states, the capacitors' voltages and the inductors' currents, and its waveforms are matrix exponentials.
+Between two events (a change of a diode's state, a corner of a source) the circuit is a linear system in the states of
+the source waveforms, the capacitor voltages and the inductor currents, so its waveforms are matrix exponentials.
 """
 
 from circuitsim.analysis.switching import Switch

@@ -1,4 +1,4 @@
-"""Start of a transient: the operating point at time 0, with nodes and inductors that are held (``.ic``)."""
+"""Initial conditions: the operating point at time 0, with nodes and inductors held by ``.ic``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from circuitsim.errors import UsageError
 
 
 class Beginning(Enum):
-    """What the states at the beginning depend on."""
+    """What the initial states depend on."""
 
     STATED = 0
     OPERATING_POINT = 1
@@ -26,7 +26,7 @@ class Beginning(Enum):
 
 
 class Start(NamedTuple):
-    """Where a run begins.
+    """Initial conditions of a run.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Start(NamedTuple):
     closed : (s,) bool array
         Switches.
     held : dict of str to float
-        What the operating point was held at.
+        Values of ``.ic`` at which the operating point was held.
     level : (m,) float array
         Voltages of capacitors, V, and currents of all other elements, A.
     """
@@ -56,7 +56,7 @@ def start(
     initial: Mapping[str, float] | None,
     held: Mapping[str, float],
 ) -> Start:
-    """Where a run begins.
+    """The initial conditions of a run.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def start(
 def operating_point_of(
     circuit: Circuit, values: Mapping[str, float], switching: Switching, closed: np.ndarray
 ) -> tuple[OperatingPoint, np.ndarray]:
-    """An operating point at which all switches are as their controls ask for, and their states (s,).
+    """An operating point at which all switches agree with their controls, and their states (s,).
 
     Parameters
     ----------
@@ -101,12 +101,12 @@ def operating_point_of(
         Of sources, V, A.
     switching : Switching
     closed : (s,) bool array
-        States before.
+        Initial guess of the states.
 
     Raises
     ------
     ConvergenceError
-        No states agree with their controls.
+        No states of the switches agree with their controls.
     """
     if not switching.names:
         return solve(circuit.with_values(values)), closed
@@ -116,7 +116,7 @@ def operating_point_of(
 
 
 def holding(circuit: Circuit, held: Mapping[str, float]) -> Circuit:
-    """The circuit with a voltage source at each node, and a current source for each inductor, that is held."""
+    """The circuit with a voltage source at each held node, and a current source for each held inductor."""
     if not held:
         return circuit
     kind, first, second, value, _ = circuit.arrays()
@@ -144,7 +144,7 @@ def holding(circuit: Circuit, held: Mapping[str, float]) -> Circuit:
 
 
 def from_held(circuit: Circuit, held: Mapping[str, float]) -> dict[str, float]:
-    """Initial values of inductors that are held, and of capacitors at nodes that are; other nodes are at 0 V."""
+    """Initial values of held inductors, and of capacitors at held nodes; other nodes are at 0 V."""
     volts = {circuit.node_index(name): level for name, level in held.items() if name not in circuit}
     found = {name: level for name, level in held.items() if name in circuit}
     kind, first, second, capacitance, _ = circuit.arrays()

@@ -1,7 +1,7 @@
-"""The error of an implicit run's waveforms, propagated along the run.
+"""Error of an implicit run's waveforms, propagated along the run.
 
-The neighbour takes the same steps, but its stages also integrate the residual of the run's dense output: to first order
-it moves away from the run as the exact waveforms do (Zadunaisky 1976; correction of defects, Skeel 1986).
+A perturbed run takes the same steps, but its stages also integrate the residual of the run's dense output. To first
+order it differs from the run as the exact waveforms do (Zadunaisky 1976; defect correction, Skeel 1986).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from circuitsim.time_domain.implicit_step import Moving, Point, Step, euler_step
 
 
 class CarriedError:
-    """The neighbour of a run, and the largest distances of both.
+    """The perturbed run, and its largest distance from the run.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ class CarriedError:
     Attributes
     ----------
     off, largest : (2, m) float arrays
-        Largest error, and largest size, of the voltage, V, and current, A, of each element so far.
+        Largest error, and largest value, of the voltage, V, and current, A, of each element so far.
     known : bool
-        Whether the neighbour has been found at all times.
+        Whether the perturbed run has a solution at all times so far.
     """
 
     def __init__(self, companion: Companion) -> None:
@@ -34,11 +34,11 @@ class CarriedError:
         self.off, self.largest = np.zeros((2, 2, len(companion.own)))
 
     def begin(self, x: np.ndarray) -> None:
-        """Begin at the states (q,) of the run."""
+        """Start at the states (q,) of the run."""
         self._x = self._slope = x
 
     def jump(self, moving: Moving, time: float, instant: float, near: OperatingPoint) -> None:
-        """Take both short steps after a discontinuity, of the same length, s."""
+        """Take the two short steps after a discontinuity, of the same length, s."""
         try:
             for k in (1.0, 2.0):
                 end = euler_step(self.companion, moving, time + k * instant, self._x, instant, near).end
@@ -47,28 +47,28 @@ class CarriedError:
             self.known = False
 
     def shift(self, change: np.ndarray) -> None:
-        """Move the neighbour's states (q,): an event comes at another time there."""
+        """Shift the states (q,) for an event at another time."""
         self._x = self._x + change
 
     def step(self, moving: Moving, at: Point, step: Step, waves: np.ndarray, inside: np.ndarray) -> Point | None:
-        """Take a step of the run, too.
+        """Take the same step as the run.
 
         Parameters
         ----------
         moving : callable
             Values of sources and switches.
         at : Point
-            Where it begins.
+            The start of the run's step.
         step : Step
         waves : (stages, 2, m) float array
-            Voltages, V, and currents, A, at the beginning and in all stages.
+            Voltages, V, and currents, A, at the start and in all stages.
         inside : (2, m) float array
             Largest residual of the dense output.
 
         Returns
         -------
         Point or None
-            The neighbour's end.
+            The end of the perturbed run's step; None if it has none.
         """
         if not self.known:
             return None

@@ -1,12 +1,12 @@
-"""The circuit whose operating points are the stages of implicit steps.
+"""The companion circuit, whose operating points are the stages of implicit steps.
 
-In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's fraction of the
-step. A capacitor is a resistance g / C in series with a source of its base voltage: its drop is δ, so neither δ nor the
-current is a difference of large numbers, however short the step is. An inductor is a resistance L / g beside a source
-of its base current: its current is δ. The charge of a junction is a state, too: (q − base) / g flows into it, a term of
-the device's law (`circuitsim.models.junction_diode`). Coupled inductors are uncoupled ones of their core currents with
-ideal transformers (`circuitsim.circuit.couplings`): a source of voltage in series and one of current beside it.
-With smooth devices or controlled sources one call of a kernel solves the stages.
+In a stage a storing element's state is x = base + δ with derivative k = δ / g, where g is the stage's share of the
+step. A capacitor becomes a resistance g / C in series with a source of its base voltage; its drop is δ, so neither δ
+nor the current is a difference of large numbers, however short the step is. An inductor becomes a resistance L / g in
+parallel with a source of its base current; its current is δ. The charge of a junction is a state too: (q − base) / g
+flows into it, a term of the device's characteristic (`circuitsim.models.junction_diode`). Coupled inductors are
+uncoupled ones of their core currents with ideal transformers (`circuitsim.circuit.couplings`): a voltage source in
+series and a current source in parallel. With smooth devices or controlled sources one kernel call solves the stages.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ if TYPE_CHECKING:
     from circuitsim.analysis.solve import Unswitched
 
 MOST = 128
-"""Most unknowns of a circuit whose stages this kernel solves: its matrices are dense."""
+"""Maximum number of unknowns of a circuit for this kernel, whose matrices are dense."""
 
 _NOWHERE = np.zeros(0, dtype=np.int64)
 _NONE_SMOOTH = Smooth(_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE, np.zeros((0, BASE + 1)))
 
 
 class StatePlaces(NamedTuple):
-    """Where states are in the circuit of elementary elements; see `Companion`. ``device``: smooth devices; ``charged``:
-    those of them with a charge; ``coils``, ``series`` and ``inverse``: of coupled inductors."""
+    """Positions of states in the circuit of elementary elements; see `Companion`. ``device``: smooth devices;
+    ``charged``: those with a charge; ``coils``, ``series`` and ``inverse``: of coupled inductors."""
 
     base: np.ndarray
     storing: np.ndarray
@@ -80,7 +80,7 @@ class StatePlaces(NamedTuple):
 
 
 class Tangents(NamedTuple):
-    """What `circuitsim.analysis.tangent_newton.tangent_newton` fills in, with the values (m,) of the elements."""
+    """Results of `circuitsim.analysis.tangent_newton.tangent_newton`, with the values (m,) of the elements."""
 
     column: np.ndarray
     device: np.ndarray
@@ -89,7 +89,7 @@ class Tangents(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Stages.
+    """Solved stages.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Solved(NamedTuple):
 
 
 class Beginning(NamedTuple):
-    """What stages of a step begin with.
+    """Initial data of a step's stages.
 
     Attributes
     ----------
@@ -116,11 +116,11 @@ class Beginning(NamedTuple):
     slopes : list of (q,) float arrays
         Their derivatives there and in the stages so far.
     length, share : float
-        Of the step, and of a stage's own derivative, s.
+        Length of the step; coefficient of a stage's own derivative, s.
     before : (k, k) float array
-        Coefficients of the derivatives at the beginning and in earlier stages, one row for each stage.
+        Coefficients of the derivatives at the start and in earlier stages, one row per stage.
     shift : (k, q) float array
-        What is added to the states of each stage.
+        Added to the states of each stage.
     """
 
     x: np.ndarray
@@ -132,7 +132,7 @@ class Beginning(NamedTuple):
 
 
 class StagesAtOnce:
-    """The stages of a companion circuit.
+    """The stages of a companion circuit, solved by one kernel.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class StagesAtOnce:
 
     @classmethod
     def of(cls, companion: Companion, ready: PreparedExpanded) -> StagesAtOnce | None:
-        """The stages of a circuit with smooth devices or controlled sources; None of another one, or of a large one."""
+        """The stages of a circuit with smooth devices or controlled sources; None for others and for large circuits."""
         elementary, laws = ready.expansion.circuit.arrays(), law_arrays(ready.expansion.circuit.laws)
         if elementary.n_nodes > MOST or not (ready.smooth or ready.circuit.laws):
             return None
@@ -191,15 +191,15 @@ class StagesAtOnce:
         changed: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
         near: OperatingPoint | None,
     ) -> Solved | None:
-        """The stages of a step, from the first unknown one; fewer where ideal diodes change or laws do not hold.
+        """Solve the stages from the first unknown one on; stops where ideal diodes change or an equation is violated.
 
         Parameters
         ----------
         begin : Beginning
         changed : sequence
-            Of each stage but those known elements and their values, as in `Companion.solve`.
+            Elements and their values in each unknown stage, as in `Companion.solve`.
         near : OperatingPoint or None
-            Of a stage nearby.
+            Operating point of a nearby stage.
         """
         start = None if near is None else self._start(near)
         if start is None:
@@ -248,7 +248,7 @@ class StagesAtOnce:
         return Solved(x[known], slopes[first + 1 : first + 1 + len(points)], wave[known], points)
 
     def _filled(self, count: int) -> tuple[np.ndarray, ...]:
-        """What the kernel fills in for so many stages, in the order of its arguments."""
+        """Output arrays of the kernel for so many stages, in the order of its arguments."""
         m, n = self._row.size, self.ready.expansion.circuit.arrays().n_nodes
         shapes = (8, self.smooth.slope.size), (2, m), (2, n), self.companion.size.shape, (2, len(self.companion.own))
         return tuple(np.empty((count, *shape)) for shape in (*shapes, (MEASURED,)))
@@ -265,14 +265,14 @@ class StagesAtOnce:
 
 
 def found_of(tangents: Tangents) -> Found:
-    """What `circuitsim.analysis.newton.iterate` would say."""
+    """The result in the form of `circuitsim.analysis.newton.iterate`."""
     device, (voltages, low), (currents, drops) = tangents.device, tangents.node, tangents.branch
     point = _Potentials(voltages, low, currents, drops)
     return Found(point, device[0], device[1], State(device[2:6], device[6]), device[7], 1)
 
 
 class _Potentials(NamedTuple):
-    """Potentials and what rounding them leaves over (n_nodes,), V, currents, A, and drops, V (m,)."""
+    """Node voltages and their low-order parts (n_nodes,), V, currents, A, and drops, V (m,)."""
 
     voltages: np.ndarray
     low: np.ndarray
@@ -281,7 +281,7 @@ class _Potentials(NamedTuple):
 
 
 class _Part:
-    """An attribute of the operating point that a stage is, which is made when it is first asked for."""
+    """An attribute of a stage's operating point that is computed on first access."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -313,18 +313,18 @@ class StagePoint(OperatingPoint):
 
     @property
     def tangents(self) -> Tangents:
-        """What the kernel has filled in."""
+        """Results of the kernel."""
         return Tangents(*(own[self._place] for own in self._filled[:4]))
 
     @Deferred
     def certificate(self) -> Certificate:
-        """From what the kernel has measured."""
+        """The certificate from the kernel's residuals."""
         *measured, farthest, gap = self._filled[6][self._place].tolist()
         made = Certificate.of(measured, self._stages.tolerance)
         return made._replace(relative={**made.relative, "devices": farthest}, device_gap=gap)
 
     def held_again(self) -> bool:
-        """Hold the laws that the kernel does not: with loops, and without noise; whether they hold now."""
+        """Check the equations that the kernel does not: with loops, and without noise; returns whether they hold."""
         own, (column, _, branch, node) = self._stages, self.tangents
         system, arrays = self._made.system, own.ready.expansion.circuit.arrays()._replace(value=column)
         high, low, inside, n = np.zeros(system.eq.size), np.zeros(system.eq.size), system.roles.inside, node.shape[1]
@@ -335,7 +335,7 @@ class StagePoint(OperatingPoint):
 
     @property
     def whole(self) -> OperatingPoint:
-        """All of it."""
+        """The complete operating point."""
         ready, certificate, found = self._stages.ready, self.certificate, found_of(self.tangents)
         elementary = point_of(
             self._made.system, ready.expansion.circuit.with_column(self.tangents.column), found.point, certificate
@@ -366,31 +366,31 @@ class Companion:
     own : Circuit
         As given.
     storing : (q,) int array
-        Its capacitors and inductors other than zero and other than ideally coupled to those before them.
+        Its capacitors and inductors except those of zero value and those ideally coupled to earlier ones.
     capacitor : (q,) bool array
     of_capacitors, of_coils : int arrays
-        Where it is true, and where not.
+        Positions where it is true, and where it is false.
     weight : (q,) float array
         F, H; of coupled inductors that of their core currents, which are their states.
     windings : Windings or None
         Coupled inductors.
     series, beside : (n,) int arrays
-        Of coupled inductors the voltage source whose current is theirs, and the current source at the core; −1: none.
+        For coupled inductors the voltage source with their current, and the current source at the core; −1: none.
     place : (r,) int array
         States of the independent ones.
     diodes : (d,) int array
         Ideal diodes among all elementary elements, those of piecewise-linear devices included.
     diode_names : (d,) list of str
     base : (q,) int array
-        The sources of the states at the beginning of a stage.
+        Sources of the states at the start of a stage.
     charged, charged_elements : (c,) int arrays
         Smooth devices with a charge, C, which are the last c of all states; their elements.
     size : (q + c,) float array
-        Largest voltage, current and charge so far: what rounding counts against.
+        Largest voltage, current and charge so far: the scale of rounding.
     large : bool
-        Whether stages correct the node voltages of one nearby.
+        Whether stages correct the node voltages of a nearby one.
     follows : bool
-        Whether a stage costs much less beside one nearby, even across an event.
+        Whether a stage is much cheaper with a nearby one, even across an event.
     """
 
     def __init__(self, circuit: Circuit, couplings: Mapping[tuple[str, str], float], tolerance: float) -> None:
@@ -498,7 +498,7 @@ class Companion:
         changed: Sequence[tuple[np.ndarray, np.ndarray]],
         start: OperatingPoint | None,
     ) -> OperatingPoint:
-        """A stage.
+        """Solve one stage.
 
         Parameters
         ----------
@@ -509,13 +509,13 @@ class Companion:
         changed : sequence of (int array, float array)
             Elements and their values, Ω, V, A.
         start : OperatingPoint, optional
-            Of a stage nearby.
+            Operating point of a nearby stage.
         """
         column, n = self.column(length, changed), self.storing.size
         if self.charged.size:
             self._rows[self.charged, RATE], self._rows[self.charged, BASE] = 1.0 / length, base[n:]
-        # A base that is rounding would be the scale of its own loop or node. Beside another stage all sizes are known,
-        # and far from all sources, where states fall by decades from node to node, it tells which diodes conduct.
+        # A base that is rounding would become the scale of its own loop or node. With a nearby stage all scales are
+        # known, and far from all sources, where states decay by decades from node to node, it decides diode states.
         small = np.abs(base[:n]) <= ROUNDING * self.size[:n]
         column[self.base] = base[:n] if self.large else np.where(small, 0.0, base[:n])
         if isinstance(self._prepared, PreparedExpanded):
@@ -540,7 +540,7 @@ class Companion:
         return Solved(x[None], change[None] / begin.share, np.array([self.waves(solved, x)]), [solved])
 
     def column(self, length: float, changed: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Values of all elements in a stage whose base is zero; see `solve`."""
+        """Values of all elements in a stage with zero base; see `solve`."""
         if length != self._length:
             self._length = length
             self._column[self.storing] = np.where(self.capacitor, length / self.weight, self.weight / length)
@@ -567,7 +567,7 @@ class Companion:
         return found
 
     def see(self, volts: float, amperes: float) -> None:
-        """Take the largest voltage and current so far, V, A."""
+        """Update the largest voltage and current, V, A."""
         of_charges = self._rows[self.charged][:, [CJO, TT]] @ [volts, amperes]
         self.size = np.append(np.where(self.capacitor, volts, amperes), of_charges)
 
@@ -589,19 +589,19 @@ class Companion:
         return v, i
 
     def states(self, level: np.ndarray) -> np.ndarray:
-        """States (q,) where capacitors and inductors have these voltages and currents (m,), V, A."""
+        """States (q,) for these capacitor voltages and inductor currents (m,), V, A."""
         x = level[self.storing]
         if self.windings is not None:
             x[self.place] = (self.windings.turns @ level[self.windings.coils])[: self.place.size]
         return x
 
     def starting(self, level: np.ndarray, point: OperatingPoint | None) -> np.ndarray:
-        """States (q + c,) at the beginning, from these levels and, with its charges, an operating point."""
+        """Initial states (q + c,) from these values and, for the charges, an operating point."""
         charges = np.zeros(self.charged.size) if point is None else self.charges(point)
         return np.append(self.states(level), charges)
 
     def by_levels(self, by_x: np.ndarray) -> np.ndarray:
-        """Derivatives by voltages of capacitors and currents of inductors (m,), from those by `states` (q,)."""
+        """Derivatives by capacitor voltages and inductor currents (m,), from those by `states` (q,)."""
         found = np.zeros(len(self.own))
         found[self.storing] = by_x
         if self.windings is not None:
@@ -609,12 +609,12 @@ class Companion:
         return found
 
     def energy(self, x: np.ndarray) -> float:
-        """½ Σ K x², J, of capacitors and inductors with states, or jumps of these, (q + c,)."""
+        """½ Σ K x², J, for states of capacitors and inductors (or jumps of these), (q + c,)."""
         return 0.5 * float((self.weight * x[: self.storing.size] ** 2).sum())
 
 
 def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> dict[int, Law]:
-    """Laws of the sources that ideal transformers consist of; the voltages' gain is 1 / g."""
+    """Characteristics of the sources that form ideal transformers; the gain of the voltages is 1 / g."""
     laws, coils = dict[int, Law](), coupled.coils.tolist()
     share = np.triu(coupled.turns, 1)
     for p, (voltage, current) in enumerate(zip(series.tolist(), beside.tolist())):
@@ -632,8 +632,8 @@ def _transformers(coupled: Windings, series: np.ndarray, beside: np.ndarray) -> 
 def _for_stages(
     circuit: Unswitched,
 ) -> Unswitched:
-    """The prepared circuit; of a large one its stages, of one with controlled sources any operating point where others
-    differ in nothing that dissipates."""
+    """The prepared circuit; for a large one its stages, for one with controlled sources any operating point where
+    others differ in nothing that dissipates."""
     inner = getattr(circuit, "inner", circuit)
     stages: LargeStages | PreparedControlled
     if isinstance(inner, Prepared) and isinstance(inner.small, str):

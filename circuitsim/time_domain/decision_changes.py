@@ -1,4 +1,4 @@
-"""Times at which the decisions of a formula change, by bisection between looks."""
+"""Times at which the branches taken in a formula change, by bisection between samples."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import numpy as np
 from circuitsim.errors import UsageError
 
 HALVINGS = 50
-"""Of the distance of two looks until a change is located."""
+"""Number of bisections between two samples."""
 
 
 def changes(
     decisions: Callable[[np.ndarray], np.ndarray], times: np.ndarray, name: str, most: float = math.inf
 ) -> np.ndarray:
-    """Times, ascending, s, from which on decisions differ from those before; two changes between two looks that lead
-    back are missed.
+    """Times, ascending, s, from which on the decisions differ from those before. A pair of changes between two samples
+    that cancels is missed.
 
     Parameters
     ----------
     decisions : callable
-        From times (n,), s, to a number for the decisions at each (n,).
+        Maps times (n,), s, to a number for the decisions at each (n,).
     times : (p, looks) float array
-        Looks in stretches of time, s.
+        Sample times in intervals, s.
     name : str
-        Of the formula, for messages.
+        The formula's name, for messages.
     most : float
-        Most changes between two looks.
+        Maximum number of changes between two samples.
 
     Raises
     ------
     UsageError
-        More changes than these.
+        Too many changes.
     """
     numbers = decisions(times.ravel()).reshape(times.shape)
     differ = numbers[:, 1:] != numbers[:, :-1]

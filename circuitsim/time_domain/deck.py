@@ -1,4 +1,4 @@
-"""A deck's ``.tran``: its card, the time functions of its sources, its initial values."""
+"""A deck's ``.tran`` analysis: its card, the time functions of its sources, its initial values."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from circuitsim.time_domain.formula_sources import MOST_LOOKS, FormulaOfTime
 T = TypeVar("T")
 
 STEPS = 5
-"""Fewest steps from one output time to the next where sources follow formulas: of such a source nothing is known
-between the times at which it is looked at."""
+"""Minimum number of steps between two output times where sources follow formulas, which are known only where they are
+sampled."""
 
 
 class DeckSetting(NamedTuple):
-    """What a deck says about a run through time.
+    """A deck's settings for a transient analysis.
 
     Attributes
     ----------
     grid : Grid
-        Distance of the output times and end of the run, s.
+        Step of the output times and end of the run, s.
     begin : float
         First output time, s.
     initial : dict of str to float or None
@@ -38,7 +38,7 @@ class DeckSetting(NamedTuple):
     waves, switches, held : dict
         As `circuitsim.time_domain.transient` takes them.
     circuit : Circuit
-        With all sources that others control.
+        With all sources that others are controlled by.
     couplings : mapping of (str, str) to float
         Of its inductors.
     longest : float or None
@@ -56,7 +56,7 @@ class DeckSetting(NamedTuple):
     longest: float | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """The same as arguments of `circuitsim.time_domain.transient`."""
+        """These as arguments of `circuitsim.time_domain.transient`."""
         return {
             "stop": self.grid.stop,
             "waveforms": self.waves,
@@ -71,7 +71,7 @@ class DeckSetting(NamedTuple):
 
 
 def beside(own: Mapping[str, T], given: Mapping[str, T]) -> dict[str, T]:
-    """What is given, and what a deck states for other elements."""
+    """``given``, and a deck's ``own`` values for other elements."""
     names = {name.lower() for name in given}
     return {**{name: value for name, value in own.items() if name.lower() not in names}, **given}
 
@@ -83,19 +83,19 @@ def setting(
     initial: Mapping[str, float] | None = None,
     elaborated: tuple[Circuit, FollowingSources] | None = None,
 ) -> DeckSetting:
-    """What a deck's ``.tran`` and its other cards say about a run.
+    """The settings of a deck's ``.tran`` and related cards.
 
     Parameters
     ----------
     deck, step, stop, initial
         See `circuitsim.time_domain.transient`.
     elaborated : tuple of Circuit and FollowingSources, optional
-        The deck's circuit with other values; without it `Deck.all_controlled`.
+        The deck's circuit with other values; by default `Deck.all_controlled`.
 
     Raises
     ------
     UsageError
-        No card and no ``stop``.
+        Neither a card nor ``stop``.
     """
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     if len(cards) > 1:
@@ -122,8 +122,8 @@ def setting(
 def steady_setting(
     deck: Deck, period: float | None, initial: Mapping[str, float] | None
 ) -> tuple[Grid, Mapping[str, float] | None]:
-    """What numbers that time functions leave out are taken from, and where the search for a periodic state begins:
-    with UIC at the deck's own initial values."""
+    """Defaults of time functions' parameters, and initial values of the search for a periodic state: with UIC the
+    deck's own."""
     cards = [card for card in deck.analyses if isinstance(card, Transient)]
     grid = grid_of(cards[0]) if cards else steady_grid(deck.following.waves.values(), period or 1.0)
     if any(card.uic for card in cards):
@@ -139,13 +139,13 @@ def stated(
     couplings: Mapping[tuple[str, str], float],
     straight: bool = True,
 ) -> tuple[Circuit, dict[str, Waveform], dict[str, Switch], dict[tuple[str, str], float], float]:
-    """What the circuit of a deck brings along, beside what is given: the bare circuit, waveforms, switches, couplings,
-    and the longest step of the implicit method, s (0: any).
+    """The bare circuit of a deck with its waveforms, switches and couplings, overridden by those given, and the longest
+    step of the implicit method, s (0: any).
 
     Raises
     ------
     UsageError
-        A formula that would not follow a given waveform.
+        A formula that reads a source with a given waveform.
     """
     following = circuit.dynamics
     following.check_changes(waveforms)
@@ -158,8 +158,8 @@ def stated(
 
 
 def steady_grid(waves: Iterable[Card], stop: float) -> Grid:
-    """What numbers that time functions leave out are taken from without a ``.tran`` card: a thousandth of the shortest
-    period in place of its step."""
+    """Defaults of time functions' parameters without a ``.tran`` card: a thousandth of the shortest period as the
+    step."""
     periods = [stop]
     for wave in waves:
         numbers = wave.numbers if isinstance(wave, Card) else ()
@@ -178,7 +178,7 @@ def _stated(circuit: Circuit, following: FollowingSources) -> dict[str, float]:
 
 
 def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight: bool = True) -> dict[str, Waveform]:
-    """Waveforms of sources; formulas as straight lines where they are ``straight`` up to the end of the run.
+    """Waveforms of sources; ``straight``: formulas become piecewise linear up to the end of the run where they are.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def _moving(circuit: Circuit, following: FollowingSources, grid: Grid, straight:
 
 
 def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Waveform]:
-    """Sources without time functions as LTspice's ``startup`` turns them on."""
+    """Sources without time functions, ramped up as by LTspice's ``startup``."""
     code, _, _, values = circuit.columns()
     constant = [k for k in range(len(circuit)) if code[k] in (VOLTAGE, CURRENT) and k not in circuit.laws]
     found = {circuit.names[k]: PiecewiseLinear([0.0, STARTUP], [0.0, values[k]]) for k in constant}
@@ -207,7 +207,7 @@ def _turned_on(circuit: Circuit, waves: Mapping[str, Waveform]) -> dict[str, Wav
 
 
 def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
-    """Switches by name: one with a negative hysteresis (LTspice changes its resistance gradually) has none."""
+    """Switches by name; a negative hysteresis (in LTspice a gradual change of resistance) is taken as zero."""
     return {
         name: switch._replace(hysteresis=max(switch.hysteresis, 0.0))
         for name, switch in switches_of(circuit, following).items()
@@ -215,12 +215,12 @@ def _abrupt(circuit: Circuit, following: FollowingSources) -> dict[str, Switch]:
 
 
 def fourier_requested(deck: Deck) -> list[str]:
-    """The deck's ``.four`` cards, from their frequencies on."""
+    """The deck's ``.four`` cards, starting at their frequencies."""
     return [card.text for card in deck.analyses if isinstance(card, FourierCard)]
 
 
 def _held(deck: Deck) -> dict[str, float]:
-    """What the deck's ``.ic`` cards hold."""
+    """Values held by the deck's ``.ic`` cards."""
     found: dict[str, float] = {}
     for card in deck.analyses:
         if isinstance(card, InitialValues):
@@ -229,12 +229,12 @@ def _held(deck: Deck) -> dict[str, float]:
 
 
 def from_card(name: str, card: Card, grid: Grid) -> Waveform:
-    """The time function of a source, numbers left out as ngspice takes them.
+    """The time function of a source, with ngspice's defaults.
 
     Raises
     ------
     UsageError
-        Numbers that make no function.
+        Invalid parameters.
     """
     try:
         return card.over(grid)

@@ -1,8 +1,8 @@
 """Kernels: matrix exponentials, and their action on a state.
 
-Systems of circuits are far from normal in units of V and A and close to it in units of √J. So the spectral radius, not
-a norm, bounds the steps: Taylor's series of e^{A h} converges to rounding within `TERMS` terms where h times the radius
-is at most one.
+Circuits' system matrices are far from normal in units of V and A and nearly normal in units of √J. So the spectral
+radius, not a norm, bounds the steps: Taylor's series of e^{A h} converges to rounding within `TERMS` terms if h times
+the radius is at most one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 TERMS = 19
-"""Terms of Taylor's series: 1 / 19! is rounding."""
+"""Terms of Taylor's series; 1 / 19! is below rounding."""
 STEPS = 16
 """Maximum number of steps of Taylor's series on a state; beyond it the matrix exponential is cheaper."""
 PRODUCTS = 16
-"""Of matrices, about as many as a matrix exponential takes."""
+"""Number of matrix products of a matrix exponential, approximately."""
 INVERSE = np.array([1.0 / math.factorial(k) for k in range(17)])
 
 
@@ -40,7 +40,8 @@ def product(a, b, out):
 
 
 def exponential(system, radius, time):
-    """e^{A t} by Taylor's series of degree 16 and squaring; of e^{A h} − 1, so that slow parts keep their digits.
+    """e^{A t} by Taylor's series of degree 16 and squaring, applied to e^{A h} − 1 so that slow modes keep their
+    digits.
 
     Parameters
     ----------

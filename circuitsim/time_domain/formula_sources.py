@@ -1,4 +1,4 @@
-"""Sources given by a formula of the time and of the voltages and currents that other sources fix."""
+"""Sources given by a formula of time and of voltages and currents that other sources fix."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from circuitsim.netlist.waveform import Grid
 from circuitsim.time_domain.decision_changes import changes
 
 LOOKS = 2
-"""Times for each output time at which the decisions of a formula are looked at."""
+"""Samples of a formula's decisions per output time."""
 LOOKS_A_PERIOD = 257
-"""At a formula, for whether it reads the time."""
+"""Samples that decide whether a formula depends on time."""
 SPAN = 1e-4
-"""Distance of the values that a derivative is taken of, of that of two looks: the errors of the difference and of
-rounding are about the same."""
+"""Spacing of the values in a difference quotient relative to that of two samples: balances truncation and rounding."""
 MOST_LOOKS = 200_000
-"""Maximum number of looks, as many, at a formula that may be one of straight lines."""
+"""Maximum number of samples of a formula that may be piecewise linear."""
 RESOLUTION = 1e-16
-"""Shortest distance of a corner from the time that corners are asked for from, of the whole run."""
+"""Minimum distance of a corner after the requested time, relative to the run."""
 
 
 class FormulaLines(PiecewiseLinear):
-    """A source given by a formula, as straight lines."""
+    """A source given by a formula, as a piecewise-linear waveform."""
 
 
 def check_by_source(waves: Iterable[Waveform], name: str) -> None:
-    """Refuse a gradient by the source ``name`` where a formula may read it: the other source would not follow.
+    """Refuse a gradient by the source ``name`` where another source's formula may read it and would not follow.
 
     Raises
     ------
@@ -47,11 +46,11 @@ def check_by_source(waves: Iterable[Waveform], name: str) -> None:
 
 
 class FormulaOfTime(Waveform):
-    """A source whose value is a formula: the output of no linear system, so not for exact waveforms.
+    """A source whose value is a formula. It is not the output of a linear system, so it rules out exact waveforms.
 
-    Its corners are those of the waveforms that it may read, and the times at which its conditions, ``abs``, ``min``,
-    ``max`` and the like change, by bisection. Two changes between two looks (`LOOKS` for
-    each output time, and at corners) are missed.
+    Its corners are those of the waveforms it may read, and the times at which its conditions, ``abs``, ``min``, ``max``
+    and the like change, located by bisection. Pairs of changes between two samples (`LOOKS` per output time, and at
+    corners) are missed.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ class FormulaOfTime(Waveform):
 
     @property
     def periods(self) -> list[float]:  # type: ignore[override]
-        """Those of the waveforms that it may read; inf where it is found to read the time itself, s."""
+        """Periods of the waveforms it may read, s; inf if it depends on time itself."""
         found = [period for wave in self._others for period in wave.periods]
         times = self.recurs_from + np.linspace(0.0, max(found, default=0.0), LOOKS_A_PERIOD)
         own = math.isinf(times[-1]) or any("time" in self._at(time)[1] for time in times.tolist())
@@ -116,7 +115,7 @@ class FormulaOfTime(Waveform):
         return np.unique(np.array([time for time in found if first < time < until]))[:most]
 
     def cycles(self, until: float) -> float:
-        """Those of the waveforms that it may read; see `Waveform.cycles`."""
+        """Number of periods of the waveforms it may read; see `Waveform.cycles`."""
         return sum(wave.cycles(until) for wave in self._others)
 
     def _decisions(self, times: np.ndarray) -> np.ndarray:
@@ -125,9 +124,9 @@ class FormulaOfTime(Waveform):
         return np.array([self._numbers.setdefault(own, len(self._numbers)) for own in found], dtype=np.int64)
 
     def straight(self) -> FormulaLines | None:
-        """The same waveform as straight lines up to the end of the run, for exact runs too; None where it has curves.
+        """The same waveform as a piecewise-linear one up to the end of the run, which exact runs take; None if curved.
 
-        Between two corners the decisions of the formula are the same, so that one time tells whether it is a line.
+        Between two corners the decisions of the formula are constant, so one time shows whether it is a line.
         """
         stop = self._grid.stop
         if stop / self._look > MOST_LOOKS or self._line(0.5 * self._look) is None:

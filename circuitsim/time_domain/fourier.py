@@ -1,7 +1,7 @@
-"""Fourier series of waveforms (``.four``): integrals over whole periods, by Gauss's quadrature between the events.
+"""Fourier series of waveforms (``.four``): integrals over whole periods, by Gauss quadrature between events.
 
-No output times are involved: between two events of an exact run a waveform is smooth, so its coefficients are as
-accurate as it is itself.
+Output times play no role: between two events of an exact run a waveform is smooth, so its coefficients are as accurate
+as the waveform.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 FORM = "FREQUENCY [harmonics [periods]] v(out) i(R1) …"
 NODES, NODES_OF_STEPS = 32, 4
-"""Nodes of the quadrature on a part of a segment of an exact run, and of a step of an implicit one."""
+"""Quadrature nodes per part of a segment of an exact run, and per step of an implicit one."""
 CYCLES, CYCLES_OF_STEPS = 1.0, 0.125
-"""Maximum number of periods of the highest harmonic in such a part."""
+"""Maximum number of periods of the highest harmonic in one part."""
 TOGETHER = 4096
-"""Parts that are looked at together."""
+"""Number of parts evaluated together."""
 MOST = 100_000
 """Maximum number of harmonics."""
 
@@ -98,7 +98,7 @@ class FourierSeries(Result):
 
 
 class FourierRequest(NamedTuple):
-    """What ``.four`` asks for: a frequency, Hz, the last periods of the run (−1: all whole ones), and quantities."""
+    """The arguments of ``.four``: frequency, Hz, number of last periods (−1: all whole ones), and quantities."""
 
     frequency: float
     harmonics: int
@@ -169,7 +169,7 @@ def series(result: TransientResult, request: FourierRequest, names: Mapping[str,
 
 
 def check_request(request: FourierRequest, stop: float) -> int:
-    """How many periods there are at the end of a run of ``stop`` s.
+    """The number of periods at the end of a run of ``stop`` s.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def check_request(request: FourierRequest, stop: float) -> int:
 
 
 def _parts(ends: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
-    """The beginnings and lengths of equal parts of stretches of time (p, 2), each no longer than ``longest``, s."""
+    """Starts and lengths of equal parts of intervals (p, 2), each at most ``longest``, s."""
     width = ends[:, 1] - ends[:, 0]
     count = np.maximum(np.ceil(width / longest), 1.0).astype(np.int64)
     number = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
@@ -202,7 +202,7 @@ def _parts(ends: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def parse_request(text: str, circuit: Circuit, names: Mapping[str, float]) -> FourierRequest:
-    """The words of ``.four``: `FORM`.
+    """Parse the arguments of ``.four``: `FORM`.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def _number(word: str, circuit: Circuit, names: Mapping[str, float]) -> float | 
 
 
 def fourier_table(found: Sequence[FourierSeries]) -> Table:
-    """One row a harmonic of each quantity; that of number 0 is the mean."""
+    """One row per harmonic of each quantity; harmonic 0 is the mean."""
     rows: list[tuple[Any, ...]] = []
     for own in found:
         first, count = float(own.amplitude[0]), own.amplitude.size

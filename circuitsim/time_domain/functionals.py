@@ -1,4 +1,4 @@
-"""What a loss on waveforms consists of: values at times and at events, integrals, the times of events."""
+"""Terms of a loss on waveforms: values at times and at events, integrals, the times of events."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Functional = Value | Integral | EventValue | EventTime
 
 
 def check(result: TransientResult, functional: Functional) -> None:
-    """Refuse times outside the run, other powers, and events that there are not.
+    """Refuse times outside the run, other powers, and nonexistent events.
 
     Raises
     ------

@@ -1,9 +1,9 @@
-"""Exact gradients of values, integrals and mean squares of waveforms, through events: one run backwards for all values.
+"""Exact gradients of values, integrals and mean squares of waveforms, through events, by one adjoint run.
 
-On a segment the waveforms are e^{A t} z; the derivative of an integral of their square by A follows from doubling,
-E ← E E, W ← W + Eᵀ W E, run backwards (Van Loan 1978 for the integrals). Derivatives of a mode's matrices are complex
-steps through its equations. At an event its shift in time enters (`circuitsim.time_domain.monodromy`). A periodic state
-is an implicit function of the values.
+On a segment the waveforms are e^{A t} z; the derivative by A of an integral of their square follows by reversing the
+doubling E ← E E, W ← W + Eᵀ W E (Van Loan 1978 for the integrals). Derivatives of a mode's matrices are complex steps
+through its equations. Events contribute by their shift in time (`circuitsim.time_domain.monodromy`). A periodic state
+is an implicit function of the parameters.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from circuitsim.time_domain.steady import ImplicitPeriodicResult, PeriodicResult
 from circuitsim.time_domain.tangents import Rest
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
-"""Gauss's rule on the shortest stretch: exact to rounding where h times the radius is at most a half."""
+"""Gauss–Legendre rule on the shortest interval: exact to rounding if h times the radius is at most a half."""
 
 
-class Stretch(NamedTuple):
-    """ż = A z over a time: A (n, n), its largest absolute eigenvalue, 1/s, the time, s, and the first state (n,)."""
+class Interval(NamedTuple):
+    """ż = A z over an interval: A (n, n), spectral radius, 1/s, length, s, and initial state (n,)."""
 
     system: np.ndarray
     radius: float
@@ -44,26 +44,26 @@ class Stretch(NamedTuple):
     state: np.ndarray
 
 
-class StretchGradient(NamedTuple):
-    """Derivatives by A (n, n) and by the first state (n,), and ∫ z zᵀ dt (n, n), the derivative by Q."""
+class IntervalGradient(NamedTuple):
+    """Derivatives by A (n, n) and by the initial state (n,), and ∫ z zᵀ dt (n, n), the derivative by Q."""
 
     system: np.ndarray
     state: np.ndarray
     gram: np.ndarray
 
 
-def stretch_gradient(stretch: Stretch, by_end: np.ndarray, form: np.ndarray | None) -> StretchGradient:
-    """The derivatives over one stretch.
+def interval_gradient(interval: Interval, by_end: np.ndarray, form: np.ndarray | None) -> IntervalGradient:
+    """The derivatives over one interval.
 
     Parameters
     ----------
-    stretch : Stretch
+    interval : Interval
     by_end : (n,) float array
-        λ.
+        λ, the derivative by the final state.
     form : (n, n) float array or None
-        Q, symmetric.
+        Q, symmetric, of the integral ∫ zᵀ Q z dt.
     """
-    system, radius, length, z = stretch
+    system, radius, length, z = interval
     n = z.size
     doublings = max(0, math.frexp(2.0 * radius * length)[1])
     short = math.ldexp(length, -doublings)
@@ -86,7 +86,7 @@ def stretch_gradient(stretch: Stretch, by_end: np.ndarray, form: np.ndarray | No
     for e, t, weight in zip(inside, times.tolist(), weights.tolist()):
         gradient += _by_system(system, radius, t, 2.0 * weight * kept @ e @ by_whole)
         gram += weight * e @ by_whole @ e.T
-    return StretchGradient(gradient, state, gram)
+    return IntervalGradient(gradient, state, gram)
 
 
 def _powers(system: np.ndarray, radius: float, times: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ def _by_system(system: np.ndarray, radius: float, time: float, by_power: np.ndar
 
 
 class ModeDerivative(NamedTuple):
-    """Derivatives of one mode by one number; see `circuitsim.time_domain.library.Modes` for the arrays."""
+    """Derivatives of one mode by one parameter; see `circuitsim.time_domain.library.Modes` for the arrays."""
 
     system: np.ndarray
     voltage: np.ndarray
@@ -140,8 +140,8 @@ def mode_derivative(problem: Problem, modes: Modes, m: int, of: Stepped) -> Mode
 
 
 def beginning_derivative(origin: Origin, of: Stepped, rest: Rest) -> float:
-    """What a change of numbers makes of the functional by the operating point at time 0: sources there, resistances,
-    switches as they are closed there, and what ``.ic`` holds."""
+    """The effect of a parameter on the functional through the operating point at time 0: by sources, resistances,
+    closed switches, and values held by ``.ic``."""
     problem, by = origin.problem, rest.by_value
     value = of.value.imag.copy()
     value[problem.switched] = np.where(origin.start.closed, *of.ohms.imag)
@@ -151,11 +151,11 @@ def beginning_derivative(origin: Origin, of: Stepped, rest: Rest) -> float:
 
 
 SAME = 1e-7
-"""Largest difference between the states after a jump and those of its linear map, against the largest state."""
+"""Largest relative difference between the states after a jump and those of its linear map."""
 
 
 class JumpSweep:
-    """The jumps of a run, and what has been collected from them.
+    """The jumps of a run, and their accumulated contributions.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class JumpSweep:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all contributions."""
+        """Reset all contributions."""
         q, s = self.jumps.q, self.jumps.s
         self.by_storage, self.by_given = np.zeros((q, q)), {own: np.zeros((q, s)) for own in self.jumps.sets}
 
@@ -189,7 +189,7 @@ class JumpSweep:
         return by_x
 
     def product(self, of: Stepped) -> float:
-        """What a change of numbers makes of the functional in the jumps."""
+        """The effect of a parameter on the functional through the jumps."""
         if not self.turns:
             return 0.0
         found = float((self.by_storage * storage(self.problem, of.value, of.coupling).imag).sum())
@@ -284,7 +284,7 @@ def waveform_gradient(
 
 
 class _Sweep:
-    """One run backwards: what each entry of each mode's matrices contributes."""
+    """One adjoint run: the contribution of each entry of each mode's matrices."""
 
     def __init__(self, result: TransientResult, functionals: Sequence[Functional], weights: np.ndarray) -> None:
         self.result, self.functionals, self.weights = result, functionals, weights
@@ -305,7 +305,7 @@ class _Sweep:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all contributions."""
+        """Reset all contributions."""
         modes = self.modes
         self.jumps.clear()
         self.values, self.by_system = np.zeros(len(self.functionals)), np.zeros(modes.system.shape)
@@ -314,23 +314,23 @@ class _Sweep:
         )
 
     def product(self, m: int, change: NamedTuple) -> float:
-        """What a change of a mode's matrices makes of the functional."""
+        """The effect of a change of a mode's matrices on the functional."""
         parts = (self.by_system, self.by_voltage, self.by_current, self.by_slack, self.by_storing)
         return float(sum((part[m] * own).sum() for part, own in zip(parts, change)))
 
     def row(self, f: int, m: int) -> np.ndarray:
-        """The functional's quantity over the state of a mode."""
+        """The functional's quantity as a row over the state of a mode."""
         by_voltage, by_current = self.of[f]
         return np.asarray(self.modes.voltage[m] @ by_voltage + self.modes.current[m] @ by_current)
 
     def add_row(self, f: int, m: int, gradient: np.ndarray) -> None:
-        """Count what the quantity's own row contributes."""
+        """Accumulate the derivative by the quantity's own row."""
         by_voltage, by_current = self.of[f]
         self.by_voltage[m] += np.outer(by_voltage, gradient)
         self.by_current[m] += np.outer(by_current, gradient)
 
     def form(self, m: int, time: float) -> tuple[np.ndarray | None, list[int]]:
-        """The quadratic form whose integral counts around a time, and the functionals in it."""
+        """The quadratic form whose integral contributes at a time, and its functionals."""
         inside = [
             f for f, own in enumerate(self.functionals) if isinstance(own, Integral) and own.begin <= time < own.end
         ]
@@ -344,7 +344,7 @@ class _Sweep:
         return found, inside
 
     def run(self, last: np.ndarray) -> np.ndarray:
-        """The derivative by the states at the beginning (q,), from that by those at the end."""
+        """The derivative by the initial states (q,), from that by the final ones."""
         seg, by_x = self.segments, last
         ends = np.append(seg.start[1:], self.result.stop)
         for k in range(seg.start.size - 1, -1, -1):
@@ -354,7 +354,8 @@ class _Sweep:
         return self.jumps.back(0, by_x)
 
     def _event(self, k: int, m: int, end: float, by_x: np.ndarray) -> np.ndarray:
-        """From states at the beginning of the next segment to those at the end of this one."""
+        """From the derivative by the states after an event to that by the states at the end of the segment before
+        it."""
         seg, modes = self.segments, self.modes
         state = propagator(modes, m, end - float(seg.start[k])) @ seg.state[k]
         event, last = int(seg.cause[k]), k + 1 == seg.start.size
@@ -383,7 +384,7 @@ class _Sweep:
         return np.asarray(by_z + found - shift * row)
 
     def _at_event(self, m: int, time: float, state: np.ndarray, after: bool) -> tuple[np.ndarray, float]:
-        """What values at an event, and its time, contribute: by the state on one side of it (N,), by its time."""
+        """Contributions of values at an event and of its time: by the state on one side of it (N,), by its time."""
         found, moved = np.zeros(self.n), 0.0
         for f, own in enumerate(self.functionals):
             if isinstance(own, EventTime) and own.time == time and not after:
@@ -398,7 +399,7 @@ class _Sweep:
         return found, moved
 
     def _segment(self, k: int, m: int, end: float, by_z: np.ndarray) -> np.ndarray:
-        """Through one segment, cut at the times of values and at the ends of integrals."""
+        """Across one segment, cut at the times of values and at the ends of integrals."""
         seg = self.segments
         start, last = float(seg.start[k]), k + 1 == seg.start.size
         cuts = self.cuts[np.searchsorted(self.cuts, start, "right") : np.searchsorted(self.cuts, end)]
@@ -411,7 +412,7 @@ class _Sweep:
                 break
             form, inside = self.form(m, 0.5 * (times[at - 1] + times[at]))
             length, radius = times[at] - times[at - 1], float(self.modes.radius[m])
-            found = stretch_gradient(Stretch(self.modes.system[m], radius, length, states[at - 1]), by_z, form)
+            found = interval_gradient(Interval(self.modes.system[m], radius, length, states[at - 1]), by_z, form)
             self.by_system[m] += found.system
             for f in inside:
                 square = self.functionals[f].power == 2  # type: ignore[union-attr]
@@ -422,7 +423,7 @@ class _Sweep:
         return by_z
 
     def _values(self, m: int, time: float, state: np.ndarray) -> np.ndarray:
-        """What values at this time contribute, and their derivative by the state."""
+        """Contributions of values at this time: their derivative by the state."""
         found = np.zeros(self.n)
         for f in self.at.get(time, ()):
             row = self.row(f, m)

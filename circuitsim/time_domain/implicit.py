@@ -1,4 +1,4 @@
-"""The implicit method: transient analysis whose steps are operating points, for any convex device and any size."""
+"""The implicit method: transient analysis whose stages are operating points, for any convex device and any size."""
 
 from __future__ import annotations
 
@@ -35,49 +35,50 @@ from circuitsim.time_domain.regeneration import controlling, with_capacitances
 from circuitsim.time_domain.result import Event
 
 INSTANT, LONGEST = 1e-12, 1e-6
-"""Length of each of the first steps after a discontinuity, of the run, and the most, of the time to the next corner:
-shorter ones span more resistances than pairs of doubles hold, longer ones more of the waveform than the accuracy."""
+"""Length of each of the first steps after a discontinuity: fraction of the run, and largest fraction of the time to the
+next corner. Shorter steps span more resistances than pairs of doubles hold, longer ones too much of the waveform."""
 ULPS, UNRESOLVED = 4.0, 256.0
-"""Minimum length of any step, in distances of doubles at its time: below that the length is rounding; and length below
-which the times of stages are rounded by more than a thousandth of it, so that the error asks for no shorter step."""
+"""Minimum length of a step in ulps of its time, below which the length is rounding; and length below which rounding of
+the stages' times exceeds a thousandth of it, so that the error estimate requests no shorter step."""
 SAFETY, LEAST, MOST, KEEP = 0.85, 0.25, 8.0, 1.4
-"""Bounds of the change of the step length; where it could grow by less than `KEEP` it stays, and factors with it."""
+"""Bounds on the change of the step length; below `KEEP` the length, and with it the factors, is kept."""
 SAME_TIME, SAME_LENGTH = 1e-14, 1e-9
-"""Difference of the lengths of two steps that is rounding, of the time that is reached and of the length."""
+"""Relative difference in time, and in length, up to which two step lengths differ by rounding only."""
 AT_ONCE, CLOSE = 60, 1e-7
-"""Events in succession, each within this fraction of the run after the one before, that end it: steps are
-longer than that on average, as there are at most `MOST_STEPS`."""
+"""Number of consecutive events, each within this fraction of the run after the previous one, that end it: steps are
+longer on average, since there are at most `MOST_STEPS`."""
 FLOOR = 1e-3
-"""Minimum scale of a state's error, of the largest voltage or current of all branches."""
+"""Minimum scale of a state's error, relative to the largest voltage or current of all branches."""
 SHARP = 0.1
-"""Error of an event's time, of the accuracy of a step, in steps."""
+"""Tolerance of an event's time, in steps, relative to the accuracy of a step."""
 ROUNDING = 1e-14
-"""Fraction of a time within which another one is the same: corners are sums of a few numbers."""
+"""Relative difference of times that is rounding, since corners are sums of a few numbers."""
 BEGIN = 1e-3
-"""First step that is tried, of the run."""
+"""Length of the first trial step, relative to the run."""
 SAMPLES = 64
-"""Times of the run, and corners of each source, at which sources are looked at ahead."""
+"""Number of times in the run, and of corners of each source, at which sources are sampled in advance."""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-"""Their distance, of the run, modulo the run: in no ratio to any period."""
+"""Spacing of these samples modulo the run, relative to it: incommensurate with any period."""
 MOST_STEPS, STEPS_A_CYCLE, LATEST = 2_000_000, 4, 10_000
-"""Most steps of a run, each of about a kilobyte; fewest of a period of a source; steps between two looks ahead."""
+"""Maximum number of steps of a run (a kilobyte each); minimum per period of a source; steps between two progress
+estimates."""
 TOGETHER = 2**20
-"""Voltages and currents of stages that are kept in one array."""
+"""Number of stage voltages and currents stored in one array."""
 BATCH = 4096
-"""Corners of a source that are asked for at a time."""
+"""Number of corners requested from a source at a time."""
 APART = 1e-6
-"""Times that are told apart, of the run: voltages may change within these as an event does."""
+"""Resolution of times relative to the run: voltages may change within it as at an event."""
 SHARES = np.append(NODES[1:], INSIDE)
-"""Times of the implicit stages and of those inside, in steps."""
+"""Times of the implicit stages and of the inside stages, in steps."""
 APPROACHES = 10
-"""Steps in succession that end before the same event because stages beyond it are on another branch: half a dozen leave
-a tenth of the way, and a transient before an event needs no more."""
+"""Maximum number of consecutive steps that end before the same event because stages beyond it are on another branch:
+half a dozen cover nine tenths of the distance, and a transient before an event needs no more."""
 BETWEEN = 10.0
-"""Largest residual of the dense output, of the accuracy of a step."""
+"""Largest residual of the dense output, relative to the accuracy of a step."""
 
 
-class Stretch(NamedTuple):
-    """The beginning of a step.
+class StepStart(NamedTuple):
+    """The start of a step.
 
     Attributes
     ----------
@@ -87,18 +88,18 @@ class Stretch(NamedTuple):
         States and their derivatives.
     conduction : Conduction
     fresh : bool
-        Whether something changes at its beginning.
+        Whether a discontinuity starts it.
     aim : float
-        Time that the step which ends here was towards, s.
+        Target time of the step that ends here, s.
     late : float
-        How much later than the event it ends at most, s; 0 where it ends at no event.
+        Bound on the delay after the event it starts with, s; 0 without an event.
     jumps : tuple of ((q,) float array, (s,) bool array)
-        States and switches before each pair of first steps, where something changes.
+        States and switches before each pair of first steps after a discontinuity.
     instant : float
         Length of each of these two steps, s.
     near : OperatingPoint or None
-        What its stages begin with, where the circuit may have several operating points: the step taken again is on the
-        same branch.
+        Initial guess for its stages where the circuit may have several operating points, so that repeating the step
+        follows the same branch.
     """
 
     time: float
@@ -121,28 +122,28 @@ class Implicit:
     circuit, waveforms, switches, couplings, tolerance, accuracy
         See `circuitsim.time_domain.transient`.
     parasitic : float
-        Capacitance of each node that controls a source or switch, F; see `circuitsim.time_domain.regeneration`.
+        Capacitance at each node that controls a source or switch, F; see `circuitsim.time_domain.regeneration`.
     longest : float
-        Step, s.
+        Maximum length of a step, s.
 
     Attributes
     ----------
     shown, circuit : Circuit
-        As given, and with these capacitances.
+        As given, and with these capacitances added.
     controlling : list of int
         Nodes that control sources or switches.
     companion : Companion
     switching : Switching
-    stretches : list of Stretch
+    step_starts : list of StepStart
     events : list of Event
     ledger : Ledger
     reached : Point or None
         The end of the last step.
     waves : list of (rows, stages, 2, m) float arrays
-        Voltages, V, and currents, A, at the beginnings and in the stages of the steps, `rows` steps in each; the last
-        one is not full.
+        Voltages, V, and currents, A, at the starts and in the stages of the steps, `rows` steps per array; the last
+        array is partly used.
     error : CarriedError or None
-        None where stages are corrected from others: that of a large circuit costs as much as the run.
+        None where stages are corrected from others: for a large circuit it would cost as much as the run.
     """
 
     def __init__(
@@ -178,16 +179,16 @@ class Implicit:
         self._moved = np.array([*self.sources], dtype=np.int64)
         degree = np.bincount(np.concatenate(circuit.arrays()[1:3]), minlength=1)
         degree[[0, *controlling(circuit, [])]] = 2
-        # A source that no current flows through moves nothing but switches.
+        # A source without current only drives switches.
         self._unloaded = {k for k in self.sources if min(degree[own[k]] for own in circuit.arrays()[1:3]) == 1}
         self.watch = Watch(self.companion, self.switching)
         self.ledger = Ledger(self.companion)
-        self.stretches: list[Stretch] = []
+        self.step_starts: list[StepStart] = []
         self.events: list[Event] = []
         self.reached: Point | None = None
         self.waves, self.rows = list[np.ndarray](), TOGETHER // (2 * NODES.size * max(len(circuit), 1)) + 1
         self.error = None if self.companion.large else CarriedError(self.companion)
-        # Checked in the dense output: states, and between times that are apart what drives them and all voltages.
+        # Checked in the dense output: states, and (at resolved times) all voltages and what drives them.
         states = np.isin(np.arange(len(circuit)), self.companion.storing)
         coils = states & (kind == INDUCTOR)
         self._held = np.array([[states & ~coils, coils], [~coils, states]], dtype=float)
@@ -198,7 +199,7 @@ class Implicit:
 
     # ------------------------------------------------------------------ sources
     def moving(self, closed: np.ndarray) -> Moving:
-        """Values of sources at a time, and of switches in these states."""
+        """Values of sources as functions of time, and of switches in these states."""
         fixed = [(self.switching.places, self.switching.ohms(closed))] if closed.size else []
 
         def values(time: float) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -207,8 +208,8 @@ class Implicit:
         return values
 
     def _largest_sources(self, end: float) -> tuple[float, float]:
-        """Largest voltage and current that sources have at some times, V, A; without current sources the current that
-        this voltage drives through the largest resistance."""
+        """Largest source voltage, V, and current, A, at the samples; without current sources the current that this
+        voltage drives through the largest resistance."""
         kind, level = self.circuit.arrays().kind, np.abs(self.circuit.arrays().value)
         for k, wave in self.sources.items():
             spread = end * np.modf(GOLDEN * np.arange(SAMPLES + 1))[0]
@@ -218,8 +219,8 @@ class Implicit:
         return volts, amperes or (volts / ohms if ohms else 0.0)
 
     def _corners(self, after: float, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Corners of all sources up to a time, which is the last of these: the first and the last of those that
-        rounding alone separates, and whether something but what controls switches changes there."""
+        """Corners of all sources up to ``end``, the last of these: first and last of each group that differs by
+        rounding only, and whether anything but a controlled switch changes there."""
         found = {k: wave.corners(after, end, BATCH) for k, wave in self.sources.items()}
         until = min([end, *(float(times[-1]) for times in found.values() if times.size >= BATCH)])
         marks = np.unique(np.concatenate([*found.values(), [until]]))
@@ -238,7 +239,7 @@ class Implicit:
         return marks[first], marks[last], changes
 
     def _hold_short(self, marks: np.ndarray) -> None:
-        """Refuse a pulse between corners (n,) that rounding alone separates; a step is one.
+        """Refuse a pulse between corners (n,) that differ by rounding only; a step is one corner.
 
         Raises
         ------
@@ -258,7 +259,7 @@ class Implicit:
     def run(
         self, x: np.ndarray, closed: np.ndarray, end: float, progress: Callable[[float, float], bool | None] | None
     ) -> float:
-        """Go from 0 to a time.
+        """Run from 0 to ``end``.
 
         Parameters
         ----------
@@ -274,7 +275,7 @@ class Implicit:
         Returns
         -------
         float
-            The time that is reached, s.
+            The time reached, s.
         """
         self._end = end
         for k, wave in self.sources.items():
@@ -286,15 +287,15 @@ class Implicit:
         self.ledger.begin(x)
         if self.error is not None:
             self.error.begin(x)
-        # States that jump away at once leave rounding of their size; sources that begin at zero have a size before.
+        # States that decay at once leave rounding of their size; sources that start at zero need a scale before that.
         self.watch.see(x[self.companion.of_capacitors], x[self.companion.of_coils])
         self.watch.see(*self._largest_sources(end))
         while time < end:
             if m == marks.size:
                 (marks, passed, changes), m = self._corners(float(passed[-1]), end), 0
-            if len(self.stretches) > MOST_STEPS or self._too_slow(time, end):
+            if len(self.step_starts) > MOST_STEPS or self._too_slow(time, end):
                 raise ConvergenceError(
-                    f"{time:.6g} s took {len(self.stretches):,} steps, and all of the run would take more than the "
+                    f"{time:.6g} s took {len(self.step_starts):,} steps, and all of the run would take more than the "
                     f"{MOST_STEPS:,} that memory is meant to hold: end it earlier, accept less accuracy, or look for "
                     "sources and parts that are much faster than the run"
                 )
@@ -317,16 +318,15 @@ class Implicit:
             if (after is not None or (corner and time >= target)) and time < end:
                 now, at = after or now, None
             else:
-                self.stretches.append(Stretch(time, x, at.slope, now, False, aim, near=self._near(at)))
+                self.step_starts.append(StepStart(time, x, at.slope, now, False, aim, near=self._near(at)))
                 error = 0.0
             if progress is not None and progress(time, end):
                 break
         return time
 
     def _keep(self, now: Conduction, at: Point, step: Step) -> Point | None:
-        """Keep the waveforms of a step, its energies, and the violations of its laws; the end of the error's
-        neighbour."""
-        n = len(self.stretches) - 1
+        """Store a step's waveforms, energies and residuals; returns the end of the perturbed run's step."""
+        n = len(self.step_starts) - 1
         if n % self.rows == 0:
             self.waves.append(np.empty((self.rows, NODES.size, 2, len(self.circuit))))
         waves = self.waves[-1][n % self.rows]
@@ -339,19 +339,18 @@ class Implicit:
         return self.error.step(self.moving(now.switches), at, step, waves, self._residual(at, step))
 
     def _too_slow(self, time: float, end: float) -> bool:
-        """Whether the latest steps are so short that a hundred times as many as may be would not reach the end."""
-        many = len(self.stretches)
+        """Whether the latest steps are so short that a hundred times the permitted number would not reach the end."""
+        many = len(self.step_starts)
         if many % LATEST or not many:
             return False
-        return end - time > 100.0 * MOST_STEPS / LATEST * (time - self.stretches[-LATEST].time)
+        return end - time > 100.0 * MOST_STEPS / LATEST * (time - self.step_starts[-LATEST].time)
 
     def _near(self, at: Point) -> OperatingPoint | None:
-        """What a step from a point that is taken again begins with: nothing where any operating point is the only
-        one."""
+        """Initial guess for repeating a step from a point; None where the operating point is unique."""
         return at.solved if self.companion.circuit.laws else None
 
     def _instant(self, time: float, corner: float) -> float:
-        """Length of each of the first steps after a discontinuity, s, with the next corner."""
+        """Length of each of the first steps after a discontinuity, s, given the next corner."""
         return max(min(INSTANT * self._end, LONGEST * (corner - time)), ULPS * math.ulp(time))
 
     def _begin(
@@ -363,10 +362,10 @@ class Implicit:
         ended: tuple[float, float],
         last: tuple[Point, Point | None] | None,
     ) -> tuple[Point, Conduction]:
-        """Two short steps of backward Euler after a discontinuity: in the first states jump, the second has their
-        derivatives. ``ended``: what the step before was towards, and its event's error, s; ``last``: its last stage
-        but one, and the end of the error's neighbour."""
-        before, lost = self.stretches[-1].conduction if self.stretches else None, 0.0
+        """Two short steps of backward Euler after a discontinuity: the first lets states jump, the second has their
+        derivatives. ``ended``: target time of the previous step and its event's error, s; ``last``: its last stage but
+        one, and the end of the perturbed run's step."""
+        before, lost = self.step_starts[-1].conduction if self.step_starts else None, 0.0
         before_it, near = self.reached, None if self.reached is None else self.reached.solved
         near = near if self.companion.follows else None
         (aim, error), jumps = ended, list[tuple[np.ndarray, np.ndarray]]()
@@ -393,13 +392,13 @@ class Implicit:
             late = self._late(before, now, before_it, last[0], last[1])
             self.error.shift(late * (before_it.slope - step.end.slope))
         self._scale(x)
-        self.stretches.append(
-            Stretch(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant, self._near(step.end))
+        self.step_starts.append(
+            StepStart(time, x, step.end.slope, now, True, aim, error, tuple(jumps), instant, self._near(step.end))
         )
         return step.end, now
 
     def _late(self, before: Conduction, now: Conduction, end: Point, earlier: Point, neighbour: Point) -> float:
-        """How much later than in the run a change of switches comes in the error's neighbour, s."""
+        """The delay of a change of switches in the perturbed run, s."""
         here, there, past = (self.watch.distances(before, point)[0] for point in (end, neighbour, earlier))
         d = before.diodes.size
         for k in d + np.flatnonzero(before.switches != now.switches):
@@ -411,15 +410,14 @@ class Implicit:
     def _first(
         self, time: float, x: np.ndarray, moving: Moving, instant: float, near: OperatingPoint | None
     ) -> tuple[Step, Step, float]:
-        """Both steps, and their length, s: so short that they miss no more than the accuracy, but where states jump
-        however short they are."""
+        """Both steps and their length, s: short enough for the accuracy, except where states jump at any length."""
         missed, found = math.inf, None
         while True:
-            # With the sources as late as the states: else these move away from them, and diodes conduct or not by that.
+            # The sources take the states' time: otherwise these move away from them, which may decide diode states.
             try:
                 jump = euler_step(self.companion, moving, time + instant, x, instant, near)
                 step = euler_step(self.companion, moving, time + 2.0 * instant, jump.end.x, instant, jump.end.solved)
-            except ConvergenceError:  # beside what jumps, sources that have just begun may be less than rounding
+            except ConvergenceError:  # next to jumping states, sources that have just started may be below rounding
                 if found is None:
                     raise
                 return found
@@ -431,7 +429,8 @@ class Implicit:
     def _step(
         self, at: Point, now: Conduction, target: float, want: float
     ) -> tuple[Step, Conduction | None, float, float]:
-        """A step of the accuracy towards a time; states after it, error of the event that ends it, the next length."""
+        """A step of the required accuracy towards ``target``; returns the new conduction, event error and next
+        length."""
         moving, begin = self.moving(now.switches), (at.time, at.x, at.slope, at.solved)
 
         def attempt(length: float, end: float | None = None, inside: bool = False) -> Step:
@@ -454,7 +453,7 @@ class Implicit:
             end = math.nextafter(target, 0.0) if count == 1 else None
             try:
                 step, late = attempt(length, end, inside=self.companion.at_once), 0.0
-            except InfeasibleError:  # what is shown ends where it begins
+            except InfeasibleError:  # the certified waveforms end at its start
                 if length <= NOISE * self._end:
                     raise
                 want = LEAST * length
@@ -467,8 +466,8 @@ class Implicit:
                 step = with_inside(self.companion, moving, begin, step)
                 off, after, beyond = judged(step)
             # A stage beyond an event by more than the accuracy: an event and its reverse, two events, or too long a
-            # step over a transient. An event at the beginning, to what its time is known, leaves one in any step.
-            # Below `UNRESOLVED` the error is that of the times of stages, which are rounded: no shorter step has less.
+            # step over a transient. An event at the start, within its error, leaves one in any step. Below `UNRESOLVED`
+            # the error is that of the rounded stage times, which shorter steps do not reduce.
             good = off <= 1.0 or (after is None and length <= UNRESOLVED * math.ulp(at.time))
             inside = good and late < length and beyond
             if good and not inside:
@@ -487,34 +486,34 @@ class Implicit:
             want = max(want, length * min(grown, MOST))
         elif after is None:
             want = max(length * min(grown, 1.0), UNRESOLVED * math.ulp(step.end.time))
-        if step.end.time < self._refused:  # a bend of a curve, whose error says nothing of where it is
+        if step.end.time < self._refused:  # a breakpoint of a curve; the error does not locate it
             want = min(want, max(0.5 * (self._refused - step.end.time), length))
         return step, after, late, want
 
     def _approach(self, event: float, length: float) -> None:
-        """Refuse to approach an event at a time, s, by ever shorter steps: beyond it no stage has an operating point on
-        the branch that the run follows."""
+        """Refuse to approach an event time, s, by ever shorter steps: beyond it no stage has an operating point on the
+        branch being followed."""
         last, count = self._event
         self._event = event, count + 1 if abs(event - last) <= length else 1
         if count >= APPROACHES and self.controlling:
             raise ConvergenceError(f"after {event:.9g} s the circuit has no operating point near the one before")
 
     def _changes(self, now: Conduction, at: Point, step: Step) -> tuple[Conduction | None, float]:
-        """The states after a step, None if they stay; the time of the first stage before its end that is beyond an
-        event by more than the accuracy, in steps, 0 if none is."""
+        """The states after a step, None if unchanged; the time, in steps, of the first inner stage that is beyond an
+        event by more than the accuracy, 0 without one."""
         far = self.watch.distances(now, *step.stages, *step.inside)
         early = SHARES[: len(far)][(far < -self.accuracy).any(axis=1)].min(initial=1.0) % 1.0
         return self.watch.after(now, far[STAGES - 1]), float(early)
 
     def _like_last(self, length: float, time: float) -> float:
-        """The length of the step before where rounding of times alone separates this one from it: factors depend on
-        all bits of a length, s."""
+        """The previous step's length where rounding of times alone separates this one from it, s, since factors depend
+        on every bit of the length."""
         return self._length if abs(length - self._length) <= min(SAME_TIME * time, SAME_LENGTH * length) else length
 
     def _located(
         self, attempt: Callable[[float], Step], at: Point, now: Conduction, step: Step, target: float
     ) -> tuple[float, float, Step]:
-        """The shortest step over the first change of what has changed at the end of a longer one; see `located`."""
+        """The shortest step past the first of the changes found at the end of a longer one; see `located`."""
         which = self.watch.distances(now, step.end)[0] < 0.0
 
         def distance(point: Point) -> float:

@@ -13,13 +13,13 @@ from circuitsim.time_domain.companion import Companion
 from circuitsim.time_domain.implicit_step import NODES, Point, Step
 
 NOISE = 1e-9
-"""Voltage or current of a diode, of the largest of the run, that does not change its state."""
+"""Voltage or current of a diode, relative to the largest of the run, that does not change its state."""
 HALVINGS = 200
-"""Maximum number of steps to locate an event."""
+"""Maximum number of iterations to locate an event."""
 MOST = 3
-"""Maximum number of points that a root is interpolated from."""
+"""Maximum number of points of the inverse interpolation."""
 SLOW = 3
-"""Steps after which an interval that is not half as long is bisected."""
+"""Number of iterations without halving the interval after which it is bisected."""
 
 
 class Conduction(NamedTuple):
@@ -34,7 +34,7 @@ class Conduction(NamedTuple):
 
 
 class Watch:
-    """Distances from the events of a circuit.
+    """Distances of a circuit from its events.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ class Watch:
         self._flowing = np.array([circuit.element_index(own) for own in controls if isinstance(own, str)], np.int64)
 
     def see(self, voltages: np.ndarray | float, currents: np.ndarray | float) -> None:
-        """Take the largest of these voltages, V, and of these currents, A."""
+        """Update the largest voltage, V, and current, A."""
         volts, amperes = (float(np.abs(own).max(initial=0.0)) for own in (voltages, currents))
         if volts > self.volts or amperes > self.amperes:
             self.volts, self.amperes = max(self.volts, volts), max(self.amperes, amperes)
             self.companion.see(self.volts, self.amperes)
 
     def distances(self, now: Conduction, *points: Point) -> np.ndarray:
-        """How far diodes and switches (k, d + s) are from a change of these states at points; beyond it negative."""
+        """Distances of diodes and switches (k, d + s) from a change of these states at points; negative beyond it."""
         found = np.empty((len(points), now.diodes.size + now.switches.size))
         diodes, gaps = found[:, : now.diodes.size], found[:, now.diodes.size :]
         if now.diodes.size:
@@ -80,14 +80,14 @@ class Watch:
         return found
 
     def _thresholds(self, closed: np.ndarray) -> np.ndarray:
-        """See `Switching.thresholds`; those of the latest states are kept."""
+        """See `Switching.thresholds`; cached for the latest states."""
         key = closed.tobytes()
         if key != self._latest[0]:
             self._latest = key, self.switching.thresholds(closed)
         return self._latest[1]
 
     def controls(self, point: Point) -> np.ndarray:
-        """What controls the switches (s,), V, A."""
+        """Control quantities of the switches (s,), V, A."""
         return np.asarray(self._controls((point,))[0])
 
     def _controls(self, points: Sequence[Point]) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Gradients of the implicit method: the derivative of the result of its steps, by one run backwards.
+"""Gradients of the implicit method: the adjoint of its steps, in one backward run.
 
-Each step is taken again from its beginning, which the run keeps, so the memory is that of the run. Between an event
-and the next corner the steps keep their fractions of the time; an event's time follows from the condition that ends its
+Each step is repeated from its stored start, so the memory is that of the run. Between an event and the next corner the
+steps keep their fractions of the time; an event's time is an implicit function, given by the condition that ends its
 step. Values and integrals are weighted sums over the stages, by the dense output.
 """
 
@@ -20,7 +20,7 @@ from circuitsim.errors import UsageError
 from circuitsim.time_domain.beginning import Beginning
 from circuitsim.time_domain.formula_sources import check_by_source
 from circuitsim.time_domain.functionals import EventTime, EventValue, Functional, Integral, Value, check, own_weights
-from circuitsim.time_domain.implicit import Implicit, Stretch
+from circuitsim.time_domain.implicit import Implicit, StepStart
 from circuitsim.time_domain.implicit_events import Conduction
 from circuitsim.time_domain.implicit_result import ImplicitResult
 from circuitsim.time_domain.implicit_step import (
@@ -40,8 +40,8 @@ from circuitsim.time_domain.numbers import NAMES
 from circuitsim.time_domain.tangents import Rest, Sizes, Tangents
 
 
-class Wanted(NamedTuple):
-    """Derivatives of the functional by what a point has.
+class Adjoint(NamedTuple):
+    """Derivatives of the functional by the quantities at a point.
 
     Attributes
     ----------
@@ -59,17 +59,17 @@ class Wanted(NamedTuple):
     slope: np.ndarray
     diodes: np.ndarray | None = None
 
-    def plus(self, voltage: np.ndarray, current: np.ndarray) -> Wanted:
-        """With more by voltages and currents."""
+    def plus(self, voltage: np.ndarray, current: np.ndarray) -> Adjoint:
+        """With further derivatives by voltages and currents added."""
         return self._replace(voltage=self.voltage + voltage, current=self.current + current)
 
-    def times(self, factor: float) -> Wanted:
+    def times(self, factor: float) -> Adjoint:
         """Multiplied by a factor."""
-        return Wanted(*(None if part is None else factor * part for part in self))  # type: ignore[arg-type]
+        return Adjoint(*(None if part is None else factor * part for part in self))  # type: ignore[arg-type]
 
 
-class Reached(NamedTuple):
-    """Derivatives by the beginning of a step.
+class StartAdjoint(NamedTuple):
+    """Derivatives of the functional by the start of a step.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Reached(NamedTuple):
 
 
 class StageGradients:
-    """The companion circuit, solved backwards.
+    """The adjoint of the companion circuit.
 
     Parameters
     ----------
@@ -119,13 +119,13 @@ class StageGradients:
             for k, device in own.own.devices.items()
         }
 
-    def none(self) -> Wanted:
+    def none(self) -> Adjoint:
         """Nothing."""
         m, q = self._first.size, self.by_weight.size
-        return Wanted(np.zeros(m), np.zeros(m), np.zeros(q), np.zeros(q))
+        return Adjoint(np.zeros(m), np.zeros(m), np.zeros(q), np.zeros(q))
 
     def of_diodes(self, chosen: np.ndarray, now: Conduction) -> np.ndarray:
-        """The sum of currents of conducting and of voltages of blocking diodes, over the largest, as weights (2, d)."""
+        """The sum of conducting diodes' currents and blocking diodes' voltages, over the largest, as weights (2, d)."""
         sizes, found = self.sizes(), np.zeros((2, now.diodes.size))
         found[0, chosen] = np.where(now.diodes[chosen], 0.0, 1.0 / sizes.volts)
         found[1, chosen] = np.where(now.diodes[chosen], 1.0 / sizes.amperes, 0.0)
@@ -136,56 +136,56 @@ class StageGradients:
         watch = self.run.watch
         return Sizes(*(own if own > 1e-200 else 1.0 for own in (watch.volts, watch.amperes)))
 
-    def step(self, step: Step, begin: tuple[float, np.ndarray], now: Conduction, stages: list[Wanted]) -> Reached:
-        """Back through a step of the Runge-Kutta method.
+    def step(self, step: Step, begin: tuple[float, np.ndarray], now: Conduction, stages: list[Adjoint]) -> StartAdjoint:
+        """The adjoint of a Runge–Kutta step.
 
         Parameters
         ----------
         step : Step
         begin : tuple of float and (q,) float array
-            Its time, s, and the slopes there.
+            Start time, s, and slopes there.
         now : Conduction
             States of diodes and switches during the step.
-        stages : list of Wanted
-            By what its stages have.
+        stages : list of Adjoint
+            Derivatives by the quantities of its stages.
         """
         h, x, shift = step.length, np.zeros(self.by_weight.size), 0.0
         slopes, by_length = [np.zeros(x.size) for _ in NODES], 0.0
         known = [begin[1], *(point.slope for point in step.stages)]
         for k in reversed(range(STAGES)):
-            wanted = stages[k]._replace(slope=stages[k].slope + slopes[k + 1])
-            by_base, by_g, by_time = self.stage(step.stages[k], DIAGONAL * h, now, wanted)
+            adjoint = stages[k]._replace(slope=stages[k].slope + slopes[k + 1])
+            by_base, by_g, by_time = self.stage(step.stages[k], DIAGONAL * h, now, adjoint)
             x += by_base
             for weight, own, into in zip(TABLE[k + 1, : k + 1].tolist(), known, slopes):
                 into += h * weight * by_base
                 by_length += weight * float(own @ by_base)
             by_length += DIAGONAL * by_g + float(NODES[k + 1]) * by_time
             shift += by_time
-        return Reached(x, slopes[0], by_length, shift)
+        return StartAdjoint(x, slopes[0], by_length, shift)
 
-    def euler(self, step: Step, now: Conduction, wanted: Wanted) -> Reached:
-        """Back through a step of backward Euler; its time is that of its end."""
-        by_base, by_g, by_time = self.stage(step.end, step.length, now, wanted)
-        return Reached(by_base, np.zeros(by_base.size), by_g, by_time)
+    def euler(self, step: Step, now: Conduction, adjoint: Adjoint) -> StartAdjoint:
+        """The adjoint of a backward Euler step; its time is that of its end."""
+        by_base, by_g, by_time = self.stage(step.end, step.length, now, adjoint)
+        return StartAdjoint(by_base, np.zeros(by_base.size), by_g, by_time)
 
-    def stage(self, point: Point, g: float, now: Conduction, wanted: Wanted) -> tuple[np.ndarray, float, float]:
+    def stage(self, point: Point, g: float, now: Conduction, adjoint: Adjoint) -> tuple[np.ndarray, float, float]:
         """Derivatives by the base (q,), the length g and the time of a stage."""
         own, tangents, solved = self.companion, self.tangents, point.solved
         capacitor, storing, weight = own.capacitor, own.storing, own.weight
-        by_x = wanted.x.copy()
-        wanted, by_turns = self._of_cores(wanted, point)
-        by_x[~capacitor] += wanted.current[storing[~capacitor]]
-        by_slope = wanted.slope + g * by_x
+        by_x = adjoint.x.copy()
+        adjoint, by_turns = self._of_cores(adjoint, point)
+        by_x[~capacitor] += adjoint.current[storing[~capacitor]]
+        by_slope = adjoint.slope + g * by_x
         column = own.column(g, self.run.moving(now.switches)(point.time))
         sizes = self.sizes()
         inner = tangents.column_at(solved, column, sizes)
         before = np.zeros(inner.size, dtype=bool)
         before[own.diodes] = now.diodes
-        weights = self._weights(wanted, by_slope)
-        if wanted.diodes is not None:
-            np.add.at(weights[0], tangents.first[own.diodes], wanted.diodes[0])
-            np.add.at(weights[0], tangents.second[own.diodes], -wanted.diodes[0])
-            weights[1][own.diodes] += wanted.diodes[1]
+        weights = self._weights(adjoint, by_slope)
+        if adjoint.diodes is not None:
+            np.add.at(weights[0], tangents.first[own.diodes], adjoint.diodes[0])
+            np.add.at(weights[0], tangents.second[own.diodes], -adjoint.diodes[0])
+            weights[1][own.diodes] += adjoint.diodes[1]
         found = tangents.backward(solved, inner, tangents.conducting(solved, before, sizes), weights, sizes, self.count)
         by = found.by_value
         ohms = by[storing]
@@ -203,18 +203,18 @@ class StageGradients:
             self.by_ohms += np.where([now.switches, ~now.switches], by[places], 0.0)
         return by_x + by[own.base], by_g, float(by_time)
 
-    def _of_cores(self, wanted: Wanted, point: Point) -> tuple[Wanted, np.ndarray | None]:
-        """What is wanted of core currents in place of coupled inductors' own; derivatives by turns (n, n)."""
+    def _of_cores(self, adjoint: Adjoint, point: Point) -> tuple[Adjoint, np.ndarray | None]:
+        """Derivatives by core currents in place of the coupled inductors' own; derivatives by turns (n, n)."""
         windings = self.companion.windings
         if windings is None:
-            return wanted, None
-        coils, current = windings.coils, wanted.current.copy()
+            return adjoint, None
+        coils, current = windings.coils, adjoint.current.copy()
         current[coils] = windings.inverse.T @ current[coils]
         by_turns = -np.outer(current[coils], point.current[coils])
-        return wanted._replace(current=current), by_turns
+        return adjoint._replace(current=current), by_turns
 
     def _count_turns(self, by_turns: np.ndarray, by_law: np.ndarray, point: Point) -> None:
-        """Count what turns contribute: to currents, and to the sources of the transformers."""
+        """Accumulate the contributions of turns, to currents and to the sources of the transformers."""
         own, windings = self.companion, self.companion.windings
         assert windings is not None and self.by_turns is not None
         r = windings.independent
@@ -224,25 +224,25 @@ class StageGradients:
         self.by_turns[:r] += np.outer(voltage, into)
         self.by_weight[own.place] += slope * (np.triu(windings.turns, 1)[:r] @ into)
 
-    def _weights(self, wanted: Wanted, by_slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is wanted as weights of potentials and of currents of elementary elements.
+    def _weights(self, adjoint: Adjoint, by_slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The adjoint as weights of potentials and of currents of elementary elements.
 
-        A capacitor's slope is its current over the capacitance, a coil's its voltage over the inductance.
+        A capacitor's slope is its current over the capacitance, an inductor's its voltage over the inductance.
         """
         own, tangents = self.companion, self.tangents
         potentials, currents = np.zeros(tangents.nodes), np.zeros(tangents.kind.size)
-        np.add.at(potentials, self._first, wanted.voltage)
-        np.add.at(potentials, self._second, -wanted.voltage)
+        np.add.at(potentials, self._first, adjoint.voltage)
+        np.add.at(potentials, self._second, -adjoint.voltage)
         stored = np.zeros(self._first.size, dtype=bool)
         stored[own.storing] = True
-        for k in np.flatnonzero(wanted.current).tolist():
+        for k in np.flatnonzero(adjoint.current).tolist():
             if k in self._flows:
                 for part, sign in self._flows[k]:
-                    currents[part] += sign * wanted.current[k]
+                    currents[part] += sign * adjoint.current[k]
             elif not stored[k]:
-                currents[k] += wanted.current[k]
+                currents[k] += adjoint.current[k]
         c, coil = own.storing[own.capacitor], own.storing[~own.capacitor]
-        currents[c] += wanted.current[c] + by_slope[own.capacitor] / own.weight[own.capacitor]
+        currents[c] += adjoint.current[c] + by_slope[own.capacitor] / own.weight[own.capacitor]
         share = by_slope[~own.capacitor] / own.weight[~own.capacitor]
         np.add.at(potentials, tangents.first[coil], share)
         np.add.at(potentials, tangents.second[coil], -share)
@@ -250,22 +250,22 @@ class StageGradients:
 
 
 AT_ONCE = 1e-4
-"""Distance from a diode's or switch's change, before an event, up to which it takes part."""
+"""Distance of a diode or switch from its change before an event up to which it takes part in the event."""
 
 
 GAUSS = (np.polynomial.legendre.leggauss(5)[0] + 1.0) / 2.0, np.polynomial.legendre.leggauss(5)[1] / 2.0
-"""Times and weights that integrate the square of the dense output over a step."""
+"""Gauss nodes and weights that integrate the square of the dense output over a step exactly."""
 
 
 class ImplicitSweep:
-    """One run backwards.
+    """One backward run.
 
     Attributes
     ----------
     values : (f,) float array
         Of the functionals.
     stages : StageGradients
-        With what each number contributes.
+        With the accumulated contributions.
     by_threshold : (2, s) float array
         By thresholds and by hystereses of switches.
     """
@@ -277,7 +277,7 @@ class ImplicitSweep:
         self.stages, self.values = StageGradients(result.run), np.zeros(len(functionals))
         self.by_threshold = np.zeros((2, self.run.switching.places.size))
         none = self.stages.none()
-        # Parasitic capacitances have no part in what is shown.
+        # Parasitic capacitances are not part of the shown circuit.
         hidden = 0, none.voltage.size - len(result.circuit)
         self.of = [
             (none.voltage, none.current)
@@ -285,39 +285,39 @@ class ImplicitSweep:
             else tuple(np.pad(own, hidden) for own in own_weights(result, f.quantity))
             for f in functionals
         ]
-        self.stretches = list(self.run.stretches)
-        if self.stretches[-1].time < result.stop:  # an error or a caller ended the run
-            self.stretches.append(self.stretches[-1]._replace(time=result.stop, late=0.0))
+        self.step_starts = list(self.run.step_starts)
+        if self.step_starts[-1].time < result.stop:  # an error or a caller ended the run
+            self.step_starts.append(self.step_starts[-1]._replace(time=result.stop, late=0.0))
         self._near: OperatingPoint | None = None
         self._plan()
 
     def _plan(self) -> None:
-        """For each step the functionals that have a part in it."""
-        self.parts: list[list[int]] = [[] for _ in self.stretches]
+        """For each step, the functionals that depend on it."""
+        self.parts: list[list[int]] = [[] for _ in self.step_starts]
         for f, own in enumerate(self.functionals):
             if isinstance(own, Value | Integral):
                 ends = [own.time] * 2 if isinstance(own, Value) else [own.begin, own.end]
-                first, last = self.result._stretch_at(np.array(ends)).tolist()
+                first, last = self.result._step_at(np.array(ends)).tolist()
                 for n in range(first, last + 1):
                     self.parts[n].append(f)
 
     # ------------------------------------------------------------------ steps
     def _begins(self, n: int) -> float:
         """Where step ``n`` begins, s."""
-        return self.stretches[n].time + 2.0 * self.stretches[n].instant
+        return self.step_starts[n].time + 2.0 * self.step_starts[n].instant
 
     def _at_end(self, n: int) -> bool:
         """Whether an event ends step ``n``."""
-        return self.stretches[n + 1].late > 0.0 and n < len(self.stretches) - 2
+        return self.step_starts[n + 1].late > 0.0 and n < len(self.step_starts) - 2
 
     def _moving(self, n: int) -> tuple[Moving, OperatingPoint | None]:
         """Values of sources and switches in step ``n``, and an operating point nearby."""
-        own = self.stretches[n]
+        own = self.step_starts[n]
         return self.run.moving(own.conduction.switches), own.near or self._near
 
     def _step(self, n: int) -> Step:
-        """Step ``n``; before an event, if one ends it."""
-        own, after, begin = self.stretches[n], self.stretches[n + 1], self._begins(n)
+        """Step ``n``; up to before the event, if one ends it."""
+        own, after, begin = self.step_starts[n], self.step_starts[n + 1], self._begins(n)
         end, length, (moving, near) = math.nextafter(after.time, 0.0), after.time - begin, self._moving(n)
         if self._at_end(n) and after.late < length:
             length -= after.late
@@ -328,8 +328,8 @@ class ImplicitSweep:
         return step
 
     def _first(self, n: int) -> list[tuple[Step, Step, np.ndarray]]:
-        """The short steps at the beginning of step ``n``, where something changes, and the switches there."""
-        own, found, companion, near = self.stretches[n], [], self.run.companion, self._moving(n)[1]
+        """The short steps after a discontinuity at the start of step ``n``, and the switches there."""
+        own, found, companion, near = self.step_starts[n], [], self.run.companion, self._moving(n)[1]
         for x, switches in own.jumps:
             moving, instant = self.run.moving(switches), own.instant
             jump = euler_step(companion, moving, own.time + instant, x, instant, near)
@@ -339,26 +339,26 @@ class ImplicitSweep:
 
     # ------------------------------------------------------------------ backwards
     def back(self) -> np.ndarray:
-        """The derivative by the states at the beginning (q,)."""
-        wanted, by_time = self.stages.none(), 0.0
-        last = len(self.stretches) - 2
+        """The derivative by the initial states (q,)."""
+        adjoint, by_time = self.stages.none(), 0.0
+        last = len(self.step_starts) - 2
         step, first = self._step(last), self._first(last)
         for n in range(last, -1, -1):
             before = None if n == 0 or first else self._step(n - 1)
             begin = first[-1][1].end if before is None else before.end
-            wanted, by_time = self._through(n, step, begin, wanted, by_time)
+            adjoint, by_time = self._through(n, step, begin, adjoint, by_time)
             if first:
-                wanted, by_time = self._through_first(n, first, wanted, by_time)
+                adjoint, by_time = self._through_first(n, first, adjoint, by_time)
             if n:
                 step, first = before or self._step(n - 1), self._first(n - 1)
-        return wanted.x
+        return adjoint.x
 
-    def _through(self, n: int, step: Step, begin: Point, wanted: Wanted, by_time: float) -> tuple[Wanted, float]:
-        """Back through step ``n``: from what its end has, and the time there, to its beginning."""
-        own, after = self.stretches[n], self.stretches[n + 1]
-        wanted, by_time = self._at_event(n + 1, step.end, wanted, by_time, after=False)
+    def _through(self, n: int, step: Step, begin: Point, adjoint: Adjoint, by_time: float) -> tuple[Adjoint, float]:
+        """The adjoint of step ``n``: from derivatives by its end and the time there to those by its start."""
+        own, after = self.step_starts[n], self.step_starts[n + 1]
+        adjoint, by_time = self._at_event(n + 1, step.end, adjoint, by_time, after=False)
         stages = [self.stages.none() for _ in NODES]
-        stages[-1] = wanted
+        stages[-1] = adjoint
         by_length = by_begin = 0.0
         for f in self.parts[n]:
             length, shift = self._part(f, n, step, begin, stages)
@@ -367,14 +367,14 @@ class ImplicitSweep:
         reached = reached._replace(length=reached.length + by_length, time=reached.time + by_begin)
         total = _sum(self.stages.none(), reached, start)
         if self._at_end(n):
-            turned, more = self._turn(step, begin, own, after, reached.length + by_time)
+            turned, more = self._event_time(step, begin, own, after, reached.length + by_time)
             return _sum(total, turned, self.stages.none()), by_time + reached.time + more
         share = step.length / (after.aim - self._begins(n)) if after.aim > after.time else 1.0
         return total, (1.0 - share) * by_time + reached.time - share * reached.length
 
-    def _part(self, f: int, n: int, step: Step, begin: Point, stages: list[Wanted]) -> tuple[float, float]:
-        """What a functional has of step ``n``: counts its value, adds its derivatives by what the beginning and the
-        stages have, and returns those by the step's length and by a shift of it."""
+    def _part(self, f: int, n: int, step: Step, begin: Point, stages: list[Adjoint]) -> tuple[float, float]:
+        """Contribution of step ``n`` to a functional: adds its value, adds its derivatives by the start and the stages,
+        and returns those by the step's length and by a shift in time."""
         own, h = self.functionals[f], step.length
         levels = np.array([self._value(f, point) for point in (begin, *step.stages)])
 
@@ -395,7 +395,7 @@ class ImplicitSweep:
         for k, weight in enumerate((factor @ at).tolist()):
             stages[k] = stages[k].plus(*(weight * of for of in self.of[f]))
         if isinstance(own, Integral):
-            # Of ends inside the step the times are fixed, of others the shares.
+            # Ends inside the step are fixed in time, others as fractions of the step.
             ends = self.weights[f] * (dense(np.array([low, high])) @ levels) ** power
             ends *= -1.0 * (low > 0.0), 1.0 * (high < 1.0)
             total = self.weights[f] * float(weights @ level**power) / h
@@ -404,22 +404,24 @@ class ImplicitSweep:
         return -low * moved, -moved
 
     def _through_first(
-        self, n: int, first: list[tuple[Step, Step, np.ndarray]], wanted: Wanted, by_time: float
-    ) -> tuple[Wanted, float]:
-        """Back through the short steps at the beginning of step ``n``."""
+        self, n: int, first: list[tuple[Step, Step, np.ndarray]], adjoint: Adjoint, by_time: float
+    ) -> tuple[Adjoint, float]:
+        """The adjoint of the short steps at the start of step ``n``."""
         none = self.stages.none()
-        wanted, by_time = self._at_event(n, first[-1][1].end, wanted, by_time, after=True)
+        adjoint, by_time = self._at_event(n, first[-1][1].end, adjoint, by_time, after=True)
         for jump, step, switches in reversed(first):
-            now = self.stretches[n].conduction._replace(switches=switches)
+            now = self.step_starts[n].conduction._replace(switches=switches)
             for own in (step, jump):
-                reached = self.stages.euler(own, now, wanted)
-                wanted, by_time = none._replace(x=reached.x), by_time + reached.time
-        return wanted, by_time
+                reached = self.stages.euler(own, now, adjoint)
+                adjoint, by_time = none._replace(x=reached.x), by_time + reached.time
+        return adjoint, by_time
 
-    def _turn(self, step: Step, begin: Point, own: Stretch, after: Stretch, by_time: float) -> tuple[Reached, float]:
+    def _event_time(
+        self, step: Step, begin: Point, own: StepStart, after: StepStart, by_time: float
+    ) -> tuple[StartAdjoint, float]:
         """What the time of the event at the end of a step contributes, and by a shift of the step's beginning."""
-        wanted, threshold = self._condition(step.end, own.conduction, after.conduction)
-        stages, start = [*(self.stages.none() for _ in step.stages[1:]), wanted], (begin.time, own.slope)
+        adjoint, threshold = self._condition(step.end, own.conduction, after.conduction)
+        stages, start = [*(self.stages.none() for _ in step.stages[1:]), adjoint], (begin.time, own.slope)
         self.stages.count = False
         rate = self.stages.step(step, start, own.conduction, stages).length
         self.stages.count = True
@@ -430,7 +432,7 @@ class ImplicitSweep:
         self.by_threshold += factor * threshold
         return reached, reached.time
 
-    def _condition(self, end: Point, now: Conduction, then: Conduction) -> tuple[Wanted, np.ndarray]:
+    def _condition(self, end: Point, now: Conduction, then: Conduction) -> tuple[Adjoint, np.ndarray]:
         """What is zero at the event, as weights, and its derivatives by thresholds and hystereses (2, s)."""
         run, watch, none = self.run, self.run.watch, self.stages.none()
         distances = np.abs(watch.distances(now, end)[0])
@@ -448,24 +450,24 @@ class ImplicitSweep:
         chosen = np.flatnonzero(distances[:d] <= within)
         return none._replace(diodes=self.stages.of_diodes(chosen, now)), threshold
 
-    def _at_event(self, n: int, point: Point, wanted: Wanted, by_time: float, after: bool) -> tuple[Wanted, float]:
-        """With values at the beginning of step ``n`` and the time of an event there."""
-        time, fresh = self.stretches[n].time, self.stretches[n].fresh
+    def _at_event(self, n: int, point: Point, adjoint: Adjoint, by_time: float, after: bool) -> tuple[Adjoint, float]:
+        """Add the functionals' values at the start of step ``n`` and the time of an event there."""
+        time, fresh = self.step_starts[n].time, self.step_starts[n].fresh
         for f, own in enumerate(self.functionals):
             if isinstance(own, EventTime) and own.time == time and not after:
                 self.values[f], by_time = time, by_time + float(self.weights[f])
             elif isinstance(own, EventValue) and own.time == time and (own.after is after or not fresh):
                 self.values[f] = self._value(f, point)
-                wanted = wanted.plus(*(self.weights[f] * of for of in self.of[f]))
-        return wanted, by_time
+                adjoint = adjoint.plus(*(self.weights[f] * of for of in self.of[f]))
+        return adjoint, by_time
 
     def _value(self, f: int, point: Point) -> float:
         return float(self.of[f][0] @ point.voltage + self.of[f][1] @ point.current)
 
 
-def _sum(total: Wanted, reached: Reached, start: Wanted) -> Wanted:
-    """What the beginning of a step has."""
-    return Wanted(
+def _sum(total: Adjoint, reached: StartAdjoint, start: Adjoint) -> Adjoint:
+    """The total derivative by the start of a step."""
+    return Adjoint(
         total.voltage + start.voltage,
         total.current + start.current,
         total.x + reached.x,
@@ -491,7 +493,7 @@ def implicit_gradient(
 
 
 class _Numbers:
-    """The circuit's numbers by name."""
+    """The circuit's parameters by name."""
 
     def __init__(self, result: ImplicitResult) -> None:
         self.result, self.run, self.circuit = result, result.run, result.circuit
@@ -504,12 +506,12 @@ class _Numbers:
         self.held = {name.lower() for name in result.begun.held if result.begun.begins is Beginning.HELD}
 
     def called(self, name: str) -> Parameter:
-        """The number that a name means.
+        """The parameter with a name.
 
         Raises
         ------
         UsageError
-            It means none, or one without a gradient.
+            No such parameter, or one without a gradient.
         """
         own, stated = parameter(self.circuit, name), self.result.begun.begins is Beginning.STATED
         k = own.elements[0] if own is not None and own.elements else -1
@@ -529,7 +531,7 @@ class _Numbers:
         return own
 
     def _holds(self, k: int) -> bool:
-        """Whether an element is an inductor that is held."""
+        """Whether an element is an inductor held by ``.ic``."""
         return bool(self.kind[k] == INDUCTOR) and self.circuit.names[k].lower() in self.held
 
     def _check_element(self, k: int, name: str) -> None:
@@ -550,7 +552,7 @@ class _Numbers:
             raise UsageError(f"{own.name} is an ideal coupling: what a smaller one stores has no gradient")
 
     def of(self, number: Parameter, sweep: ImplicitSweep, begin: np.ndarray, rest: Rest | None) -> float:
-        """The derivative by one of them."""
+        """The derivative by one parameter."""
         sort, stages, k = number.sort, sweep.stages, number.elements[0] if number.elements else -1
         if sort is Sort.ELEMENT:
             return self._of_element(k, sweep, begin, rest)
@@ -568,7 +570,8 @@ class _Numbers:
         return rest.by_held[number.key.lower() if sort is Sort.HELD else self.circuit.names[k].lower()]
 
     def _by_inductances(self, sweep: ImplicitSweep, begin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives by the inductances of coupled inductors (n, n), and these, H; ``begin``: by the first states."""
+        """Derivatives by the inductances of coupled inductors (n, n), and these, H; ``begin``: by the initial
+        states."""
         windings, stages, place = self.windings, sweep.stages, self.run.companion.place
         assert windings is not None and stages.by_turns is not None
         by_turns, by_own = stages.by_turns.copy(), np.zeros(windings.inductance.size)
@@ -579,7 +582,7 @@ class _Numbers:
     def _of_element(self, k: int, sweep: ImplicitSweep, begin: np.ndarray, rest: Rest | None) -> float:
         stages = sweep.stages
         if k in self.coupled:
-            # M = k √(L₁ L₂) with k as it is.
+            # M = k √(L₁ L₂) at fixed k.
             j, (by, own) = self.coupled[k], self._by_inductances(sweep, begin)
             return 0.5 * float((by[j] + by[:, j]) @ own[j]) / float(own[j, j])
         if k in self.states:

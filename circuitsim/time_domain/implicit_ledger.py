@@ -1,4 +1,4 @@
-"""Energies of an implicit run, and the worst violations at the ends of its steps."""
+"""Energies of an implicit run, and the largest residuals at the ends of its steps."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from circuitsim.time_domain.result import Energies
 
 
 class ImplicitCertificate(NamedTuple):
-    """Largest relative violations at the ends of all steps, and the energy balance of the run.
+    """Largest relative residuals at the ends of all steps, and the energy balance of the run.
 
     Attributes
     ----------
     kcl, kvl, sources, diodes, complementarity, devices : float
-        Of the operating points that these are (`circuitsim.certificate`); ``diodes`` the worse of forward
-        voltage and reverse current, ``devices`` the distance of smooth devices from their curves.
+        Of the operating points at these times (`circuitsim.certificate`); ``diodes`` is the larger of forward voltage
+        and reverse current, ``devices`` the distance of smooth devices from their curves.
     energy : float
-        What the energy balance misses, over the energy turned over: an error of the method.
+        Imbalance of energies over the energy turned over: an error of the method.
     tolerance, energy_tolerance : float
         Tolerances of the equations and of the energy balance.
     """
@@ -44,7 +44,7 @@ class ImplicitCertificate(NamedTuple):
 
     @property
     def lawful(self) -> bool:
-        """Whether all but the energy balance are."""
+        """Whether all but the energy balance are within tolerance."""
         return all(size <= self.tolerance for size in self[:6])
 
     @property
@@ -54,7 +54,7 @@ class ImplicitCertificate(NamedTuple):
 
 
 LAWS = (("kcl",), ("kvl",), ("source",), ("diode_drop", "diode_reverse"), ("complementarity",), ("devices",))
-"""Names of the laws in certificates of operating points, in the order of `ImplicitCertificate`."""
+"""Names of these columns in certificates of operating points, in the order of `ImplicitCertificate`."""
 
 
 class Ledger:
@@ -94,7 +94,7 @@ class Ledger:
         self._last = self.companion.energy(step.end.x)
 
     def hold(self, point: Point) -> None:
-        """Take the violations at the end of a step."""
+        """Record the residuals at the end of a step."""
         found = point.solved.certificate.relative
         own = [max(found.get(name, 0.0) for name in law) for law in LAWS]
         self._worst = np.maximum(self._worst, own)

@@ -1,4 +1,4 @@
-"""Runs of the implicit method, and their waveforms at any time: the dense output of each step."""
+"""Results of the implicit method, and their waveforms at any time by the dense output of each step."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from circuitsim.time_domain.regeneration import PARASITICS
 from circuitsim.time_domain.result import Segments, TransientResult
 
 BALANCE = 10.0
-"""Largest imbalance of energies, of the accuracy."""
+"""Largest imbalance of energies, relative to the accuracy."""
 TENTH, HALF, TRIES, FINER = 0.1, 0.5, 4, 4.0
-"""Largest local error of the first run, of the accuracy; what later ones aim at, and least gain of a run whose energy
-balance is not held; runs until the error is met; how much finer the run after such a one is."""
+"""Local error of the first run, relative to the accuracy; target of later ones, and factor by which the imbalance must
+fall to continue; maximum number of runs; factor to the local error after a failed energy balance."""
 MOST_STEPS = 40_000
-"""Maximum number of steps that a further run may be expected to take: else the error is stated, not met."""
+"""Maximum expected number of steps of a further run; beyond, the error is reported as it is."""
 
 
 def implicit_run(
@@ -37,16 +37,16 @@ def implicit_run(
     tolerance: float,
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult:
-    """A run with output times (n,), s, made for a local error and parasitic capacitances; where the error that is
-    carried forward is beyond the accuracy, or the energy balance is off by more than belongs to that, it is made again
-    with finer steps; where it does not reach its end, with the next capacitances (`regeneration.PARASITICS`).
+    """A run with output times (n,), s, made for a local error and parasitic capacitances. It is repeated with finer
+    steps where the propagated error exceeds the accuracy or the energy balance fails, and with the next capacitances
+    (`regeneration.PARASITICS`) where it does not reach its end.
 
     Raises
     ------
     UsageError
         Unknown elements with initial values.
     ConvergenceError
-        Events without end, steps that become too short, a certificate that fails.
+        Endless events, steps that become too short, a certificate that fails.
     """
     local, best, parasitics, runs, energy = accuracy, None, [0.0, *PARASITICS], 0, math.inf
     while runs < TRIES:
@@ -74,7 +74,7 @@ def implicit_run(
             whole = run.reached is not None and run.reached.time >= times[-1]
             if (
                 not (found.lawful and whole and found.energy <= HALF * energy)
-                or FINER * len(run.stretches) > MOST_STEPS
+                or FINER * len(run.step_starts) > MOST_STEPS
             ):
                 break
             local, energy = local / FINER, found.energy
@@ -92,7 +92,7 @@ def _run(
     balance: float,
     progress: Callable[[float, float], bool | None] | None,
 ) -> ImplicitResult | None:
-    """A run; None if it is not certified, its energy balance to ``balance``."""
+    """A run; None if it fails its certificate with an energy tolerance of ``balance``."""
     begun = beginning(run, initial, held)
     x = run.companion.starting(begun.level, begun.point)
 
@@ -115,7 +115,7 @@ def _run(
 
 
 def beginning(run: Implicit, initial: Mapping[str, float] | None, held: Mapping[str, float]) -> Start:
-    """Where a run begins."""
+    """Initial conditions of a run."""
     circuit, kind = run.circuit, run.circuit.arrays().kind
     values = {
         circuit.names[k]: run.sources[k].value(0.0) if k in run.sources else float(circuit.arrays().value[k])
@@ -130,18 +130,17 @@ class ImplicitResult(TransientResult):
     Attributes
     ----------
     accuracy : float
-        That was asked for, of the waveforms.
+        Requested accuracy of the waveforms.
     steps : int
-        Steps that the run took.
+        Number of steps.
     difference : float or None
-        Largest error of the voltage of a capacitor or of a junction with a charge, or of an inductor's current, of the
-        largest of each, as it is carried
-        forward with the run (`circuitsim.time_domain.carried_error`); None without such elements, and for large
-        circuits, where the accuracy bounds the error of a step.
+        Largest error of a capacitor voltage, an inductor current or the voltage of a junction with a charge, relative
+        to its largest value, as propagated along the run (`circuitsim.time_domain.carried_error`); None without such
+        elements, and for large circuits, where the accuracy bounds the error of a step.
     errors : (2, m) float array, or None
         The same error of each element's voltage, V, and current, A.
     warnings : tuple of Problem
-        One of the kind ``accuracy`` where that is larger than the accuracy, or not known.
+        One of the kind ``accuracy`` where the error exceeds the accuracy or is unknown.
     run : Implicit
     begun : Start
     """
@@ -159,10 +158,10 @@ class ImplicitResult(TransientResult):
     ) -> None:
         self.circuit, self.times, self.stop = run.shown, times, float(times[-1])
         self.events, self.energies, self.certificate = tuple(run.events), run.ledger.energies(), certificate
-        self.accuracy, self.steps = run.accuracy, len(run.stretches)
+        self.accuracy, self.steps = run.accuracy, len(run.step_starts)
         self.run, self.begun, self._resolution = run, begun, BALANCE * run.accuracy
-        self._starts = np.array([stretch.time for stretch in run.stretches if stretch.time < self.stop])
-        self._begins = self._starts + [2.0 * run.stretches[n].instant for n in range(self._starts.size)]
+        self._starts = np.array([step.time for step in run.step_starts if step.time < self.stop])
+        self._begins = self._starts + [2.0 * run.step_starts[n].instant for n in range(self._starts.size)]
         self.difference = self._error()
         if run.error is not None and run.error.known:
             self.errors = run.error.off[:, : len(self.circuit)]
@@ -201,8 +200,8 @@ class ImplicitResult(TransientResult):
         return self._evaluated(self.times)
 
     def at(self, times: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run, by the dense output: linear laws
-        hold there as in the stages, others to the accuracy.
+        """Branch voltages (n, m), V, and currents (n, m), A, at any times of the run, by the dense output: linear
+        equations hold as in the stages, others to the accuracy.
 
         Raises
         ------
@@ -213,7 +212,7 @@ class ImplicitResult(TransientResult):
 
     def _evaluated(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`at` for times (n,) within the run."""
-        where = self._stretch_at(times)
+        where = self._step_at(times)
         ends = np.append(self._starts[1:], self.stop)
         begin = self._begins[where]
         weights = dense(np.clip((times - begin) / np.maximum(ends[where] - begin, 1e-300), 0.0, 1.0))
@@ -228,17 +227,17 @@ class ImplicitResult(TransientResult):
         found.setflags(write=False)
         return found[0], found[1]
 
-    def _stretch_at(self, times: np.ndarray) -> np.ndarray:
-        """The steps (n,) that times, s, are in; between two the later one."""
+    def _step_at(self, times: np.ndarray) -> np.ndarray:
+        """The steps (n,) that contain times, s; at a common end the later one."""
         return np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
 
     def _moves_at(self, time: float) -> bool:
-        """Whether an event that moves with the circuit's numbers is at a time, s."""
-        return any(own.time == time and own.late > 0.0 for own in self.run.stretches)
+        """Whether an event whose time depends on circuit parameters is at a time, s."""
+        return any(own.time == time and own.late > 0.0 for own in self.run.step_starts)
 
     @property
     def segments(self) -> Segments:
-        """None: the run has no matrix exponentials.
+        """Not available: the run has no matrix exponentials.
 
         Raises
         ------
@@ -252,16 +251,16 @@ class ImplicitResult(TransientResult):
         return self.segments  # type: ignore[return-value]
 
     def segment_starts(self) -> np.ndarray:
-        """Times between which all waveforms are smooth (n,), s; 0 is the first."""
+        """Start times of intervals in which all waveforms are smooth (n,), s; 0 is the first."""
         return self._starts
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch its name and the spans of time, s, in which it conducts."""
-        changes = [stretch for stretch in self.run.stretches if stretch.fresh]
+        """For each diode and switch its name and the intervals of time, s, in which it conducts."""
+        changes = [step for step in self.run.step_starts if step.fresh]
         names = [*self.run.companion.diode_names, *self.run.switching.names]
-        sets = np.array([np.concatenate(stretch.conduction) for stretch in changes], dtype=np.int8)
+        sets = np.array([np.concatenate(step.conduction) for step in changes], dtype=np.int8)
         step = np.diff(sets.reshape(len(changes), len(names)), axis=0, prepend=0, append=0)
-        ends = np.append([stretch.time for stretch in changes], self.stop)
+        ends = np.append([step.time for step in changes], self.stop)
         return [
             (name, list(zip(ends[step[:, k] > 0].tolist(), ends[step[:, k] < 0].tolist())))
             for k, name in enumerate(names)

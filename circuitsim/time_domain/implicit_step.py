@@ -1,11 +1,11 @@
-"""Implicit steps: backward Euler after a discontinuity, else a Runge-Kutta method whose stages share their resistances.
+"""Implicit steps: backward Euler after a discontinuity, otherwise an ESDIRK method.
 
-The method is ARK4(3)6L[2]SA of Kennedy & Carpenter (2003), its implicit part: the first stage is the last one of the
-step before, five implicit stages have the same diagonal coefficient, the last of them ends the step. It is of order 4
-and L-stable; an embedded method of order 3 estimates the local error. Kirchhoff's laws and the devices' laws hold in
-all stages, so at the ends of steps too. Between them waveforms are weighted means of the stages (dense output), so that
-linear laws hold at all times; two more stages inside, whose distance from the dense output is its residual, do not
-enter the step.
+The method is the implicit part of ARK4(3)6L[2]SA (Kennedy & Carpenter 2003): the first stage is the last one of the
+previous step, five implicit stages have the same diagonal coefficient, and the last of them ends the step. It is
+L-stable of order 4; an embedded method of order 3 estimates the local error. Kirchhoff's laws and the devices'
+equations hold in all stages, so also at the ends of steps. Between them waveforms are weighted means of the stages
+(dense output), so linear equations hold at all times. Two more stages inside the step measure the residual of the dense
+output; they do not affect the step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NODES = np.array([0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0])
 """Times of the stages, in steps."""
 STAGES = NODES.size - 1
 INSIDE = 0.5 + np.array([-0.1, 0.1]) * 5.0**0.5
-"""Times of the stages that are compared with the dense output, in steps: with both ends those of Lobatto's rule, whose
-integral of the residual is that of a polynomial of degree 5."""
+"""Times of the stages that measure the residual of the dense output, in steps: with both ends the nodes of the
+four-point Lobatto rule, which integrates polynomials of degree 5."""
 
 
 def _table() -> np.ndarray:
@@ -41,7 +41,7 @@ def _table() -> np.ndarray:
 
 TABLE = _table()
 WEIGHTS = TABLE[-1]
-"""Of all stages in integrals over the step."""
+"""Quadrature weights of all stages."""
 ERROR = WEIGHTS - np.array(
     [
         4586570599 / 29645900160,
@@ -56,8 +56,8 @@ ERROR = WEIGHTS - np.array(
 
 
 def _dense() -> np.ndarray:
-    """Weights of the stages in the dense output, as polynomials of the time in steps (stages, powers): cubics of time
-    are exact, and of what a differential equation gives the terms A c² and A c³ too."""
+    """Weights of the stages in the dense output, as polynomials of the time in steps (stages, powers): exact for cubics
+    in time, and for the terms A c² and A c³ of a differential equation's solution."""
     powers = np.vander(NODES, 4, increasing=True).T
     conditions = np.vstack([powers, TABLE @ NODES**2, TABLE @ NODES**3])
     right = np.zeros((NODES.size, ORDER + 1))
@@ -81,12 +81,12 @@ def dense_slopes(shares: np.ndarray) -> np.ndarray:
 
 
 LOOKS, END_SLOPES = dense(INSIDE), dense_slopes(np.array([0.0, 1.0]))
-"""Weights of the stages at the times of those inside, and in the slopes of the dense output at both ends."""
+"""Weights of the stages at the inside times, and in the slopes of the dense output at both ends."""
 
 
 def _with_inside() -> np.ndarray:
-    """Coefficients of earlier slopes in the implicit stages and in those inside: of these so many that their own slope,
-    times the diagonal coefficient, leads from there to the dense output if that has this slope."""
+    """Coefficients of earlier slopes in the implicit and the inside stages. An inside stage equals the dense output if
+    its slope, times the diagonal coefficient, is that of the dense output."""
     inside = (LOOKS - DIAGONAL * dense_slopes(INSIDE)) @ TABLE
     return np.pad(np.vstack([np.tril(TABLE, -1)[1:], inside]), ((0, 0), (0, INSIDE.size - 1)))
 
@@ -96,11 +96,11 @@ _SHARES = [*NODES[1:].tolist(), *INSIDE.tolist()]
 
 
 RESIDUAL = TABLE[1:] @ np.vander(NODES, 4) @ np.linalg.inv(np.vander([0.0, *INSIDE, 1.0], 4))
-"""Weights of residuals of slopes, at both ends of a step and in the stages inside, that lead to the stages."""
+"""Weights that take residuals of slopes, at both ends of a step and in the inside stages, to the stages."""
 
 
 Moving = Callable[[float], list[tuple[np.ndarray, np.ndarray]]]
-"""Elements and their values at a time."""
+"""Elements and their values as a function of time."""
 
 
 class Point(NamedTuple):
@@ -137,14 +137,14 @@ class Step(NamedTuple):
         s.
     stages : tuple of Point
         The last one is its end.
-    error : (q,) float array
+    Estimate of the local error; for backward Euler the change of the states.
         Estimate of the local error; of backward Euler the change.
-    states : (k, q) float array
+    States of the stages and of the inside stages.
         Of the stages, and of those inside.
     waves : (k, 2, m) float array
         Voltages, V, and currents, A, likewise.
     inside : tuple of Point
-        Stages inside, where they were asked for.
+        Inside stages, if requested.
     """
 
     length: float
@@ -161,8 +161,8 @@ class Step(NamedTuple):
 
 
 def residual(begin: Point, step: Step) -> np.ndarray:
-    """What the residual of the dense output adds to the states of each stage of a step (stages, q); with its stages
-    inside, and the point that it begins at."""
+    """What the residual of the dense output adds to the states of each stage of a step (stages, q); the step must have
+    its inside stages."""
     states = np.concatenate([begin.x[None], step.states[:STAGES]])
     ends = END_SLOPES @ states
     inside = (step.states[STAGES:] - LOOKS @ states) / DIAGONAL
@@ -173,7 +173,7 @@ def residual(begin: Point, step: Step) -> np.ndarray:
 def euler_step(
     companion: Companion, moving: Moving, time: float, x: np.ndarray, length: float, near: OperatingPoint | None
 ) -> Step:
-    """A step of backward Euler from states x (q,) to ``time``, with the sources at ``time``."""
+    """A backward Euler step from states x (q,) to ``time``, with the sources at ``time``."""
     begun = Beginning(x, [np.zeros(x.size)], length, length, _NONE, np.zeros((1, x.size)))
     (end,), states, waves = _stages(companion, moving, (time,), begun, near)
     return Step(length, (end,), end.x - x, states, waves)
@@ -188,7 +188,7 @@ def runge_kutta_step(
     inside: bool = False,
     shift: np.ndarray | None = None,
 ) -> Step:
-    """A step of the Runge-Kutta method.
+    """A Runge–Kutta step.
 
     Parameters
     ----------
@@ -197,11 +197,11 @@ def runge_kutta_step(
     length : float
         s.
     end : float
-        Time at which the last stage takes the sources, s: before their jump, where they have one.
+        Time of the sources in the last stage, s: just before a jump, if they have one.
     inside : bool
-        Whether the stages inside are solved, too.
+        Whether the inside stages are solved, too.
     shift : (stages, q) float array, optional
-        What is added to the states of each stage.
+        Added to the states of each stage.
     """
     time, x, slope, near = begin
     times = [time + length * share for share in (_SHARES if inside else _SHARES[:STAGES])]
@@ -216,7 +216,7 @@ def runge_kutta_step(
 def with_inside(
     companion: Companion, moving: Moving, begin: tuple[float, np.ndarray, np.ndarray, OperatingPoint | None], step: Step
 ) -> Step:
-    """A step of `runge_kutta_step` with its stages inside."""
+    """The result of `runge_kutta_step` with its inside stages."""
     time, x, slope, _ = begin
     slopes, none = [slope, *(stage.slope for stage in step.stages)], np.zeros((len(_SHARES), x.size))
     begun = Beginning(x, slopes, step.length, DIAGONAL * step.length, _EARLIER, none)
@@ -229,7 +229,7 @@ def with_inside(
 def _stages(
     companion: Companion, moving: Moving, times: tuple[float, ...], begin: Beginning, near: OperatingPoint | None
 ) -> tuple[tuple[Point, ...], np.ndarray, np.ndarray]:
-    """The stages at some times, each from all those before it; their states, and voltages and currents."""
+    """The stages at given times, each from all previous ones; their states, voltages and currents."""
     stages, changed, found = list[Point](), [moving(time) for time in times], None
     while len(stages) < len(times):
         k = len(stages)

@@ -1,9 +1,9 @@
-"""Stages of circuits that are too large for one kernel: node voltages corrected by one factor.
+"""Stages of circuits that are too large for one kernel: node voltages corrected by one factorisation.
 
-Stages follow each other closely: their potentials are those of the stage before, corrected by what Kirchhoff's current
-law misses there. Potentials are pairs of doubles, so differences of them have all digits of the currents. The nodal
-matrix (`circuitsim.solvers.laplacian`) is factored once for each length of a step and set of conducting diodes. What
-this does not decide or certify (loops of diodes, sets that do not settle) the active-set engine does.
+Successive stages are close: the node voltages of the previous stage are corrected by the residual of Kirchhoff's
+current law. They are pairs of doubles, so their differences have all digits of the currents. The nodal matrix
+(`circuitsim.solvers.laplacian`) is factored once for each step length and set of conducting diodes. What this does not
+decide or certify (loops of diodes, sets that do not settle) the active-set engine does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def follow(order, edge, parent, first, second, resistors, siemens, sources, emf, roots, v, low, current, need, most):
-    """Potentials, currents of resistors, and those of voltage sources and conducting diodes that follow from them.
+    """Fill in potentials, and the resulting currents of resistors, voltage sources and conducting diodes.
 
     Parameters
     ----------
@@ -45,20 +45,20 @@ def follow(order, edge, parent, first, second, resistors, siemens, sources, emf,
     emf : (m,) float array
         Voltages of voltage sources, else 0, V.
     roots : (r,) int array
-        Roots of the trees without ground, nodes by themselves too.
+        Roots of the trees without ground, single nodes included.
     v, low : (n_nodes,) float arrays
-        Potentials as pairs, V: those of roots are given, the others filled in.
+        Potentials as pairs, V: given at roots, elsewhere overwritten.
     current : (m,) float array
-        Those of current sources are given, those of resistors, voltage sources and conducting diodes filled in, A.
+        Given for current sources, overwritten for resistors, voltage sources and conducting diodes, A.
     need : (n_nodes,) float array
-        Filled: net current into each root, A.
+        Overwritten: net current into each root, A.
     most : (n_nodes,) float array
-        Filled: largest |current| at each node, A.
+        Overwritten: largest |current| at each node, A.
 
     Returns
     -------
     float
-        The largest net current into a root, of the largest current there.
+        The largest net current into a root, relative to the largest current there.
     """
     for k in range(order.size):
         e = edge[k]
@@ -112,7 +112,8 @@ def add_to(roots, rows, change, v, low):
 
 
 def differences(first, second, given, emf, v, low, drop):
-    """Fill in the voltages first − second of all elements, V; the most by which those of sources are off, of theirs."""
+    """Fill in the voltages first − second of all elements, V; returns the largest relative error of those of
+    sources."""
     worst = 0.0
     for e in range(first.size):
         a, b = first[e], second[e]
@@ -123,7 +124,7 @@ def differences(first, second, given, emf, v, low, drop):
 
 
 def dead_ends(first, second, edges, sources, degree, joined, dead):
-    """Mark the elements beyond which the circuit ends: they carry nothing, whatever the values are.
+    """Mark the elements of pendant subtrees, which carry no current whatever the values are.
 
     Parameters
     ----------
@@ -131,9 +132,9 @@ def dead_ends(first, second, edges, sources, degree, joined, dead):
     edges, sources : int arrays
         Elements that conduct, current sources.
     degree, joined : (n_nodes,) int arrays
-        Work space, zero: elements at each node, and their exclusive or.
+        Workspace, zero: degree of each node, and exclusive or of its elements.
     dead : (m,) bool array
-        Filled.
+        Overwritten.
     """
     for e in edges:
         a, b = first[e], second[e]
@@ -158,30 +159,30 @@ def dead_ends(first, second, edges, sources, degree, joined, dead):
 
 
 KEPT = 4
-"""Factors that are kept."""
+"""Maximum number of factors kept."""
 CORRECTIONS = 5
-"""Most corrections of one linear circuit: the first leaves rounding of the change, the second that of currents."""
+"""Maximum number of corrections of one linear circuit: the first removes the change, the second rounding."""
 GAIN = 0.1
 """A correction that leaves more than this fraction of the worst net current is the last."""
 MARGIN = 1e-3
-"""Net currents of this fraction of the tolerance are small enough."""
+"""Net currents below this fraction of the tolerance are accepted."""
 INFO = {"name": "active-set", "why": "node voltages of a nearby stage", "linear": "sparse factors"}
-"""How such operating points are found."""
+"""Solver information of these operating points."""
 SETS = 12
-"""Maximum number of sets of conducting diodes that are tried."""
+"""Maximum number of sets of conducting diodes."""
 
 
 class Groups(NamedTuple):
-    """Nodes that voltage sources, shorts, conducting diodes and resistors without a current join.
+    """Nodes joined by voltage sources, shorts, conducting diodes and resistors without a current.
 
     Attributes
     ----------
     tree : Tree
         Of these elements.
     root : (r,) int array
-        A node of each group without ground, nodes by themselves too.
+        A node of each group without ground, single nodes included.
     row : (r,) int array
-        The unknown that stands for the group: the last of its own in the order of elimination.
+        The unknown of the group: the coordinate of its members that is eliminated last.
     group : (n_nodes,) int array
         Root of each node's group.
     """
@@ -193,8 +194,7 @@ class Groups(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A factor: conductances (r,), S, and conducting diodes (d,) that it belongs to, S that it is scaled by, itself,
-    and the groups of nodes of these diodes."""
+    """A factor, with its conductances (r,), S, conducting diodes (d,), scale, S, and groups of nodes."""
 
     siemens: np.ndarray
     on: np.ndarray
@@ -204,7 +204,7 @@ class Kept(NamedTuple):
 
 
 class Corrected(OperatingPoint):
-    """An operating point from corrected potentials; its certificate is made when it is first asked for."""
+    """An operating point from corrected potentials; its certificate is computed on first access."""
 
     status = Status.SOLVED
 
@@ -223,7 +223,7 @@ class Corrected(OperatingPoint):
 
 @dataclass(frozen=True, eq=False)
 class LargeStages(Prepared):
-    """A prepared circuit, of which `solve` begins with the potentials of an operating point nearby."""
+    """A prepared circuit whose `solve` starts from the potentials of a nearby operating point."""
 
     _kept: list[Kept] = field(default_factory=list, init=False)
 
@@ -234,18 +234,18 @@ class LargeStages(Prepared):
 
     @cached_property
     def _work(self) -> list[np.ndarray]:
-        """Work space: two values a node and a potential, two values an element, zero at first."""
+        """Workspace, zero at first: two values per node and coordinate, two per element."""
         n, m = self.structure.arrays.n_nodes, len(self.circuit)
         return [np.zeros(size) for size in (n, n, n, m, m)]
 
     @classmethod
     def of(cls, circuit: Prepared) -> LargeStages:
-        """For a circuit that is prepared."""
+        """From a prepared circuit."""
         return cls(circuit.circuit, circuit.solver, circuit.tolerance, circuit.small)
 
     @cached_property
     def suits(self) -> bool:
-        """Whether resistors and sources lead from every node to ground, no sources close a loop, and the graph has thin
+        """Whether resistors and sources connect every node to ground, no sources close a loop, and the graph has small
         separators."""
         made = self.structure
         plain = not (made.references.size or made.forest.closing.size or not made.resistors.size)
@@ -266,7 +266,7 @@ class LargeStages(Prepared):
         return super().solve(value, start)
 
     def _beside(self, value: np.ndarray, start: OperatingPoint) -> OperatingPoint | None:
-        """The operating point with the values (m,), from that of other values; None where it has no certificate."""
+        """The operating point at the values (m,), from a nearby one; None where it fails its certificate."""
         structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
         r, i, d = structure.resistors, structure.currents, structure.diodes
         ohms = value[r]
@@ -306,7 +306,7 @@ class LargeStages(Prepared):
         return point
 
     def _correct(self, kept: Kept, need: np.ndarray, v: np.ndarray, low: np.ndarray) -> None:
-        """Correct the potentials of the groups' roots by the net currents into them."""
+        """Correct the potentials of the groups' roots for the net currents into them."""
         from circuitsim.solvers import laplacian
 
         rows = np.zeros(self.structure.n)
@@ -315,7 +315,7 @@ class LargeStages(Prepared):
         kernel(add_to, v.size)(kept.groups.root, kept.groups.row, change, v, low)
 
     def _factor(self, siemens: np.ndarray, on: np.ndarray) -> Kept | None:
-        """The factor for conductances (r,), S, and conducting diodes (d,); None where these close loops."""
+        """The factor for conductances (r,), S, and conducting diodes (d,); None where the diodes close loops."""
         from circuitsim.solvers import laplacian
 
         same = None
@@ -349,13 +349,13 @@ class LargeStages(Prepared):
         return self._kept[-1]
 
     def _groups(self, on: np.ndarray) -> Groups | None:
-        """The groups of nodes with these conducting diodes (d,); None where they close loops."""
+        """The groups of nodes with these conducting diodes (d,); None where the diodes close loops."""
         structure, (_, first, second, _, n_nodes) = self.structure, self.structure.arrays
         d = structure.diodes[on]
         r, held = structure.resistors, np.concatenate([structure.voltage_edges, d])
         dead, degree = np.zeros(first.size, dtype=bool), np.zeros((2, n_nodes), dtype=np.int64)
         kernel(dead_ends, first.size)(first, second, np.concatenate([held, r]), structure.currents, *degree, dead)
-        # No voltage is across a resistor that leads to a dead end.
+        # Resistors in pendant subtrees have no voltage.
         edges = np.concatenate([held, r[dead[r]]])
         tree = grow(n_nodes, first, second, np.zeros(1, dtype=np.int64), edges)
         if not tree.inside[d].all():

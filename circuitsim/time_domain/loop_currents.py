@@ -1,8 +1,8 @@
-"""Currents in loops of ideal diodes and other elements without a resistance, at times between stages.
+"""Currents in loops of ideal diodes and other elements without resistance, at times between stages.
 
-Such currents are not unique; an operating point shows those of least norm, as wires of equal, vanishing resistance
-would carry them. They bend where a diode of a loop stops carrying, so the dense output of a step cannot follow them:
-here they follow from the currents that enter the loops, which it can.
+Such currents are not unique; an operating point has those of least norm, which equal, vanishing wire resistances would
+give. They have a breakpoint where a diode of a loop stops carrying, which the dense output of a step cannot represent.
+So they are computed from the currents that enter the loops, which it can.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from circuitsim.circuit import Circuit
 from circuitsim.circuit.elements import DIODE, RESISTOR, VOLTAGE
 
 CONDUCTS = 1e-9
-"""Voltage of a diode, of the largest, up to which it may conduct: below the accuracy of any run."""
+"""Voltage of a diode, relative to the largest, up to which it may conduct: below the accuracy of any run."""
 WEIGHT = 1e5
-"""Weight of Kirchhoff's law in the search of the diodes that carry; afterwards it holds to rounding."""
+"""Weight of Kirchhoff's current law in the search for the diodes that carry; afterwards it holds to rounding."""
 
 
 def least_norm(circuit: Circuit, voltage: np.ndarray, current: np.ndarray) -> None:
@@ -50,7 +50,7 @@ def least_norm(circuit: Circuit, voltage: np.ndarray, current: np.ndarray) -> No
 
 
 def _in_loops(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Which edges are left where those with an end that no other has are taken away, again and again."""
+    """The edges that remain after repeated removal of edges with a leaf."""
     left = first != second
     while left.any():
         degree = np.bincount(np.concatenate([first[left], second[left]]))

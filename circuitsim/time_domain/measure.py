@@ -1,4 +1,4 @@
-"""Measurements on waveforms, in the words of ngspice's ``.meas tran`` and those of LTspice."""
+"""Measurements on waveforms, in the syntax of ngspice's ``.meas tran`` and of LTspice."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def name_and_words(text: str) -> tuple[str, set[str]]:
 
 
 def after_others(texts: Sequence[str]) -> list[str]:
-    """Measurements in their order, but each after those that it reads: ngspice takes them in any order."""
+    """Measurements sorted so that each follows those it reads, since ngspice accepts any order."""
     found = {text: name_and_words(text) for text in texts}
     named, known = {own for own, _ in found.values()}, set[str]()
     reads = {text: (words & named) - {own} for text, (own, words) in found.items()}
@@ -87,7 +87,7 @@ def after_others(texts: Sequence[str]) -> list[str]:
             else:
                 later.append(text)
         if len(later) == len(left):
-            return order + left  # they read each other in a circle, which is refused when they are read
+            return order + left  # circular references are refused later
         left = later
     return order
 
@@ -98,8 +98,8 @@ def in_order(
     read: Callable[[str, Mapping[str, float]], Measurement],
     failed: Failed | None = None,
 ) -> dict[str, float | None]:
-    """Measurements by name, each after those that it reads. With ``failed``, which gets the error, one without an
-    answer is None, as is one that reads such a one."""
+    """Measurements by name, each after those it reads. With ``failed``, which receives the error, a failing measurement
+    and those that read it are None."""
     found: dict[str, float | None] = {}
     for text in after_others(texts):
         known = {name.lower(): value for name, value in found.items() if value is not None}
@@ -116,7 +116,7 @@ def in_order(
 
 
 def measurements_table(found: Mapping[str, float | None], errors: Mapping[str, float | None] | None = None) -> Table:
-    """Measurements by name, ``failed`` where an event does not happen; with ``errors``, how far each may be off."""
+    """Measurements by name, ``failed`` where an event does not happen; with ``errors``, the error bound of each."""
     rows = [(name, "failed" if value is None else value) for name, value in found.items()]
     if errors is None:
         return Table.of("name, value", rows)
@@ -128,18 +128,18 @@ _WORD = re.compile(r"(?:[^\s{}'\"]|\{[^{}]*\}|'[^']*'|\"[^\"]*\")+")
 
 
 _OPTIONS = frozenset(("from", "to", "at", "val", "rise", "fall", "cross", "td"))
-"""Words that a number follows; LTspice writes it behind a blank too."""
+"""Options that take a number, which LTspice also accepts after a blank."""
 
 
 _AT_OPERATORS = re.compile(r"\s*([*/^])\s*|\s+([-+])\s+|(?<=\))\s+(?=[-+])")
-"""Blanks about operators. ``AVG -v(a)`` and ``AT=1m -2`` keep theirs."""
+"""Blanks around operators; those of ``AVG -v(a)`` and ``AT=1m -2`` are kept."""
 
 _QUANTITY = re.compile(r"[\w@#.:]*\([^()]*\)|[^\s()*/^{}]*[^\s()*/^{}+-]")
 """A quantity that is not a formula: ``v(a,b)``, ``V1#branch``, a node's name."""
 
 
 _PARENTHESES = str.maketrans({"{": "(", "}": ")", "'": None, '"': None})
-"""Braces within a formula as it is computed, without quotes about it."""
+"""Braces become parentheses and quotes are removed before a formula is evaluated."""
 
 
 def _with_equals(words: list[str]) -> list[str]:
@@ -154,7 +154,7 @@ def _with_equals(words: list[str]) -> list[str]:
 
 
 def _without_blanks(text: str) -> str:
-    """The words of a measurement, each without blanks: in parentheses, about operators and about equals signs."""
+    """The words of a measurement without blanks in parentheses, around operators and around equals signs."""
     depth, found = 0, []
     for sign in text:
         depth += (sign == "(") - (sign == ")")
@@ -164,13 +164,13 @@ def _without_blanks(text: str) -> str:
 
 
 class Words(ABC):
-    """Reads the words of one measurement on a circuit's run.
+    """Parser of one measurement.
 
     Parameters
     ----------
     circuit : Circuit
     shown : (float, float)
-        The first output time, where stretches without FROM begin, and the end, s.
+        First output time, where intervals without FROM begin, and end of the run, s.
     text, names
         See `measure`.
     """
@@ -206,7 +206,7 @@ class Words(ABC):
         """The signal of a quantity, less a level."""
 
     def options(self, *allowed: str) -> dict[str, str]:
-        """The words NAME=value up to one that is none."""
+        """Parse words NAME=value up to the first other one."""
         found = {}
         while self.words and (parts := self.words[0].partition("="))[1] and parts[0].lower() in allowed:
             found[parts[0].lower()] = parts[2]
@@ -232,9 +232,9 @@ class Words(ABC):
             raise self.wrong(f"{self.words[0]!r} does not belong here")
         return Measurement(name, value)
 
-    def stretch(self) -> tuple[Signal, float, float]:
-        """A signal between two times, which may be those of TRIG and TARG; the end before the beginning where one of
-        these does not happen."""
+    def interval(self) -> tuple[Signal, float, float]:
+        """A signal and an interval, which TRIG and TARG may define; it ends before it begins where one of these does
+        not happen."""
         signal = self.signal(self.next())
         if self.words and self.words[0].lower() == "trig":
             self.words.pop(0)
@@ -248,10 +248,10 @@ class Words(ABC):
         return signal, begin, end
 
     def over(self, kind: str) -> float | None:
-        """A value over a stretch of time."""
+        """A value over an interval."""
         if kind not in ("avg", "rms", "integ", "integral", "min", "max", "pp", "min_at", "max_at"):
             raise self.wrong(f"{kind.upper()} is not supported")
-        signal, begin, end = self.stretch()
+        signal, begin, end = self.interval()
         if end <= begin:
             return None
         if kind in ("avg", "integ", "integral"):
@@ -272,7 +272,7 @@ class Words(ABC):
         return None if time is None else signal.slope(time)
 
     def moment(self) -> float | None:
-        """The time that AT= or WHEN states."""
+        """The time given by AT= or WHEN."""
         at = self.options("at").get("at")
         if at is not None:
             return self.time(at)
@@ -281,14 +281,14 @@ class Words(ABC):
         return self.when()
 
     def when(self) -> float | None:
-        """The time at which two quantities meet, or one a number."""
+        """The time at which two quantities are equal, or one equals a number."""
         first, equals, second = self.next().rpartition("=")
         if not equals:
             raise self.wrong("WHEN needs quantity=value")
         return self.meeting(first, second)
 
     def crossing(self, signal: Signal) -> float | None:
-        """The crossing that the options ask for."""
+        """The crossing selected by the options."""
         last = False
         chosen = self.options("td", "rise", "fall", "cross", "from", "to")
         if self.words and self.words[0].lower() == "last":
@@ -316,7 +316,7 @@ class Words(ABC):
         return self.meeting(quantity, level)
 
     def meeting(self, first: str, second: str) -> float | None:
-        """The crossing at which two quantities meet, or one a number."""
+        """The crossing at which two quantities are equal, or one equals a number."""
         if "(" in second:
             return self.crossing(self.signal("{" + f"{first}-({second})" + "}"))
         return self.crossing(self.signal(first, self.number(second)))
@@ -335,10 +335,10 @@ class Words(ABC):
 
 
 class _Unknown(Signal):
-    """A signal of a run that is still to be made."""
+    """A signal of a run that does not exist yet."""
 
     def __init__(self) -> None:
-        """Nothing is known of it."""
+        """No data."""
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Ones (n,)."""
@@ -362,7 +362,7 @@ class _Unknown(Signal):
 
 
 class OverTime(Words):
-    """Reads quantities of a run over time."""
+    """Parser of quantities over time."""
 
     @abstractmethod
     def of(self, probe: Probe | Formula, level: float) -> Signal:
@@ -381,7 +381,7 @@ class OverTime(Words):
 
 
 class Reader(OverTime):
-    """Reads one measurement of a run."""
+    """Parser and evaluator of one measurement of a run."""
 
     def __init__(self, result: TransientResult, text: str, names: Mapping[str, float], last: LastStretch) -> None:
         super().__init__(result.circuit, (float(result.times[0]), result.stop), text, names)
@@ -393,7 +393,7 @@ class Reader(OverTime):
 
 
 class _Checker(OverTime):
-    """Reads a measurement of a run that is still to be made; ``unknown`` are names whose values it alone tells."""
+    """Parser of a measurement before its run; ``unknown`` are names whose values only the run gives."""
 
     def __init__(
         self, circuit: Circuit, shown: tuple[float, float], text: str, names: Mapping[str, float], unknown: set[str]
@@ -402,18 +402,18 @@ class _Checker(OverTime):
         self.unknown = unknown
 
     def of(self, probe: Probe | Formula, level: float) -> Signal:
-        """No signal yet."""
+        """A placeholder signal."""
         return _Unknown()
 
     def _depends(self, text: str) -> bool:
         return not self.unknown.isdisjoint(re.findall(r"\w+", text.lower()))
 
     def number(self, text: str) -> float:
-        """One, where it depends on what is unknown."""
+        """One, where it depends on an unknown name."""
         return 1.0 if self._depends(text) else super().number(text)
 
     def time(self, text: str) -> float:
-        """A time within the run; nan, where it depends on what is unknown."""
+        """A time within the run; nan where it depends on an unknown name."""
         return math.nan if self._depends(text) else super().time(text)
 
 
@@ -424,7 +424,7 @@ def check_measurements(
     names: Mapping[str, float],
     varied: Iterable[str] = (),
 ) -> None:
-    """Refuse measurements that no run of a circuit could answer, before it is made.
+    """Refuse measurements that no run of a circuit could have, before the run.
 
     Parameters
     ----------
@@ -433,7 +433,7 @@ def check_measurements(
     texts, names
         See `measure_all`.
     varied : iterable of str
-        Names that have another value in each run.
+        Names whose values vary from run to run.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from circuitsim.time_domain.result import TransientResult
 from circuitsim.time_domain.signals import LastStretch, Signal
 
 NEAR = 1e-9
-"""Distance from the end of a segment, of the run, up to which an extreme or a crossing lies there."""
+"""Distance from the end of a segment, relative to the run, within which an extreme or a crossing lies at the end."""
 
 
 class Terms(NamedTuple):
@@ -57,7 +57,7 @@ def measurement_terms(result: TransientResult, text: str, names: Mapping[str, fl
 
 
 def measurement_error(result: TransientResult, text: str, names: Mapping[str, float]) -> float | None:
-    """How far a measurement may be off: by its derivative, as far as the waveforms are (`TransientResult.errors`).
+    """Error bound of a measurement: by its derivative from the errors of the waveforms (`TransientResult.errors`).
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def measurement_error(result: TransientResult, text: str, names: Mapping[str, fl
     Returns
     -------
     float or None
-        None where it is not known: of ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=``, formulas, what crosses by a jump.
+        None where unknown: ``DERIV``, ``MIN_AT``, ``MAX_AT``, ``PARAM=``, formulas, crossings by a jump.
     """
     if result.errors is None:
         return None
@@ -82,7 +82,7 @@ def measurement_error(result: TransientResult, text: str, names: Mapping[str, fl
 
 
 def _off(result: TransientResult, functional: Functional) -> float:
-    """How far a functional may be off; inf where it is not known."""
+    """Error bound of a functional; inf where unknown."""
     if isinstance(functional, EventTime) or result.errors is None:
         return np.inf
     weights = own_weights(result, functional.quantity)
@@ -140,7 +140,7 @@ def measure_gradient(
 
 
 class _TermsReader(Reader):
-    """Reads one measurement, and collects what its derivative consists of."""
+    """Evaluator of one measurement that also collects the terms of its derivative."""
 
     def read(self) -> Terms:
         """The measurement."""
@@ -158,15 +158,15 @@ class _TermsReader(Reader):
         return super().measurement()
 
     def add(self, weight: float, functional: Functional) -> None:
-        """One more term."""
+        """Add a term."""
         self.terms.append((weight, functional))
 
     def over(self, kind: str) -> float | None:
-        """A value over a stretch of time."""
+        """A value over an interval."""
         words = list(self.words)
         value = super().over(kind)
         rest, self.words = self.words, words
-        signal, begin, end = self.stretch()
+        signal, begin, end = self.interval()
         self.words = rest
         quantity = str(signal.probe)
         if kind in ("avg", "integ", "integral"):
@@ -202,14 +202,14 @@ class _TermsReader(Reader):
         return float(signal.at(np.array([time]))[0])
 
     def crossing(self, signal: Signal) -> float | None:
-        """The crossing that the options ask for; its time moves against the signal's change, over the slope."""
+        """The crossing selected by the options; its time changes by the signal's change over minus its slope."""
         time = super().crossing(signal)
         if time is None:
             return None
         starts = self.result.segment_starts()
         start = float(starts[int(np.abs(starts - time).argmin())])
         if abs(start - time) <= NEAR * self.result.stop and self._jumps(signal, start):
-            # It crosses at once: at an event, or at a corner of a source, whose time is fixed.
+            # It crosses by a jump: at an event, or at a corner of a source, whose time is fixed.
             if self.result._moves_at(start):
                 self.add(1.0, EventTime(start))
         else:

@@ -1,4 +1,4 @@
-"""Kernels: the decaying parts of one mode of a circuit that stores energy in capacitors alone."""
+"""Kernels: the decaying parts of one mode of a circuit without inductors."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Parting(NamedTuple):
     ----------
     rate : (c,) float array
     start : (c, k + s) float array
-        y over the states and those of the sources.
+        y as sums over the states and those of the sources.
     lift : (c, r) float array
-        y over the currents of `resistors`.
+        y as sums over the currents of `resistors`.
     weight : (r,) float array
-        Roots of the resistances that these currents meet, √Ω: `lift` has their rounding over √λ.
+        Square roots of the loop resistances of these currents, √Ω: `lift` has their rounding over √λ.
     drive : (c, s) float array
     shape, along : (k, c), (k, s) float arrays
-        Changes of the states over those of y and w.
+        Changes of the states as sums over those of y and w.
     slope : (k, s) float array
-        Slopes of the states over w; those over y are −λ shape.
+        Slopes of the states as sums over w; those over y are −λ shape.
     current : (m, s + c) float array
-        Branch currents over w and y.
+        Branch currents as sums over w and y.
     value : (m,) float array
         Ω or F.
     resistors : (r,) int array
@@ -53,8 +53,8 @@ class Parting(NamedTuple):
 def of_capacitors(net, role, of, shared, waves, dependent):
     """The decaying parts of a mode.
 
-    From the currents of the resistors outside the tree: they are independent of each other, so each has the digits of
-    its own size; Kirchhoff's current law gives all others.
+    Computed from the currents of the resistors outside the tree: they are independent, so each has the digits of its
+    own size; Kirchhoff's current law gives all others.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""The derivative of a run's last states by its first ones: matrix exponentials, events and jumps in turn.
+"""The derivative of a run's final states by its initial ones: a product of matrix exponentials, events and jumps.
 
-An event moves in time with the state before it: δt = −g·δz / g·ż where g·z is the waveform that becomes zero, so the
-states after it change by (ẋ⁻ − ẋ⁺) δt more (the saltation matrix of Aizerman and Gantmakher 1958).
+The time of an event depends on the state before it: δt = −g·δz / g·ż where g·z is the switching function, which adds
+(ẋ⁻ − ẋ⁺) δt to the change of the states after it (the saltation matrix of Aizerman and Gantmakher 1958).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from circuitsim.time_domain.library import Modes
 from circuitsim.time_domain.result import Segments
 
 GRAZING = 1e-12
-"""Slopes of a waveform at its zero below this fraction of what enters them are none: the event has no derivative."""
+"""Slopes of a switching function at its zero below this fraction of its terms are zero: there is no derivative."""
 
 
 def embedding(modes: Modes, m: int, s: int) -> np.ndarray:
@@ -39,7 +39,8 @@ def propagator(modes: Modes, m: int, time: float) -> np.ndarray:
 
 
 def event_row(modes: Modes, m: int, event: int, state: np.ndarray) -> np.ndarray | None:
-    """−∂t/∂z (N,) of an event that ends a segment of mode ``m`` in ``state``; None where the waveform only touches."""
+    """−∂t/∂z (N,) of an event that ends a segment of mode ``m`` in ``state``; None where the waveform only touches
+    zero."""
     g, rate = modes.slack[m, :, event], modes.system[m] @ state
     slope = float(g @ rate)
     if abs(slope) <= GRAZING * float(np.abs(g) @ np.abs(rate)):
@@ -76,7 +77,7 @@ def monodromy(segments: Segments, stop: float, jumps: Jumps) -> np.ndarray:
 
 
 def slip(segments: Segments, k: int, state: np.ndarray, jump: JumpMap) -> np.ndarray:
-    """What the states after the event that ends segment ``k`` change by per second that it comes later (q,).
+    """Change of the states after the event that ends segment ``k`` per second of its delay (q,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The parameters by which waveforms can be differentiated, each as an imaginary step of the problem's own numbers."""
+"""Differentiable parameters of waveforms, each as an imaginary step of the problem's data (complex-step derivative)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from circuitsim.time_domain.problem import Problem
 from circuitsim.time_domain.result import Origin
 
 STEP = 1e-30
-"""Imaginary step; its square is nothing beside any number of a circuit."""
+"""Imaginary step; its square is below rounding of any value of a circuit."""
 NAMES = (
     "waveforms have gradients by R, C, L (not zero) and sources, by D1.vfwd and the like, by vt, vh, ron and roff of "
     "switches (S1.vt), couplings k(L1,L2) and initial values (C1.ic)"
@@ -27,7 +27,7 @@ IDEAL = " is of ideally coupled inductors, by which runs of the method implicit 
 
 
 class Stepped(NamedTuple):
-    """The numbers of a problem with an imaginary step of one of them: imaginary part / `STEP` is the derivative.
+    """The data of a problem with an imaginary step of one parameter: imaginary part / `STEP` is the derivative.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Stepped(NamedTuple):
     ohms, thresholds : (2, switches) complex arrays
         Closed and open, Ω; on and off, V or A.
     initial : (q,) complex array
-        Capacitor voltages and inductor currents that the beginning states, V and A.
+        Initial capacitor voltages and inductor currents, if stated, V and A.
     held : dict of str to complex
-        What ``.ic`` holds.
+        Values held by ``.ic``.
     """
 
     value: np.ndarray
@@ -55,7 +55,7 @@ class Stepped(NamedTuple):
 
 
 def stepped(origin: Origin, name: str) -> Stepped:
-    """The numbers with a step of one.
+    """The data with a step of one parameter.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def stepped(origin: Origin, name: str) -> Stepped:
     Raises
     ------
     UsageError
-        Another name, or a number whose change would add or remove a part of the circuit.
+        An unknown name, or a parameter whose change would add or remove a part of the circuit.
     """
     problem = origin.problem
     found, own = _numbers(origin), parameter(problem.terminals.circuit, name)
-    own = own or parameter(problem.circuit, name)  # of a part of a device
+    own = own or parameter(problem.circuit, name)  # a part of a device
     if own is None or (own.sort is Sort.HELD and own.key not in origin.start.held):
         raise _refuse(name, " is not a number of the circuit")
     if own.sort is Sort.HELD:
@@ -88,7 +88,7 @@ def stepped(origin: Origin, name: str) -> Stepped:
 
 
 def _numbers(origin: Origin) -> Stepped:
-    """All numbers, without a step."""
+    """All data, without a step."""
     problem = origin.problem
     rows, switches = problem.supply(), problem.switches
     coupling = problem.parts.coupling
@@ -120,7 +120,7 @@ def _of_element(problem: Problem, found: Stepped, k: int, name: str) -> None:
         raise _refuse(name, " has no such value")
     found.value[k] += 1j * STEP
     if found.coupling is not None:
-        # M = k √(L₁ L₂) with k as it is.
+        # M = k √(L₁ L₂) at fixed k.
         share = 0.5j * STEP / problem.own.value[k]
         found.coupling[k] *= 1.0 + share
         found.coupling[:, k] *= 1.0 + share
@@ -146,7 +146,7 @@ def _of_coupling(problem: Problem, found: Stepped, own: Parameter) -> None:
 
 
 def _of_device(problem: Problem, found: Stepped, own: Parameter) -> None:
-    """A step of a device's parameter: of the values of its parts."""
+    """A step of a device's parameter, as steps of its parts' values."""
     (place,), name = own.elements, own.name
     device = problem.terminals.circuit.devices[place]
     slopes = None if own.value != own.value else part_slopes(device, own.key, own.value, 1.0)

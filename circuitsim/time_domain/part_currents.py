@@ -10,11 +10,11 @@ from circuitsim.time_domain.trees import FREE, C, L, R
 
 
 def over_parts(rows, parting, many, out):
-    """Sums over the states of the sources and the mode's as sums over the changes of w and of the decaying parts: a
-    row a state or a part, a column a sum.
+    """Convert sums over states to sums over the changes of w and the decaying parts: one row per state or part, one
+    column per sum.
 
-    The residual where the terms of a sum cancel is zero: the errors of the parts do not cover it, so the sign of a
-    diode's current would be the sign of rounding.
+    The residual where the terms of a sum cancel is set to zero: the error bounds of the parts exclude it, so the sign
+    of a diode's current would be that of rounding.
     """
     s, size = parting.along.shape[1], np.empty(out.shape[1])
     for j in range(s + many):
@@ -33,8 +33,8 @@ def over_parts(rows, parting, many, out):
 
 
 def link_flows(net, value, voltage, current, flow, root):
-    """Fill in L⁻¹ d, d the voltages that capacitors and sources put on the resistors outside the tree, and L, where
-    L Lᵀ are the resistances that their currents meet: these currents are L⁻ᵀ L⁻¹ d.
+    """Fill in L⁻¹ d and L, where d are the voltages of capacitors and sources across the resistors outside the tree and
+    L Lᵀ are the loop resistances: the resistor currents are L⁻ᵀ L⁻¹ d.
 
     Parameters
     ----------

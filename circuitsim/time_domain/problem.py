@@ -1,4 +1,4 @@
-"""The problem of a transient analysis: the elements by role, the sources' linear systems, switches and couplings."""
+"""The data of a transient analysis: elements by role, the sources' linear systems, switches and couplings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from circuitsim.time_domain.terminals import terminals_of
 from circuitsim.time_domain.walk import Fixed
 
 STATES = 60
-"""Maximum number of capacitors and inductors: matrix exponentials cost the cube of their number."""
+"""Maximum number of capacitors and inductors: the cost of matrix exponentials is cubic in it."""
 ROLES = {
     RESISTOR: Role.RESISTOR,
     DIODE: Role.BLOCKING,
@@ -35,7 +35,7 @@ ROLES = {
 
 
 class Problem:
-    """A circuit with its waveforms, in the terms of a run.
+    """A circuit with its waveforms, in the form needed by a run.
 
     Attributes
     ----------
@@ -46,14 +46,14 @@ class Problem:
     inner : int array
         Elements that are parts of devices.
     device_parts : dict of int to tuple of int
-        These by device.
+        Parts of each device.
     own, parts : Parts
-        The circuit's elements; in `parts` one current source of 0 A between the control nodes of each switch follows.
+        The circuit's elements; `parts` also has a current source of 0 A between the control nodes of each switch.
     diodes, sources, storing, resistors, switched : int arrays
         Elements.
     switches : tuple of Switch
     waveforms : list of Waveform
-        Of `sources`, then the constant 1 that thresholds are compared with.
+        Of `sources`, then the constant 1 for thresholds.
     system : (s, s) float array
         Generator of all sources' states.
     rows : (sources, s) float array
@@ -91,11 +91,11 @@ class Problem:
         for k, wave in enumerate(self.waveforms):
             own = slice(ends[k], ends[k + 1])
             self.system[own, own] = wave.system
-            self.rows[k : k + 1, own] = wave.row  # none of the constant, which is the last
+            self.rows[k : k + 1, own] = wave.row  # the constant, which is last, has none
 
     @cached_property
     def decays(self) -> bool:
-        """Whether there are no inductors: see `circuitsim.time_domain.decays`."""
+        """Whether there are no inductors; see `circuitsim.time_domain.decays`."""
         return bool((self.parts.role[self.storing] == Role.CAPACITOR).all())
 
     @cached_property
@@ -112,20 +112,20 @@ class Problem:
 
     @property
     def whole(self) -> np.ndarray:
-        """Of which voltages and currents (2, m) the decaying parts are the whole: see `Decays.whole`."""
+        """The voltages and currents (2, m) given entirely by decaying parts; see `Decays.whole`."""
         found = np.zeros((2, self.parts.role.size), dtype=bool)
         if self.decays:
             found[0, self.resistors], found[1] = True, True
         return found
 
     def mode(self, conducting: np.ndarray) -> Mode:
-        """The linear system of a set of conducting diodes and closed switches."""
+        """The linear system for a set of conducting diodes and closed switches."""
         parts, d = self.valued(conducting), self.diodes.size
         found = mode_of(parts, self.diodes, conducting[:d], self.sources, self.system, self.rows)
         return found._replace(conducting=conducting.copy())
 
     def valued(self, conducting: np.ndarray) -> Parts:
-        """The elements with the resistances of switches in these states."""
+        """The elements, with the resistances of switches in these states."""
         if not self.switched.size:
             return self.parts
         value = self.parts.value.copy()
@@ -138,7 +138,7 @@ class Problem:
         return np.where(closed, on, off)
 
     def named_switches(self, chosen: np.ndarray) -> str:
-        """Names of the switches that a mask (switches,) chooses."""
+        """Names of the switches in a mask (switches,)."""
         return ", ".join(self.circuit.names[k] for k in self.switched[chosen])
 
     def states(self, time: float) -> tuple[np.ndarray, np.ndarray]:
@@ -147,14 +147,14 @@ class Problem:
         return np.concatenate([state[0] for state, _ in found]), np.concatenate([size[0] for _, size in found])
 
     def largest(self, sizes: np.ndarray) -> tuple[float, float]:
-        """Largest voltage and current of the sources, by their states' sizes (s,): a sine's by its cosine's too."""
+        """Largest voltage and current of the sources, from their states' sizes (s,); a sine includes its cosine."""
         turns = (self.system != 0.0) & (self.system == -self.system.T)
         values = np.abs(self.rows) @ np.maximum(sizes, np.where(turns, sizes, 0.0).max(axis=1, initial=0.0))
         voltage = self.parts.role[self.sources] == Role.VOLTAGE
         return float(values[voltage].max(initial=0.0)), float(values[~voltage].max(initial=0.0))
 
     def elements(self) -> Elements:
-        """The elements' laws, for the certificate."""
+        """The elements' equations, for the certificate."""
         own, circuit = self.own, self.circuit
         inductors = np.flatnonzero((own.role == Role.INDUCTOR) | (own.role == Role.WINDING))
         capacitors = np.flatnonzero(own.role == Role.CAPACITOR)
@@ -182,11 +182,11 @@ class Problem:
         )
 
     def levels(self, times: np.ndarray, outputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values of `sources` (sources, n) at times (n,) after so many output times, the sizes that they are rounding
-        of, no less than a share of the largest at any time, and what they change by within the rounding of the times:
-        an edge of 1 ns at 1 s moves by 1e-6 of its height.
+        """Values of `sources` (sources, n) at times (n,), the first ``outputs`` of which are output times; the scales
+        of their rounding, at least a fraction of the largest at any time; and their changes within the rounding of the
+        times (an edge of 1 ns at 1 s changes by 1e-6 of its height).
 
-        A time is rounded itself, as are its segment's beginning, its offset and their sum.
+        Rounding of times includes that of the segment's start, of the offset and of their sum.
         """
         inside = times[outputs:]
         found = np.zeros((3, self.sources.size, inside.size))
@@ -201,8 +201,8 @@ class Problem:
         return found[0], found[1], found[2]
 
     def beyond(self, closed: np.ndarray, voltage: np.ndarray, current: np.ndarray) -> np.ndarray:
-        """How far the controls of switches, closed or not (…, switches), are beyond their thresholds, over the largest
-        of threshold and control; branch voltages and currents (…, m) with those of the controls."""
+        """How far the controls of switches, closed or not (…, switches), are beyond their thresholds, relative to the
+        larger of threshold and control; branch voltages and currents (…, m) include those of the controls."""
         found = np.zeros(closed.shape)
         for k, (switch, (by_current, place)) in enumerate(zip(self.switches, self.control.tolist())):
             control = (current if by_current else voltage)[..., place]
@@ -213,7 +213,7 @@ class Problem:
         return found
 
     def supply(self) -> Supply:
-        """What modes are made from."""
+        """The data that modes are computed from."""
         parts, switches = self.parts, self.switches
         on = np.array([s.threshold + s.hysteresis for s in switches])
         off = np.array([s.threshold - s.hysteresis for s in switches])
@@ -237,9 +237,9 @@ class Problem:
         )
 
     def fixed(self) -> Fixed:
-        """What the compiled loop needs beside modes."""
+        """The constant data of the compiled loop."""
         role, inside = self.parts.role, self._inner[self.sources]
-        # The voltages that devices block and drop dissipate.
+        # Voltages blocked or dropped by devices dissipate.
         lossy = np.concatenate([self.resistors, self.sources[inside]])
         return Fixed(
             self.diodes,
@@ -257,14 +257,14 @@ class Problem:
         )
 
     def resistances(self) -> tuple[float, float]:
-        """Smallest and largest resistance, Ω, without switches and devices; inf and 0 where there is none."""
+        """Smallest and largest resistance, Ω, except switches and devices; inf and 0 without any."""
         other = self._inner
         other[self.switched] = True
         ohms = self.parts.value[self.resistors[~other[self.resistors]]]
         return float(ohms.min(initial=np.inf)), float(ohms.max(initial=0.0))
 
     def states_of(self, level: np.ndarray) -> np.ndarray:
-        """Capacitor voltages and inductor currents, with those of windings, from the elements' own: (m,) or (m, s)."""
+        """Capacitor voltages and inductor currents, including windings', from those of all elements: (m,) or (m, s)."""
         found: np.ndarray = level + self.parts.turns.T @ level[self.parts.role == Role.WINDING]
         return found
 
@@ -275,7 +275,7 @@ class Problem:
         return found
 
     def storage(self) -> np.ndarray:
-        """Capacitances and inductances (q,), and absolute mutual inductances: twice the energy is at most the sum of
+        """Capacitances and inductances (q,), plus absolute mutual inductances: twice the energy is at most the sum of
         these times the squares of voltages and currents."""
         found: np.ndarray = self.parts.value[self.storing]
         if self.parts.coupling is not None:
@@ -313,7 +313,7 @@ def _expansion(circuit: Circuit) -> Expansion:
 
 
 def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Parts:
-    """The elements by role: zero resistances are sources of 0 V, zero inductances too, zero capacitances of 0 A."""
+    """The elements by role: zero resistances and inductances are sources of 0 V, zero capacitances sources of 0 A."""
     kind, first, second, value, n_nodes = circuit.arrays()
     role = np.array([int(ROLES[k]) for k in kind.tolist()], dtype=np.int64)
     size = np.where(np.isin(kind, (RESISTOR, INDUCTOR, CAPACITOR)), value, 0.0)
@@ -326,14 +326,15 @@ def _parts(circuit: Circuit, couplings: Mapping[tuple[str, str], float]) -> Part
     coupling = mutual_inductances(circuit, size, couplings)
     if coupling is not None:
         coupling[windings], coupling[:, windings] = 0.0, 0.0
-    # Copies, which are not read-only: one kind of array, one compilation.
+    # Writable copies, so that the kernels are compiled for one array type only.
     return Parts(n_nodes, first.copy(), second.copy(), role, size, coupling, turns)
 
 
 def _with_controls(
     circuit: Circuit, parts: Parts, switched: np.ndarray, switches: Sequence[Switch]
 ) -> tuple[Parts, np.ndarray]:
-    """The elements with a source of 0 A between two nodes for each voltage that controls a switch, and the controls."""
+    """The elements with a source of 0 A between the control nodes of each voltage-controlled switch, and the
+    controls."""
     control: list[tuple[int, int]] = []
     ends: list[list[int]] = []
     for k, switch in zip(switched.tolist(), switches):
@@ -362,7 +363,7 @@ def _with_controls(
 
 
 def _of_sources(circuit: Circuit, sources: np.ndarray, waveforms: Mapping[str, Waveform]) -> list[Waveform]:
-    """The waveforms of all sources; those not given keep their values."""
+    """The waveforms of all sources; by default their constant values."""
     kind, value = circuit.arrays().kind, circuit.arrays().value
     given = {circuit.element_index(name): waveform for name, waveform in waveforms.items()}
     for k in given:

@@ -1,11 +1,11 @@
 """The certificate of a transient: each element's equation and Kirchhoff's laws at all output times and at random times
 between events, and the energy balance.
 
-It reads voltages and currents alone and shares no code with the methods. v = L di/dt and i = C dv/dt are judged without
+It reads only voltages and currents and shares no code with the methods. v = L di/dt and i = C dv/dt are checked without
 derivatives: on short intervals between events the change of flux or charge is the integral of voltage or current. Each
-violation is relative to what meets at the element at that time: the largest voltage (nodes to ground included) or
-current of the elements at its nodes, in the same interval. A pulse of gigavolts earlier in the run excuses nothing. The
-energy balance joins the times: what sources deliver is dissipated, stored or lost in jumps.
+residual is relative to the element's surroundings at that time: the largest voltage (nodes to ground included) or
+current of the elements at its nodes, in the same interval, whatever pulses the run had earlier. The energy balance
+connects the times: the energy delivered by sources is dissipated, stored or lost in jumps.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ import numpy as np
 from circuitsim.engine.spanning import grow
 
 RESIDUE = 1e-5
-"""Least scale, of the largest anywhere at that time and of the largest at the place during the run: with a tolerance of
-1e-9 it is the error of a state, `circuitsim.time_domain.part_states.STATE`, of what all is computed from."""
+"""Minimum scale, relative to the largest value anywhere at that time and to the largest at the node during the run. At
+a tolerance of 1e-9 it is the error of a state, `circuitsim.time_domain.part_states.STATE`."""
 ROUNDING = 1e-4
-"""Least scale of a current, of the voltages at its nodes in its resistor; of a change of flux or charge, of the flux or
-charge itself: sums of some ten states, each with that error."""
+"""Minimum scale of a current relative to that of the voltages at its nodes across its resistor; of a change of flux or
+charge relative to the flux or charge: sums of about ten states with that error."""
 SIGNS = 1e-3
-"""Minimum scale of signs, of the largest at the diode's nodes during the run: with that tolerance it is the share that
-counts as zero where events are sought, `circuitsim.time_domain.roots.VALUE`."""
+"""Minimum scale of signs, relative to the largest value at the diode's nodes during the run. At that tolerance it is
+the zero level of the event search, `circuitsim.time_domain.roots.VALUE`."""
 SMALLEST = 5e-324
-"""Minimum scale at all: zero over it is zero, all else is more than any tolerance."""
+"""Smallest scale: zero divided by it is zero, anything else exceeds every tolerance."""
 INTERVALS = 24
-"""Maximum number of intervals by number of segments; a third as many more are by their lengths."""
+"""Maximum number of intervals sampled by segment number; a third as many more are sampled by length."""
 QUARTER = 0.25
-"""Length of an interval over that of its segment, whose waveforms `NODES` then integrate to rounding."""
+"""Length of an interval relative to its segment, such that `NODES` integrate the waveforms to rounding."""
 RESOLUTION = 1e3
-"""Minimum length of a segment in units in the last place of its time: no shorter one shows between two times."""
+"""Minimum length of a segment in ulps of its time, below which it is not resolved."""
 GAUSS = np.polynomial.legendre.leggauss(10)
 SHARES = np.concatenate([[0.0], 0.5 * (1.0 + GAUSS[0]), [1.0]])
-"""Times of an interval, of its length: its ends and the nodes of Gauss and Legendre."""
+"""Times in an interval relative to its length: its ends and the Gauss–Legendre nodes."""
 WEIGHTS = np.concatenate([[0.0], 0.5 * GAUSS[1], [0.0]])
 LAST = np.zeros((SHARES.size, 2))
 LAST[1:-1] = GAUSS[1][:, None] * np.polynomial.legendre.legvander(GAUSS[0], 9)[:, 8:] * [8.5, 9.5]
 """The last two Legendre coefficients over the values at `SHARES`."""
 COARSE = 1e-5
-"""Last coefficient, of the largest value, above which an integral may be off by a tenth of a tolerance of 1e-9: Gauss's
-rule errs by the coefficient of twice that order, about the square."""
+"""Relative size of the last coefficient above which an integral may be off by a tenth of a tolerance of 1e-9: the error
+of the Gauss rule is the coefficient of twice that order, about the square."""
 SHORTER = 12
-"""How many times an interval is quartered, at most."""
+"""Maximum number of times an interval is quartered."""
 LAWS = {
     "kcl": "Kirchhoff's current law",
     "kvl": "Kirchhoff's voltage law",
@@ -59,18 +59,18 @@ LAWS = {
     "devices": "its characteristic",
     "energy": "the energy balance",
 }
-"""What the columns of a certificate are about."""
+"""Descriptions of a certificate's columns."""
 
 
 class Place(NamedTuple):
-    """Where a law is violated most: the element or node, and the time, s."""
+    """Where an equation has its largest residual: element or node, and time, s."""
 
     name: str
     time: float
 
 
 def violations(columns: Iterable[tuple[str, float, float]], places: dict[str, Place] | None = None) -> str:
-    """The laws of a certificate that are violated, from the name, size and tolerance of each column."""
+    """Describe the violated equations of a certificate, from name, value and tolerance of each column."""
     wrong = []
     for name, size, most in columns:
         if not size <= most:
@@ -81,16 +81,16 @@ def violations(columns: Iterable[tuple[str, float, float]], places: dict[str, Pl
 
 
 class TransientCertificate(NamedTuple):
-    """Largest violations over all output times and random times between events.
+    """Largest residuals over all output times and random times between events.
 
     Attributes
     ----------
     kcl : float
         Net current of a node over the largest current there.
     kvl : float
-        Net voltage of a loop over the largest voltage at that time, whose rounding coupled windings have.
+        Net voltage of a loop over the largest voltage at that time, which sets the rounding of coupled windings.
     sources : float
-        Distance of a source from its waveform, over the waveform's own size there, or `RESIDUE` of its largest.
+        Distance of a source from its waveform, relative to the waveform's value there, or `RESIDUE` of its largest.
     resistors : float
         v − R i over the largest voltage at the resistor's nodes.
     reactances : float
@@ -103,7 +103,7 @@ class TransientCertificate(NamedTuple):
     switches : float
         How far a control is on the wrong side of its switch's threshold, over the largest voltage or current there.
     energy : float
-        What the energy balance misses, over the energy turned over.
+        Imbalance of energies over the energy turned over.
     tolerance : float
     """
 
@@ -129,12 +129,12 @@ class TransientCertificate(NamedTuple):
         return self.violated({})
 
     def violated(self, places: dict[str, Place]) -> str:
-        """`violations`, with the places."""
+        """`violations`, with the places of the largest residuals."""
         return violations(((name, size, self.tolerance) for name, size in zip(self._fields[:-1], self)), places)
 
 
 class Elements(NamedTuple):
-    """What the laws of a circuit's elements are.
+    """The elements' equations.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Elements(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """Waveforms at output times, then in intervals, each at `SHARES` of it.
+    """Waveforms at output times, then at `SHARES` of each interval.
 
     Attributes
     ----------
@@ -199,8 +199,8 @@ class Waves(NamedTuple):
 
 
 def intervals(starts: np.ndarray, stop: float) -> np.ndarray:
-    """Times (g, n) of intervals within some of the segments that begin at ``starts`` (n,), the same for the same
-    segments: as many long as short ones, and as many more where most of the time is spent."""
+    """Times (g, n) of intervals in some of the segments that start at ``starts`` (n,), a deterministic choice: equally
+    many long and short ones, and as many more weighted by length."""
     ends = np.append(starts[1:], stop)
     length = ends - starts
     long_enough = length > RESOLUTION * np.spacing(ends)
@@ -216,7 +216,7 @@ def intervals(starts: np.ndarray, stop: float) -> np.ndarray:
 
 
 def shortened(times: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """The intervals (g, n) with the first quarter of these."""
+    """The intervals (g, n) with those in ``coarse`` cut to their first quarter."""
     begin, length = times[coarse, :1], times[coarse, -1:] - times[coarse, :1]
     found = times.copy()
     found[coarse] = begin + 0.25 * length * SHARES
@@ -224,7 +224,7 @@ def shortened(times: np.ndarray, coarse: np.ndarray) -> np.ndarray:
 
 
 class _Judge:
-    """Waveforms, what they are relative to, the largest violations so far, and where they are.
+    """Waveforms, scales of their residuals, the largest residuals so far, and where they are.
 
     Attributes
     ----------
@@ -234,8 +234,8 @@ class _Judge:
     volts, amperes : (nodes, t) float arrays
         Largest voltage and current of the elements at each node.
     sizes : tuple of (array, array)
-        Each of them and the largest of the run (nodes,) at output times and in the intervals; pulses that are over
-        before one are not in it.
+        Each of these and the largest of the run (nodes,) at output times and in the intervals; pulses that end before
+        one are excluded.
     """
 
     def __init__(self, of: Elements, waves: Waves) -> None:
@@ -247,11 +247,11 @@ class _Judge:
         self.volts, self.amperes, r = np.abs(self.potential), np.zeros(self.potential.shape), of.resistors
         self._into(self.volts, self.ends, waves.voltage)
         self._into(self.amperes, self.ends, waves.current)
-        # A current is no less than the rounding of voltages in its resistor.
+        # A current's scale is at least the rounding of voltages across its resistor.
         self._into(self.amperes, [self.ends[k] for k in r.tolist()], ROUNDING * self._at(self.volts, r) / waves.ohms)
         volts_seen, amperes_seen = (own.max(axis=1, initial=0.0) for own in (self.volts, self.amperes))
         if r.size:
-            # Where currents alone are given, voltages may all be zero: these count by the smallest resistance.
+            # With current sources only, all voltages may be zero: scale by the smallest resistance.
             by_current = waves.ohms[:, : waves.outputs].min() * amperes_seen
             volts_seen = np.maximum(volts_seen, by_current)
         self.sizes = (self.volts, volts_seen), (self.amperes, amperes_seen)
@@ -272,7 +272,7 @@ class _Judge:
         return found
 
     def _into(self, at_node: np.ndarray, ends: Sequence[tuple[int, int]], own: np.ndarray) -> None:
-        """Take the largest absolute values of the elements that end at each node."""
+        """Update the largest absolute values at each node from the elements that end there."""
         nodes, size = list(at_node), np.empty(at_node.shape[1])
         for (a, b), value in zip(ends, own):
             np.abs(value, out=size)
@@ -280,18 +280,18 @@ class _Judge:
             np.maximum(nodes[b], size, out=nodes[b])
 
     def _at(self, at_node: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """The larger of the values (nodes, …) at both nodes of elements."""
+        """The larger of the values (nodes, …) at the two nodes of each element."""
         found: np.ndarray = at_node[self.of.first[chosen]]
         return np.maximum(found, at_node[self.of.second[chosen]], out=found)
 
     def take(
         self, law: str, off: np.ndarray, scale: np.ndarray | float, times: np.ndarray, names: Sequence[str] | np.ndarray
     ) -> None:
-        """Take violations (k, t) of elements with these names, which become what they are relative to a scale."""
+        """Record residuals (k, t) of the named elements relative to a scale; ``off`` is overwritten."""
         if not off.size:
             return
         size = np.divide(off, scale, out=off)
-        at = int(np.argmax(size))  # where one is not a number, there
+        at = int(np.argmax(size))  # the first nan, if any
         most, so_far = float(size.flat[at]), self.worst[law]
         if not most <= so_far:
             element, time = divmod(at, times.size)
@@ -299,7 +299,7 @@ class _Judge:
             self.places[law] = Place(str(names[element]), float(times[time]))
 
     def hold_kirchhoff(self) -> None:
-        """Hold Kirchhoff's laws."""
+        """Check Kirchhoff's laws."""
         of, waves, amperes, potential = self.of, self.waves, self.amperes, self.potential
         net, met = np.zeros(amperes.shape), amperes.copy()
         sums, most, own = list(net), list(met), list(amperes)
@@ -315,7 +315,7 @@ class _Judge:
         self.take("kvl", np.abs(around, out=around), self.volts.max(axis=0), waves.times, of.names)
 
     def hold_elements(self, tolerance: float) -> None:
-        """Hold resistors and switches at all times, sources, inductors and capacitors in the intervals."""
+        """Check resistors and switches at all times; sources, inductors and capacitors in the intervals."""
         of, waves = self.of, self.waves
         v, i, r, late = waves.voltage, waves.current, of.resistors, waves.times[waves.outputs :]
         self.take("resistors", np.abs(v[r] - waves.ohms * i[r]), self._at(self.volts, r), waves.times, of.names[r])
@@ -325,7 +325,7 @@ class _Judge:
         self.take("sources", np.abs(own - level) - moved, np.maximum(size, SMALLEST), late, of.names[of.sources])
         times = waves.inside(waves.times[None])[0]
         length = times[:, -1] - times[:, 0]
-        # Each time is rounded: what a waveform changes by in that enters its integral.
+        # Times are rounded, which enters the integral by the waveform's change.
         share = tolerance + np.spacing(times[:, -1]) / length
         for chosen, store, state, push, size, scale in (
             (of.inductors, of.inductance, i, v, self.amperes, self.volts),
@@ -341,7 +341,7 @@ class _Judge:
             self.take("reactances", tolerance * missing, allowed, times[:, 0], of.names[chosen])
 
     def hold_signs(self) -> None:
-        """Hold diodes to their signs, relative to sizes that are no less than a fraction of the run's from here on."""
+        """Check the signs of diodes; from here on scales are at least a fraction of the run's."""
         waves, d, names = self.waves, self.of.diodes, self.of.names[self.of.diodes]
         for own, seen in self.sizes:
             np.maximum(own, SIGNS * seen[:, None], out=own)
@@ -354,8 +354,8 @@ class _Judge:
 def certify(
     of: Elements, waves: Waves, imbalance: float, tolerance: float
 ) -> tuple[TransientCertificate, dict[str, Place], np.ndarray]:
-    """The certificate of waveforms, where each law is violated most, and which intervals are too long for their law of
-    inductors and capacitors: it is violated, and the waveforms vary too fast for its integral."""
+    """The certificate of waveforms, where each equation has its largest residual, and the intervals that are too long:
+    inductors or capacitors violate their equation there, and the waveforms vary too fast for the integral."""
     judge = _Judge(of, waves)
     judge.hold_kirchhoff()
     judge.hold_elements(tolerance)

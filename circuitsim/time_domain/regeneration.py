@@ -1,9 +1,9 @@
-"""Regeneration: circuits with feedback whose operating point ends at some time, where they switch.
+"""Regeneration: circuits with feedback that switch because their operating point ceases to exist.
 
 A comparator with positive feedback has three operating points between its thresholds. Where the one that a run follows
-ends (a fold), the next one is decided by parasitic capacitances, however small they are: with them the circuit has one
-waveform, which leaves the fold towards a stable operating point within picoseconds (Chua & Alexander 1971, parasitic
-effects on jumps; Sastry & Desoer 1981, jump behaviour of circuits).
+ends (a fold), parasitic capacitances decide the next one, however small they are: with them the waveform is unique and
+leaves the fold for a stable operating point within picoseconds (parasitics and jumps: Chua & Alexander 1971; Sastry &
+Desoer 1981).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from circuitsim.circuit import GROUND, Circuit
 from circuitsim.errors import UsageError
 
 PARASITICS = 1e-15, 1e-12
-"""Capacitances of each node that controls, F: below that of any pin; that of a pin, where double precision does not
-tell the times of a transition apart that the first one has."""
+"""Capacitances of each controlling node, F: one below that of any pin; and that of a pin, for transitions whose times
+double precision does not resolve with the first."""
 
 
 def controlling(circuit: Circuit, switches: Iterable[Switch]) -> list[int]:
-    """Nodes whose voltages control sources or switches, but ground."""
+    """Nodes whose voltages control sources or switches, except ground."""
     laws = (pair for law in circuit.laws.values() for control in law.voltages for pair in (control.plus, control.minus))
     pairs = (switch.control for switch in switches if not isinstance(switch.control, str))
     return sorted({*laws, *(circuit.node_index(name) for pair in pairs for name in pair)} - {0})

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 CURVES = 8
-"""Maximum number of waveforms in a picture for which none are named."""
+"""Maximum number of waveforms in a plot for which none are named."""
 
 
 class Event(NamedTuple):
@@ -47,7 +47,7 @@ class Event(NamedTuple):
     changed : tuple of str
         Diodes and switches that change, with a ``+`` (now conducting) or ``-`` (now blocking) before the name.
     energy_lost : float
-        Energy that a jump of capacitor voltages or inductor currents takes, J.
+        Energy lost in a jump of capacitor voltages or inductor currents, J.
     """
 
     time: float
@@ -83,7 +83,7 @@ class Changes(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Stretches of time in one mode each: from ``start`` s on, the state is e^{A (t − start)} ``state``.
+    """Time intervals with one mode each: from ``start`` s on, the state is e^{A (t − start)} ``state``.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class Segments(NamedTuple):
     mode : (n,) int array
     state : (n, N) float array
     cause : (n,) int array
-        The diode or switch whose event ends it; −1 for corners, ends of windows and of the run.
+        The diode or switch whose event ends it; −1 for corners, and ends of windows and of the run.
     halvings : (n,) int array
-        The window by which it was resolved, of the library's.
+        Halvings of the library's longest window for the one that resolved it.
     parts : (n, c) float array
         Decaying parts at the start.
     library : Library
@@ -114,7 +114,7 @@ class Segments(NamedTuple):
         return self.library.modes
 
     def conducting(self, where: np.ndarray) -> np.ndarray:
-        """Conducting diodes and closed switches (n, d) of segments (n,)."""
+        """Conducting diodes and closed switches (n, d) in segments (n,)."""
         return np.asarray(self.modes.conducting[self.mode[where]])
 
 
@@ -132,8 +132,8 @@ class Energies(NamedTuple):
     lost : float
         In jumps.
     turned_over : float
-        ∫ |p| dt over all sources and resistors (implicit method: all elements, whose steps each have an error), and the
-        stored energy: the scale of the balance.
+        ∫ |p| dt over all sources and resistors (implicit method: all elements), plus the stored energy: the scale of
+        the balance.
     """
 
     delivered: float
@@ -154,7 +154,7 @@ def evaluate(segments: Segments, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     where = np.searchsorted(segments.start, times, side="right") - 1
     modes = segments.modes
     elements = modes.voltage.shape[2]
-    voltage, current = np.empty((2, elements, times.size))  # columns side by side: what reads them goes along time
+    voltage, current = np.empty((2, elements, times.size))  # contiguous in time for its readers
     library = segments.library
     if library.decaying:
         work = times.size * modes.voltage.shape[1] * (ORDER + elements)
@@ -194,7 +194,7 @@ class Turn(NamedTuple):
     Attributes
     ----------
     segment : int
-        The one that begins after it.
+        The segment after it.
     before, after : (q,) float arrays
         Capacitor voltages and inductor currents.
     w : (s,) float array
@@ -212,7 +212,7 @@ class Turn(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a run comes from, for its derivatives.
+    """The origin of a run, for its derivatives.
 
     Attributes
     ----------
@@ -259,7 +259,7 @@ class TransientResult(Result):
     points = POINTS
     """Chebyshev nodes that resolve a waveform between two of `segment_starts`."""
     _resolution = 1e-9
-    """Fraction of a signal's size up to which two values of interpolants are one."""
+    """Relative difference below which two interpolated values of a signal are equal."""
 
     def __init__(
         self,
@@ -301,7 +301,7 @@ class TransientResult(Result):
         return self._terminals.of_parts(voltage, current)
 
     def _checked(self, times: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Times (n,), s, within the run except for the rounding of a sum."""
+        """Times (n,), s, checked to be within the run except for the rounding of a sum."""
         found = np.atleast_1d(np.asarray(times, dtype=float))
         ends = np.clip(found, 0.0, self.stop)
         if not (np.abs(found - ends) <= 2.0 * np.spacing(self.stop)).all():
@@ -318,7 +318,7 @@ class TransientResult(Result):
         return self._segments.start
 
     def _moves_at(self, time: float) -> bool:
-        """Whether an event that moves with the circuit's numbers is at a time, s."""
+        """Whether an event whose time depends on circuit parameters is at a time, s."""
         seg = self.segments
         after = np.flatnonzero(seg.start == time)
         return bool((seg.cause[after[after > 0] - 1] >= 0).any())
@@ -375,8 +375,8 @@ class TransientResult(Result):
         return current[:, self.circuit.element_index(element)]
 
     def conduction(self) -> list[tuple[str, list[tuple[float, float]]]]:
-        """For each diode and switch its name and the spans of time, s, in which it conducts, longer than the
-        rounding of the times of events."""
+        """For each diode and switch its name and the intervals of time, s, in which it conducts, if longer than the
+        rounding of event times."""
         start = self._segments.start
         sets = self._segments.conducting(np.arange(start.size)).astype(np.int8)
         step = np.diff(sets, axis=0, prepend=0, append=0)
@@ -400,7 +400,7 @@ class TransientResult(Result):
         return how | {"certificate": self.certificate._asdict(), "energies": self.energies._asdict()}
 
     def _voltages(self) -> Iterator[Probe]:
-        """The node voltages; a part without a path to ground has none."""
+        """The node voltages, except those of parts without a path to ground."""
         for probe in all_probes(self.circuit):
             if probe.kind == "v":
                 with suppress(UsageError):
@@ -408,7 +408,7 @@ class TransientResult(Result):
                     yield probe
 
     def _chosen(self, columns: str = "") -> Table:
-        """The waveforms of a picture, by default the first `CURVES` node voltages."""
+        """The waveforms of a plot, by default the first `CURVES` node voltages."""
         probes = parse_probes(columns, self.circuit) if columns else [*islice(self._voltages(), CURVES)]
         return waveform_table(self, probes)
 
@@ -436,7 +436,7 @@ class TransientResult(Result):
         return f"{verdict(self.certificate)}: {', '.join(words)}"
 
     def path(self, first: str, second: str = "0") -> list[tuple[int, float]]:
-        """Elements that lead from one node to another, with +1 along their direction.
+        """Elements on a path between two nodes, with their signs.
 
         Parameters
         ----------
@@ -446,7 +446,7 @@ class TransientResult(Result):
         Returns
         -------
         list of (int, float)
-            Position of each element in the circuit, and its sign; the voltage of the nodes is the signed sum.
+            Position of each element in the circuit, and +1 if it points along the path; the voltage is the signed sum.
 
         Raises
         ------
@@ -468,11 +468,11 @@ class TransientResult(Result):
 
     @cached_property
     def _ways(self) -> dict[int, dict[int, tuple[int, int, float]]]:
-        """What `_ways_to` has found, by end."""
+        """Results of `_ways_to`, by end."""
         return {}
 
     def _ways_to(self, end: int) -> dict[int, tuple[int, int, float]]:
-        """Of each node that elements lead from to ``end``: the next node on the way, the element, and its sign."""
+        """For each node connected to ``end``: the next node on the path, the element, and its sign."""
         arrays, around = self.circuit.arrays(), dict[int, list[tuple[int, int, float]]]()
         for k, (a, b) in enumerate(zip(arrays.first.tolist(), arrays.second.tolist())):
             around.setdefault(a, []).append((b, k, -1.0))
@@ -540,6 +540,6 @@ def of_probe(result: TransientResult, probe: Probe, voltage: np.ndarray, current
 
 
 def events_table(result: TransientResult) -> Table:
-    """Changes of diodes: ``+`` for those that conduct from then on, ``-`` for those that block."""
+    """Events of diodes and switches: ``+`` if conducting from then on, ``-`` if blocking."""
     rows = [(e.time, float(e.error), " ".join(e.changed), e.energy_lost) for e in result.events]
     return Table.of("time, error, changed, energy_lost", rows, ("s", "s", "", "J"))

@@ -28,16 +28,16 @@ from circuitsim.time_domain.proof import SHORTER, Waves, certify, intervals, sho
 from circuitsim.time_domain.result import Segments, TransientResult, evaluate
 
 POINTS, LARGEST_POINTS = 1001, 1_000_000
-"""Output times where no number is stated, and most of them."""
+"""Default and maximum number of output times."""
 LARGEST_WAVES = 2_000_000_000
-"""Maximum number of bytes of all waveforms."""
+"""Maximum size of all waveforms, bytes."""
 ACCURACY = 1e-4
-"""Of the implicit method, where none is stated."""
+"""Default accuracy of the implicit method."""
 NONE: Mapping[str, Waveform] = MappingProxyType({})
 
 
 class Method(Enum):
-    """How a run goes through time."""
+    """Methods of transient analysis."""
 
     EXACT = "exact"
     IMPLICIT = "implicit"
@@ -151,7 +151,7 @@ def transient(
         begin, held = begin or own.begin, {**own.held, **held}
         step = own.grid.step if points is None else step
         max_step = min(max_step or np.inf, own.longest) if own.longest else max_step
-    elif circuit.dynamics is not None and stop is not None:  # without an end the times below are an error
+    elif circuit.dynamics is not None and stop is not None:  # without ``stop`` the times below are an error
         grid = Grid(step or stop / ((points or POINTS) - 1 or 1), stop)
         circuit, waveforms, switches, couplings, longest = stated(circuit, grid, waveforms, switches, couplings)
         max_step = min(max_step or np.inf, longest) if longest else max_step
@@ -193,7 +193,7 @@ def transient(
 
 
 def _reached(run: Course, times: np.ndarray, tolerance: float) -> TransientResult | None:
-    """The waveforms of a run up to the time at which an error ended it; None where it has none that are certified."""
+    """The waveforms up to the time at which an error ended the run; None where they fail the certificate."""
     if not run.end_here() or run.stop <= times[0]:
         return None
     try:
@@ -230,7 +230,7 @@ def output_times(begin: float, stop: float | None, points: int | None, step: flo
 
 
 def _waves(problem: Problem, segments: Segments, times: np.ndarray, outputs: int) -> Waves:
-    """Waveforms at times (t,) within a run, of which so many are output times, for its certificate."""
+    """Waveforms at times (t,) within a run, of which the first ``outputs`` are output times, for its certificate."""
     voltage, current, where = evaluate(segments, times)
     m, r, closed = problem.own.role.size, problem.resistors, segments.conducting(where)[:, problem.diodes.size :]
     ohms = np.tile(problem.own.value[r], (times.size, 1))

@@ -1,7 +1,7 @@
-"""Settling time and energy of a circuit after steps of its inputs: what one inference of a trained network takes.
+"""Settling time and energy of a circuit after steps of its inputs: the cost of one inference of a trained network.
 
-A sample is a step of all input sources at time 0, from the operating point before. The outputs have settled from the
-last time on at which one of them was further from its final value than a fraction of the largest change of an output.
+A sample is a step of all input sources at time 0, from the operating point before. The settling time is the last time
+at which some output leaves a band around its final value: a fraction of the largest change of an output.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from circuitsim.netlist.deck import Deck
 
 LONGER = 4.0
-"""Factor to a longer run while the circuit still moves."""
+"""Factor by which a run is extended until the circuit has settled."""
 TRIES = 40
 """Maximum number of runs of one sample."""
 LARGEST = 5000
-"""Stretches of a run after which it is not made longer: the circuit oscillates."""
+"""Number of segments above which a run is not extended: the circuit oscillates."""
 STILL = 1e-3
-"""Fraction of the band within which all outputs and states stay in the second half of a run that is long enough."""
+"""Fraction of the band within which all outputs and states must stay in the second half of a sufficiently long run."""
 
 
 class Settling(NamedTuple):
@@ -47,9 +47,9 @@ class Settling(NamedTuple):
     Attributes
     ----------
     time : float
-        After which all outputs stay near their final values, s.
+        Settling time, s.
     delivered, dissipated, lost : float
-        Energy until then, J: from all sources, in resistors and devices, in jumps of charge at once.
+        Energy until then, J: from all sources, in resistors and devices, in jumps of charge.
     stored : float
         Increase in capacitors and inductors, J.
     final : tuple of float
@@ -73,7 +73,7 @@ class SettlingResult(Result):
     rows : tuple of Settling
         One per sample.
     share : float
-        Of the largest change of an output, which counts as settled.
+        Width of the settling band relative to the largest change of an output.
     """
 
     def __init__(self, outputs: Sequence[str], rows: Sequence[Settling], share: float) -> None:
@@ -142,7 +142,7 @@ class StepCircuit:
     switches, couplings
         See `circuitsim.time_domain.transient`.
     share : float
-        Of the largest change of an output, which counts as settled.
+        Width of the settling band relative to the largest change of an output.
     tolerance : float
         Of each run's certificate.
     method, accuracy
@@ -194,7 +194,7 @@ class StepCircuit:
         ----------
         deck : Deck
         capacitances : float or mapping of str to float
-            From every node, or from nodes by name, to ground, F; 0: the deck's own alone.
+            From every node, or from named nodes, to ground, F; 0: only the deck's own.
         **options
             ``share``, ``tolerance``, ``method`` and ``accuracy`` of `StepCircuit`.
 
@@ -219,7 +219,7 @@ class StepCircuit:
         )
 
     def run(self, before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> TransientResult:
-        """Waveforms from a step of the inputs until nothing moves any more.
+        """Waveforms from a step of the inputs until the circuit has settled.
 
         Parameters
         ----------
@@ -259,11 +259,11 @@ class StepCircuit:
         )
 
     def _at(self, inputs: Sequence[float] | np.ndarray) -> Circuit:
-        """The circuit with values (inputs,) of its inputs."""
+        """The circuit with these values (inputs,) of its inputs."""
         return self.circuit.with_values(dict(zip(self.inputs, map(float, inputs))))
 
     def _rest(self, inputs: Sequence[float] | np.ndarray) -> tuple[dict[str, float], np.ndarray]:
-        """At the operating point of some inputs: voltages and currents of what stores energy, and the outputs."""
+        """Capacitor voltages, inductor currents and outputs at the operating point for these inputs."""
         point = solve(self._at(inputs))
         levels = np.where(self.capacitor, point.drops[self.storing], point.currents[self.storing])
         states = {self.circuit.names[k]: level for k, level in zip(self.storing.tolist(), levels.tolist())}
@@ -276,11 +276,11 @@ class StepCircuit:
         return np.stack([run.voltage(p.first, p.second or "0", times) for p in self.probes], axis=1), states
 
     def _still(self, run: TransientResult) -> bool:
-        """Whether outputs and states stay where they are in the second half of a run."""
+        """Whether outputs and states are constant in the second half of a run."""
         times = run.stop * np.concatenate([[0.0], np.linspace(0.5, 1.0, 65)])
         outputs, states = self._waves(run, times)
         for waves in (outputs, states[:, self.capacitor], states[:, ~self.capacitor]):
-            # Rounding of the largest value counts as nothing.
+            # Changes below the rounding of the largest value count as zero.
             moves = np.abs(waves[1:] - waves[-1]).max(initial=0.0)
             change = np.abs(waves[0] - waves[-1]).max(initial=0.0)
             if moves > max(STILL * self.share * change, 1e-12 * np.abs(waves).max(initial=0.0)):

@@ -1,8 +1,8 @@
 """Shooting for periodic states: Newton's method with the exact derivative of the states after a period.
 
-x(T; x₀) = x₀ is solved with the monodromy matrix. With ideal diodes and without switches a period brings two runs no
-further apart in energy, so the mismatch is a monotone function of the states: a step that makes it larger is shortened
-to where its product with the step is zero, and after some of those replaced by a plain period.
+x(T; x₀) = x₀ is solved with the monodromy matrix. With ideal diodes and without switches the period map is nonexpansive
+in energy, so the mismatch is a monotone function of the states. A step that increases it is shortened to the zero of
+their inner product, and after several shortened steps replaced by a plain period.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 from circuitsim.errors import ConvergenceError
 
 MOST = 100
-"""Maximum number of periods that are run."""
+"""Maximum number of periods."""
 BENDS = 12
-"""Corrections of Newton's step for the curvature of the mismatch."""
+"""Maximum number of corrections of Newton's step for the curvature of the mismatch."""
 SEARCHES = 3
-"""Maximum number of steps in a row that are shortened."""
+"""Maximum number of consecutive shortened steps."""
 SHORTEST, LONGEST, QUARTER = 0.05, 0.9, 0.25
-"""Fractions of a step to which it is shortened at least and at most, and where the mismatch tells none."""
+"""Bounds on the fraction of a shortened step, and its value where the mismatch gives none."""
 ONCE = 1e-9
-"""Multipliers nearer to 1 belong to charges or fluxes that nothing changes: these stay as they began."""
+"""Multipliers this close to 1 belong to conserved charges or fluxes, which keep their initial values."""
 
 
 class Shooting(NamedTuple):
@@ -34,13 +34,13 @@ class Shooting(NamedTuple):
     period : float
         s.
     periods : int
-        Number of periods that were run.
+        Number of periods computed.
     mismatch : float
         Largest difference between the states at both ends over the largest voltage or current of the period.
     distance : float
         Estimate of the distance from the exact periodic state over the same scale.
     multipliers : (q,) complex array
-        What a deviation of the states is multiplied by in a period (Floquet); below 1 in magnitude it dies out.
+        Floquet multipliers: the factors of deviations of the states over a period; those below 1 in magnitude decay.
     """
 
     period: float
@@ -59,15 +59,15 @@ class Period(NamedTuple):
     x : (q,) float array
         Capacitor voltages and inductor currents at its beginning, V, A.
     gap : (q,) float array
-        What they change by.
+        Their change over the period.
     derivative : (q, q) float array
-        Of the states at its end by those at its beginning.
+        Of the final states by the initial ones.
     size : (q,) float array
         Largest voltage or current of the period.
     within : float
-        Fraction of these that the distance from the periodic state may take; 0 where the run is not accurate enough.
+        Tolerance of the relative distance from the periodic state; 0 where the run is not accurate enough.
     same : bool
-        Whether diodes and switches are as at its beginning.
+        Whether diodes and switches have the same states at both ends.
     """
 
     run: Any
@@ -86,20 +86,20 @@ def shoot(
     length: float,
     progress: Callable[[float, float], bool | None] | None,
 ) -> tuple[Period, Shooting]:
-    """The period that ends where it begins.
+    """Find the period with equal states at both ends.
 
     Parameters
     ----------
     go : callable
-        From states (q,) to the period that begins with them.
+        From states (q,) to the period that starts there.
     x : (q,) float array
-        The first of them.
+        The initial guess.
     energy : (q,) float array
-        Roots of the capacitances and inductances.
+        Square roots of the capacitances and inductances.
     length : float
         s.
     progress : callable, optional
-        Called with the periods that were run and the most that are.
+        Called with the number of periods computed and its maximum.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def shoot(
 
 
 def newton_step(derivative: np.ndarray, gap: np.ndarray, energy: np.ndarray) -> np.ndarray:
-    """Newton's step: (1 − M) step = gap, of least energy where 1 − M is singular."""
+    """Newton's step: (1 − M) step = gap, of minimum energy where 1 − M is singular."""
     if not gap.size:
         return gap
     matrix = (np.eye(gap.size) - derivative) * energy[:, None] / energy
@@ -141,8 +141,9 @@ def newton_step(derivative: np.ndarray, gap: np.ndarray, energy: np.ndarray) -> 
 
 
 def _bent(before: Period, now: Period, energy: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Newton's step, bent as the mismatch is: along the last step its second and third derivatives follow from the
-    mismatches and their derivatives at both ends (Hermite); unbent where it is longer than the last step or turns back.
+    """Newton's step corrected for curvature: second and third derivatives along the last step follow from the
+    mismatches and their derivatives at its ends (Hermite); uncorrected where it is longer than the last step or
+    reverses it.
     """
     last = now.x - before.x
     whole = float((energy * last) @ (energy * last))

@@ -1,4 +1,4 @@
-"""The kernel of the stages of implicit steps; which form a call gets: `circuitsim.kernel_family`."""
+"""The kernel of the stages of implicit steps, interpreted or compiled (`circuitsim.kernel_family`)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from circuitsim.newton.kernels import newton_kernel
 from circuitsim.time_domain import stages_kernel
 
 KERNELS = ("solve_stages",)
-"""Functions that `stage_kernel` is asked for."""
+"""Entry points of `stage_kernel`."""
 LONGEST = 24_000
-"""Unknowns that a process hands to one kernel interpreted (as long as it takes to compile) before it compiles what no
-cache has."""
+"""Unknowns that one kernel handles interpreted (for as long as compilation takes) before it is compiled where no cache
+holds it."""
 
 _MODULES = (tangent_newton, stage_equations, stages_kernel)
 
 
 def _register() -> None:
-    """Let compiled kernels call the functions they are made of."""
+    """Register the functions that compiled kernels call."""
     from numba.extending import register_jitable
 
     from circuitsim import _pointers
@@ -46,6 +46,6 @@ def _sources() -> Iterator[Path]:
 
 
 stage_kernel = KernelFamily(KERNELS, (stages_kernel,), _register, _sources, longest=LONGEST)
-"""The kernel of a name (`KERNELS`) for stages of so many unknowns in all."""
+"""Returns a kernel by name (`KERNELS`) for stages with a given number of unknowns in all."""
 
 __all__ = ["KERNELS", "stage_kernel"]

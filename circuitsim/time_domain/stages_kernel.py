@@ -10,7 +10,7 @@ from circuitsim.engine.small.pointers import pointer
 from circuitsim.models.junction_diode import BASE, RATE, charge, junction
 
 ROUNDING = 1e-14
-"""Fraction of the largest voltage or current below which a base is zero; see `Companion.solve`."""
+"""Fraction of the largest voltage or current below which a base counts as zero; see `Companion.solve`."""
 
 
 def solve_stages(
@@ -36,7 +36,7 @@ def solve_stages(
     wave,
     found,
 ):
-    """Solve stages that follow each other, as long as ideal diodes stay as they are and all laws hold.
+    """Solve successive stages while ideal diodes keep their states and all equations hold.
 
     Parameters
     ----------
@@ -47,37 +47,37 @@ def solve_stages(
     states : StatePlaces
         Pinned.
     anew : int
-        Whether the matrix is to be filled in.
+        Whether to fill in the matrix.
     first : int
-        Number of stages that are known.
+        Number of known stages.
     length, share : float
-        Of the step, and of a stage's own derivative, s.
+        Length of the step; coefficient of a stage's own derivative, s.
     before : (k, k) float array
-        Coefficients of the derivatives at the beginning and in earlier stages.
+        Coefficients of the derivatives at the start and in earlier stages.
     shift : (k, q) float array
-        What is added to the states of each stage.
+        Added to the states of each stage.
     tolerance : float
     columns : (k, m) float array
-        Values of the elementary elements in all stages; those of bases and tangents are replaced.
+        Values of the elementary elements in all stages; those of bases and companion models are overwritten.
     x : (q,) float array
-        States at the beginning.
+        States at the start.
     slopes : (k + 1, q) float array
-        Their derivatives there and in the known stages; those of the others are filled in.
+        Their derivatives there and in the known stages; overwritten in the others.
     sizes : (q,) float array
         Largest voltages and currents of the run so far, V, A.
     start : (2, s) float array
-        Voltages, V, and currents, A, of the devices nearby.
+        Voltages, V, and currents, A, of the devices in a nearby stage.
     device, branch, node, found : float arrays
-        Filled for each stage: see `tangent_newton` and `put_certificate`.
+        Overwritten for each stage: see `tangent_newton` and `put_certificate`.
     state : (k, q) float array
-        Filled.
+        Overwritten.
     wave : (k, 2, n) float array
-        Filled with voltages, V, and currents, A, of the circuit's own elements.
+        Overwritten by voltages, V, and currents, A, of the circuit's own elements.
 
     Returns
     -------
     stages, solved : int
-        How many stages are known, and whether there is a solution of the next one, whose laws do not hold.
+        Number of known stages, and whether the next one has a solution that violates some equation.
     """
     made, laws, states = pointer(made), pointer(laws), pointer(states)
     same, right = np.empty(node.shape[2], np.int64), np.empty(made.left.size + 1)

@@ -1,6 +1,6 @@
 """Periodic steady states of a circuit, by shooting (`circuitsim.time_domain.shooting`).
 
-The period is a common one of all sources.
+The period is a common multiple of those of all sources.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from circuitsim.time_domain.shooting import ONCE, Period, Shooting, shoot
 from circuitsim.time_domain.windows import CURRENT, VOLTAGE
 
 WHOLE = 1000
-"""Maximum number of periods of the slowest source in a common one."""
+"""Maximum common period in periods of the slowest source."""
 EXACT = 1e-9
-"""Deviation from a whole number of periods that is rounding."""
+"""Deviation from a whole number of periods that counts as rounding."""
 
 
 class Recurrence(NamedTuple):
-    """A waveform's period (0: constant; inf: none), and the time since which it recurs, s."""
+    """A waveform's period (0: constant; inf: none), s, and the time from which it is periodic, s."""
 
     period: float
     since: float
@@ -53,12 +53,12 @@ def recurrence(wave: Waveform) -> Recurrence:
 
 
 def common(periods: Sequence[float]) -> float:
-    """The least common multiple of periods, s; 0 of none.
+    """The least common multiple of periods, s; 0 if there are none.
 
     Raises
     ------
     UsageError
-        None up to `WHOLE` times the longest of them.
+        It exceeds `WHOLE` times the longest of them.
     """
     longest = max(periods, default=0.0)
     if longest in (0.0, math.inf):
@@ -71,20 +71,20 @@ def common(periods: Sequence[float]) -> float:
 
 
 class Later(Waveform):
-    """A waveform from a later time on.
+    """A waveform shifted in time.
 
     Parameters
     ----------
     wave : Waveform
     since : float
-        What is time 0, s.
+        The time that becomes 0, s.
     """
 
     def __init__(self, wave: Waveform, since: float) -> None:
         self.wave, self.since, self.system, self.row = wave, since, wave.system, wave.row
 
     def corners(self, after: float, until: float, most: int) -> np.ndarray:
-        """The waveform's own corners, less the time before; its states there are those after them."""
+        """The waveform's own corners, shifted."""
         own = self.wave.corners(after + self.since, until + self.since, most)
         found = own - self.since
         found = np.where(found + self.since < own, np.nextafter(found, np.inf), found)
@@ -100,12 +100,12 @@ class Later(Waveform):
 
 
 def periodic(waves: dict[str, Waveform], period: float | None) -> tuple[float, dict[str, Waveform]]:
-    """The common period, s, and the waveforms from a time on at which all of them recur.
+    """The common period, s, and the waveforms shifted to a time from which all of them are periodic.
 
     Raises
     ------
     UsageError
-        A waveform that never recurs, or not with the period that is stated; no period at all.
+        A waveform that is never periodic, or not with the stated period; no period at all.
     """
     found = {name: recurrence(wave) for name, wave in waves.items()}
     for name, own in found.items():
@@ -125,9 +125,9 @@ def periodic(waves: dict[str, Waveform], period: float | None) -> tuple[float, d
 
 
 SHARE = 0.01
-"""Fraction of the tolerance that the distance from the periodic state may take."""
+"""Fraction of the tolerance allowed for the distance from the periodic state."""
 FINEST = 1e-10
-"""Minimum accuracy that a period of the implicit method is run to."""
+"""Smallest accuracy of a period by the implicit method."""
 
 
 class PeriodicResult(TransientResult):
@@ -153,12 +153,12 @@ class PeriodicResult(TransientResult):
 
 
 class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
-    """One period of the periodic steady state by the implicit method; ``difference`` is the error of the state, too.
+    """One period of the periodic steady state by the implicit method; ``difference`` includes the error of the state.
 
     Attributes
     ----------
     monodromy : (q, q) float array
-        Derivative of the states at the end by those at the beginning.
+        Derivative of the final states by the initial ones.
     """
 
     def __init__(self, run: TransientResult, shooting: Shooting, monodromy: np.ndarray) -> None:
@@ -168,8 +168,8 @@ class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
     def with_its_state(
         self, functionals: Sequence[Functional], weights: np.ndarray
     ) -> tuple[list[Functional], np.ndarray]:
-        """Functionals whose gradient from a fixed beginning is that of the periodic state: with those at the end,
-        weighted by (1 − M)⁻ᵀ ∂f/∂x₀.
+        """Functionals whose gradient for fixed initial states is that of the periodic state: those given and the final
+        states, weighted by (1 − M)⁻ᵀ ∂f/∂x₀.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class ImplicitPeriodicResult(PeriodicResult, ImplicitResult):
         Returns
         -------
         list of Functional, float array
-            With the states at the end, and their weights.
+            Including the final states, and their weights.
         """
         names, quantities = states_of(self.circuit)
         _, begin = implicit_gradient(self, functionals, [f"{name}.ic" for name in names], weights)
@@ -304,9 +304,10 @@ class _ExactPeriods:
 
 
 class _ImplicitPeriods:
-    """Periods of the implicit method; derivatives by the adjoint of the steps that were taken.
+    """Periods of the implicit method; derivatives by the adjoint of their steps.
 
-    An error within a period moves the periodic state by (1 − M)⁻¹ of it, so the periods are run that much finer.
+    An error within a period changes the periodic state by (1 − M)⁻¹ times it, so the periods are that much more
+    accurate.
     """
 
     def __init__(
@@ -338,7 +339,7 @@ class _ImplicitPeriods:
         self.names, self.quantities = states_of(circuit)
 
     def begin(self, initial: Mapping[str, float] | None) -> np.ndarray:
-        """The states (q,) to begin with: given, or at the operating point at time 0."""
+        """The initial states (q,): given, or at the operating point at time 0."""
         if initial is None:
             own = Implicit(self.circuit, self.waves, self.switches, self.couplings, self.tolerance, self.accuracy)
             level = beginning(own, None, {}).level
@@ -360,7 +361,7 @@ class _ImplicitPeriods:
                 break
             self.fine = finer
         voltage, current = (own[0, self.places] for own in run.at([run.stop]))
-        first, last = (run.run.stretches[k].conduction[1] for k in (0, -1))
+        first, last = (run.run.step_starts[k].conduction[1] for k in (0, -1))
         names = run.run.switching.names
         self.switches |= {n: self.switches[n]._replace(closed=bool(own)) for n, own in zip(names, last)}
         same = bool((np.asarray(first) == np.asarray(last)).all())
@@ -368,7 +369,7 @@ class _ImplicitPeriods:
         return Period(run, x, gap, derivative, self._sizes(run), self.accuracy, same)
 
     def derivative(self, run: ImplicitResult) -> np.ndarray:
-        """Of the states at the end by those at the beginning (q, q)."""
+        """Of the final states by the initial ones (q, q)."""
         by = [f"{name}.ic" for name in self.names]
         ends = ([Value(quantity, run.stop)] for quantity in self.quantities)
         rows = [[*implicit_gradient(run, end, by, np.ones(1))[1].values()] for end in ends]
@@ -380,6 +381,6 @@ class _ImplicitPeriods:
         return np.where(self.capacitor, *largest)
 
     def gain(self, derivative: np.ndarray, size: np.ndarray) -> float:
-        """How many times as large as an error within the period that of the periodic state is."""
+        """Amplification of an error within the period to that of the periodic state."""
         inverse = np.linalg.pinv(np.eye(size.size) - derivative, rcond=ONCE)
         return float((np.abs(inverse) @ size / size).max(initial=0.0))

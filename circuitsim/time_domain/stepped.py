@@ -1,4 +1,4 @@
-"""Waveforms of a deck at several values of its elements and parameters: ``.tran`` inside ``.step``."""
+"""Transient analyses of a deck for several values of its elements and parameters: ``.tran`` with ``.step``."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class TransientSweep(Result):
 
 
 class Job(NamedTuple):
-    """What all runs have in common."""
+    """Data common to all runs."""
 
     deck: Deck
     axes: tuple[Axis, ...]
@@ -83,7 +83,7 @@ class Job(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What is kept of a run: columns (n_columns, n_times), measurements, events, its error."""
+    """Results kept of a run: columns (n_columns, n_times), measurements, events, error."""
 
     columns: np.ndarray
     measured: dict[str, float | None]
@@ -167,7 +167,7 @@ def transient_sweep(
             f"{MAX_VALUES:,} values fit; take larger steps or fewer columns"
         )
     wanted = tuple(measurements_of(deck, "tran") if measurements is None else measurements)
-    moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters follow others
+    moving = [*(axis.name for axis in axes), *deck.parameters]  # parameters may depend on others
     check_measurements(own.circuit, (own.begin, own.grid.stop), wanted, {}, moving)
     job = Job(deck, tuple(axes), tuple(probes), wanted, step, stop, initial, tolerance, method, accuracy)
     varied = grid.varied() if grid else np.zeros((0, 1))
@@ -192,7 +192,7 @@ def transient_sweep(
 
 
 def _check(deck: Deck, axis: Axis) -> None:
-    """Refuse a source with a waveform and a switch, whose values over time are not the one that would vary."""
+    """Refuse to vary a source with a waveform or a switch, whose value is a function of time."""
     if axis.sort is not Sort.VALUE or axis.name not in deck.operating_circuit:
         return
     place = deck.operating_circuit.element_index(axis.name)

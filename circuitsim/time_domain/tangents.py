@@ -1,8 +1,8 @@
-"""Derivatives of a circuit's solutions by its element values: its tangents, solved backwards.
+"""Adjoint of operating points: derivatives of linearised circuits by element values.
 
-The equations are those of `circuitsim.controlled.equations`; a smooth device is its tangent. The transposed equations
-give the derivatives of one quantity by all values at once. Conducting diodes have a resistance and blocking ones a
-conductance of no size: floating parts and loops of diodes keep one solution.
+The equations are those of `circuitsim.controlled.equations`, with smooth devices linearised. The transposed equations
+give the derivatives of one quantity by all values at once. Conducting diodes have a negligible resistance and blocking
+ones a negligible conductance, which makes floating parts and loops of diodes nonsingular.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.time_domain.beginning import Start
 
 NOTHING = 1e-12
-"""Resistance of conducting diodes, of the smallest one and of the ratio of the largest voltage and current; conductance
-of blocking ones likewise."""
+"""Resistance of conducting diodes relative to the smallest one and to the ratio of the largest voltage and current; the
+conductance of blocking ones likewise."""
 TOUCH = 1e-9
-"""Voltage or current of a diode, of the largest, below which it is in its state of before."""
+"""Relative voltage and current of a diode below which it keeps its previous state."""
 ACCURATE = 1e-8
 """Largest relative residual of the transposed equations."""
 KEPT = 8
-"""Factors that are kept."""
+"""Maximum number of factors kept."""
 
 
 class Sizes(NamedTuple):
@@ -56,18 +56,18 @@ class Backward(NamedTuple):
 
 
 class Tangents:
-    """The tangents of a circuit with devices.
+    """The linearised circuit.
 
     Parameters
     ----------
     circuit : Circuit
-    series : (k,) int array
+    Resistors that may be tiny, so that their currents are unknowns.
         Resistors that may be tiny: their currents are unknowns.
 
     Attributes
     ----------
     by_value : (m,) float array
-        Sum of the derivatives so far by all elementary elements' values.
+        Accumulated derivatives by all elementary elements' values.
     """
 
     def __init__(self, circuit: Circuit, series: np.ndarray) -> None:
@@ -77,7 +77,7 @@ class Tangents:
         self.kind, self.first, self.second, self.value, self.nodes = arrays
         self.smooth = {k: d for k, d in circuit.devices.items() if isinstance(d, SmoothDevice)}
         value = self.value.copy()
-        value[[self.parts[k][0] for k in self.smooth]] = 1.0  # of their tangents
+        value[[self.parts[k][0] for k in self.smooth]] = 1.0  # conductances of companion models
         laws = self.circuit.laws
         self.equations = equations(arrays._replace(value=value), laws, references(arrays, laws), series)
         self.place = self.equations.own
@@ -93,7 +93,7 @@ class Tangents:
 
     # ------------------------------------------------------------------ equations
     def _factor(self, column: np.ndarray, conducting: np.ndarray, sizes: Sizes) -> _Factor:
-        """The scaled equations' factor."""
+        """The factor of the scaled equations."""
         key = column[self.kind == RESISTOR].tobytes() + conducting.tobytes() + repr(sizes).encode()
         if key not in self._kept:
             if len(self._kept) == KEPT:
@@ -108,7 +108,7 @@ class Tangents:
         drop, flow = np.where(on, 1.0, -NOTHING / most), np.where(on, -NOTHING * least, 1.0)
         row, at = np.concatenate([eq.row, own, own, own]), np.concatenate([eq.column, eq.plus, eq.minus, own])
         entry = np.concatenate([term_values(column, eq.share, eq.gain, eq.under), drop, -drop, flow])
-        # Rows are sums of currents, those of branches voltages, or currents where these are stated.
+        # Rows are sums of currents; those of branches are voltages, or currents where these are prescribed.
         rows, unknowns = np.full(eq.size, 1.0 / sizes.volts), np.full(eq.size, sizes.amperes)
         unknowns[: self.nodes - 1] = sizes.volts
         rows[self._amperes] = rows[own[~on]] = 1.0 / sizes.amperes
@@ -117,7 +117,8 @@ class Tangents:
 
     # ------------------------------------------------------------------ at a point
     def column_at(self, point: OperatingPoint, column: np.ndarray, sizes: Sizes) -> np.ndarray:
-        """Values of the elementary elements (m,), from those of the circuit's own (n,): smooth devices are tangents."""
+        """Values of the elementary elements (m,), from those of the circuit's own (n,), with linearised smooth
+        devices."""
         found = self.value.copy()
         own = np.ones(column.size, dtype=bool)
         own[list(self.own.devices)] = False
@@ -130,7 +131,8 @@ class Tangents:
         return found
 
     def conducting(self, point: OperatingPoint, before: np.ndarray, sizes: Sizes) -> np.ndarray:
-        """Which elements (m,) are conducting diodes; ``before`` (m,) where a diode has neither voltage nor current."""
+        """Which elements (m,) are conducting diodes; ``before`` (m,) decides where a diode has zero voltage and
+        current."""
         inner = point.elementary or point
         forward = inner.drops / sizes.volts + inner.currents / sizes.amperes
         return np.asarray(self.diode & np.where(np.abs(forward) > TOUCH, forward > 0.0, before))
@@ -155,12 +157,12 @@ class Tangents:
         weights : tuple of (nodes,) and (m,) float arrays
         sizes : Sizes
         count : bool
-            Whether the derivatives are added to the sums.
+            Whether to add the derivatives to the sums.
 
         Raises
         ------
         ConvergenceError
-            The tangents have no unique solution.
+            The linearised circuit has no unique solution.
         """
         potentials, currents = weights[0].copy(), weights[1]
         share = np.where(self.ohmic, currents / np.where(self.ohmic, column, 1.0), 0.0)
@@ -199,18 +201,18 @@ class Tangents:
         return Backward(by_value, by_law)
 
     def _count_devices(self, point: OperatingPoint, by_value: np.ndarray) -> None:
-        """Count what the numbers of smooth devices contribute."""
+        """Accumulate the derivatives by the parameters of smooth devices."""
         for k, device in self.smooth.items():
             row, u = device.row(), point.junctions[k]
             current, slope = type(device).junction(row, u)
             by_row = np.zeros(len(row))
             type(device).by_parameters(row, u, by_row)
             by_row[0] = -current * slope
-            # The current beside the tangent is the last part.
+            # The current source of the companion model is the last part.
             self._by_row[k] += by_value[self.parts[k][2]] / (1.0 + row[0] * slope) * by_row
 
     def of_device(self, k: int, parameter: str, name: str) -> float:
-        """The derivative so far by a parameter of device ``k``.
+        """The accumulated derivative by a parameter of device ``k``.
 
         Raises
         ------
@@ -232,23 +234,23 @@ class Tangents:
 
 
 class Rest:
-    """An operating point at the beginning of a run, backwards.
+    """The adjoint of the operating point at the start of a run.
 
     Parameters
     ----------
     start : Start
         With an operating point.
     by_level : (m,) float array
-        Derivatives by voltages of capacitors and currents of inductors.
+        Derivatives by capacitor voltages and inductor currents.
     before : (elements,) bool array, optional
-        Elements that are conducting diodes where a diode has neither voltage nor current.
+        Which elements are conducting diodes, for diodes of zero voltage and current.
 
     Attributes
     ----------
     tangents : Tangents
     by_value : (elements,) float array
     by_held : dict of str to float
-        Derivatives by what ``.ic`` holds, by name in lower case.
+        Derivatives by values held by ``.ic``, by name in lower case.
     """
 
     def __init__(self, start: Start, by_level: np.ndarray, before: np.ndarray | None = None) -> None:
@@ -283,7 +285,7 @@ def _row_of(device: object) -> tuple[float, ...]:
 
 
 class _Factor:
-    """Factors of scaled equations; `transposed` solves them backwards."""
+    """Factors of scaled equations; `transposed` solves the transposed equations."""
 
     def __init__(
         self, scales: tuple[np.ndarray, np.ndarray], entries: tuple[np.ndarray, np.ndarray, np.ndarray]

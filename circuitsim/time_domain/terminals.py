@@ -1,4 +1,4 @@
-"""From the parts of piecewise-linear devices back to the devices: voltages, currents, and their laws."""
+"""Voltages, currents and characteristics of piecewise-linear devices from those of their parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from circuitsim.circuit.expansion import Expansion
 from circuitsim.errors import ConvergenceError
 
 HELD = 1000
-"""Most output times, evenly chosen, at which devices are held against their own laws; their parts are at all times."""
+"""Maximum number of output times, evenly chosen, at which devices are checked; their parts are checked at all times."""
 
 
 class Terminals(NamedTuple):
@@ -36,19 +36,19 @@ class Terminals(NamedTuple):
         m = len(self.circuit)
         found = voltage[:, :m], current[:, :m]
         for waves, of, own in ((voltage, self.drops, found[0]), (current, self.flows, found[1])):
-            # The first part stands at the device's place: sums come before they are put there.
+            # The first part has the device's position: compute the sums before storing them.
             sums = [waves[:, places] @ signs for places, signs in of]
             for k, column in zip(self.devices, sums):
                 own[:, k] = column
         return found
 
     def hold(self, voltage: np.ndarray, current: np.ndarray, tolerance: float) -> None:
-        """Hold the devices against their laws, which are independent of their parts.
+        """Check the devices against their characteristics, independently of their parts.
 
         Raises
         ------
         ConvergenceError
-            A device off its law by more than the tolerance of the largest voltage and current of the run.
+            A device off its characteristic by more than the tolerance times the largest voltage and current of the run.
         """
         if not self.devices:
             return
@@ -77,7 +77,7 @@ def terminals_of(circuit: Circuit, expansion: Expansion) -> Terminals:
 
 
 def _path(start: int, end: int, parts: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Parts that lead from one node to another, with +1 along their direction."""
+    """Parts on a path between two nodes, with +1 if they point along it."""
     via: dict[int, list[tuple[int, float]]] = {start: []}
     queue = [start]
     for node in queue:

@@ -1,4 +1,4 @@
-"""Kernels: a normal tree, a spanning forest that takes branches in the order of their roles, and its cut-sets."""
+"""Kernels: a normal tree (a spanning forest that takes branches in the order of their roles) and its cut-sets."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 VOLTAGE, CONDUCTING, CAPACITOR, RESISTOR, INDUCTOR, BLOCKING, CURRENT, WINDING = range(8)
 """Roles of branches: `circuitsim.time_domain.modes.Role`."""
 FIXED, C, R, L, FREE = range(5)
-"""Classes of branches: the range of class k in the tree is ``tree[k]`` to ``tree[k + 1]``, of the links likewise."""
+"""Classes of branches: class k has the range ``tree[k]`` to ``tree[k + 1]`` in the tree, and likewise in the links."""
 FIRST_ROLE = np.array([0, 2, 3, 4, 5, 7])
-"""The first role of each class (`circuitsim.time_domain.modes.Role`), and that of windings, which are in no class."""
+"""The first role of each class (`circuitsim.time_domain.modes.Role`), and that of windings, which have no class."""
 
 
 class Wiring(NamedTuple):
     """A normal tree: its branches, the links, the cut-set matrix between them, and the ranges of the classes.
 
-    With ideal couplings the cut-set matrix holds turns ratios too, and windings are neither branches of the tree nor
-    links; ``flows`` (windings, m) are their currents over those of all other branches
+    With ideal couplings the cut-set matrix also holds turns ratios, and windings are neither branches of the tree nor
+    links; ``flows`` (windings, m) are their currents as sums over those of all other branches
     (`circuitsim.time_domain.modes`).
     """
 
@@ -31,9 +31,9 @@ class Wiring(NamedTuple):
 
 
 def wired(nodes, first, second, role, order):
-    """The normal tree of elements with these roles, those of one role taken in the given order: a `Wiring`.
+    """The normal tree of elements with these roles, within one role in the given order: a `Wiring`.
 
-    Windings come last, behind the ranges of the classes.
+    Windings come last, after the ranges of the classes.
     """
     m = role.size
     twigs, links = np.empty(m, np.int64), np.empty(m, np.int64)
@@ -45,8 +45,8 @@ def wired(nodes, first, second, role, order):
 
 
 def forest(nodes, first, second, role, order, twigs, links, tree, rest):
-    """Fill in a spanning forest that takes branches in ascending order of role, those of one role in the given order,
-    the other branches, and the ranges of the classes of both.
+    """Fill in a spanning forest that takes branches in ascending order of role, and within a role in the given order;
+    the remaining branches (links); and the ranges of the classes of both.
 
     Returns the number of branches in the forest.
     """
@@ -70,7 +70,7 @@ def forest(nodes, first, second, role, order, twigs, links, tree, rest):
 
 
 def root_of(root, node):
-    """The root of a node's part."""
+    """The root of a node's tree."""
     while root[node] != node:
         root[node] = root[root[node]]
         node = root[node]
@@ -78,7 +78,7 @@ def root_of(root, node):
 
 
 def cut_sets(nodes, first, second, twigs, links, cut):
-    """Fill in the cut-set matrix (t, l) of a forest, from its paths between the ends of each link."""
+    """Fill in the cut-set matrix (t, l) of a forest, from the tree path between the ends of each link."""
     above, by, sign, depth = rooted(nodes, first, second, twigs)
     for k in range(links.size):
         a, b = first[links[k]], second[links[k]]
@@ -92,7 +92,7 @@ def cut_sets(nodes, first, second, twigs, links, cut):
 
 
 def rooted(nodes, first, second, twigs):
-    """For each node of a forest the one above it, the branch to that, +1 where it begins here, and its depth."""
+    """For each node of a forest: parent, branch to it, +1 where the branch begins at the node, depth."""
     begin, queue = np.zeros(nodes + 1, np.int64), np.empty(nodes, np.int64)
     for j in range(twigs.size):
         begin[first[twigs[j]]] += 1
