@@ -1,7 +1,7 @@
-"""Block triangular form: the smallest sub-circuits that determine themselves, each from those before it.
+"""Block triangular form: the smallest sub-circuits that can be solved one after another.
 
-Every unknown is matched with an equation; an unknown depends on those in its equation, and the strong components of
-this graph are the blocks (Dulmage & Mendelsohn). Stages that hold the voltage of the next one are blocks of their own.
+Every unknown is matched with an equation and depends on the other unknowns in it; the strongly connected components of
+this graph are the blocks (Dulmage & Mendelsohn). A stage with a voltage output that drives the next one is a block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StructureError(ArithmeticError):
-    """Equations without unknowns of their own.
+    """Equations that cannot be matched with unknowns.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class StructureError(ArithmeticError):
 
 
 INVERTED = 300
-"""Maximum number of unknowns of a block that is inverted to prove it regular."""
+"""Maximum number of unknowns of a block whose regularity is proven by its inverse."""
 
 ENTRIES = 4_000_000
 """Maximum number of entries of the inverses of all blocks."""
@@ -52,7 +52,7 @@ class Inverse(NamedTuple):
         Unknowns by equations; zero where the block is singular.
     matrices : tuple of four (d, d) float arrays
         Responses P and Q of the ports' voltages, and of their currents times ρ, to z (`circuitsim.controlled.ports`),
-        and by what these may be off, the rounding of all element values included.
+        and bounds on their errors, the rounding of all element values included.
     proven : bool
         Whether the block is proven to be regular.
     """
@@ -63,7 +63,7 @@ class Inverse(NamedTuple):
 
 
 def inverses(eq: Equations, terms: Terms, blocks: Sequence[RawBlock]) -> list[Inverse]:
-    """The inverses of some blocks, those of one size together: a chain of stages is many small blocks.
+    """The inverses of some blocks, batched by size: a chain of stages is many small blocks.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def inverses(eq: Equations, terms: Terms, blocks: Sequence[RawBlock]) -> list[In
             np.bincount(at, part, members.size * n * n).reshape(members.size, n, n)
             for part in (terms.value[own], np.abs(terms.value[own]), np.ones(own.size))
         )
-        # Terms are quotients of products of values, each rounded, and then summed up.
+        # Terms are quotients of products of values, each rounded, and then summed.
         for b, inverse, error in zip(members.tolist(), *inverted(matrix, (count + 4) * EPS * size)):
             diodes = blocks[b].diodes
             carriers, load = eq.own[eq.diode[diodes]], eq.load[diodes][:, None]
@@ -106,14 +106,14 @@ def inverses(eq: Equations, terms: Terms, blocks: Sequence[RawBlock]) -> list[In
 
 
 class Block:
-    """One block: its equations and unknowns, its diodes, and what z of its ports does.
+    """One block: its equations and unknowns, its diodes, and the response to z of its ports.
 
     Parameters
     ----------
     eq : Equations
     raw : RawBlock
     known : Inverse or RationalBlock
-        Of this block; in rational arithmetic no double is used but to choose what is tried.
+        For this block; in rational arithmetic doubles only order the trials.
     matrix : (size, size) csr_matrix or float array
         Of all blocks, all ports loaded.
 
@@ -153,9 +153,9 @@ class Block:
         self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The unknowns for given z (d,) of its ports, V, or zero, given those of earlier blocks in ``x`` (size,), and
-        their possible rounding.
+        bounds on their rounding errors.
 
-        ``rounding`` (size,) is the possible rounding of earlier unknowns.
+        ``rounding`` (size,) bounds the rounding errors of earlier unknowns.
         """
         known, given = x.copy(), right[self.rows]
         known[self.columns] = 0.0
@@ -170,7 +170,7 @@ class Block:
     def in_states(
         self, x: np.ndarray, rounding: np.ndarray, right: np.ndarray, z: np.ndarray, conducting: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The unknowns for given states of its diodes (d,), near those for ``z``; see `linear`."""
+        """The unknowns for given states of its diodes (d,), close to those for ``z``; see `linear`."""
         p, q, _, _ = self.matrices
         here, own = x.copy(), rounding.copy()
         own[self.columns] = 0.0
@@ -188,7 +188,8 @@ class Block:
         return here[self.columns], possible + np.abs(self.response) @ (np.abs(back) @ np.where(conducting, dv, di))
 
     def ports(self, x: np.ndarray, rounding: np.ndarray) -> Ports:
-        """The ports, given earlier unknowns and the block's own for z = 0, in ``x``, with their possible rounding."""
+        """The ports, given earlier unknowns and the block's own for z = 0 in ``x``, with bounds on their rounding
+        errors."""
         v0, i0 = port_values(self.eq, self.diodes, x)
         dv, di = port_values(self.eq, self.diodes, rounding, 1.0)
         p, q, dp, dq = self.matrices
@@ -199,19 +200,19 @@ class Block:
         return hybrid(*self.matrices[:2])
 
     def problem(self, ports: Ports) -> Hybrid:
-        """The complementarity problem; its base and matrix are found once."""
+        """The complementarity problem; its base and matrix are computed once."""
         return with_constant(self._hybrid, ports)
 
     @cached_property
     def regular(self) -> bool:
-        """Whether it is proven to have a P-matrix: one solution for any sources."""
+        """Whether it is proven to have a P-matrix, hence one solution for any sources."""
         if p_matrix(self.matrices, self.loads):
             return True
         return self.exact is not None and self.exact.p_matrix(self._hybrid.base)
 
 
 def p_matrix(matrices: tuple[np.ndarray, ...], loads: np.ndarray) -> bool:
-    """Whether the ports of a block (`Inverse.matrices`) are proven to have one, with their resistances ρ (d,), Ω."""
+    """Whether the ports of a block (`Inverse.matrices`) provably have a P-matrix, given their resistances ρ (d,), Ω."""
     p, q, dp, dq = matrices
     if loads.size == 1:
         return bool(p[0, 0] > dp[0, 0] and q[0, 0] < -dq[0, 0])
@@ -220,7 +221,7 @@ def p_matrix(matrices: tuple[np.ndarray, ...], loads: np.ndarray) -> bool:
 
 
 def port_values(eq: Equations, diodes: np.ndarray, x: np.ndarray, sign: float = -1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Voltages of diodes, and their currents times ρ, from unknowns (size,) or columns of such; with ``sign`` 1 sums
+    """Voltages of diodes, and their currents times ρ, from unknowns (size,) or columns of such; with ``sign`` 1, sums
     in place of differences.
     """
     plus, minus = eq.plus[diodes], eq.minus[diodes]
@@ -236,7 +237,7 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
     Raises
     ------
     StructureError
-        No matching: some equations have no unknowns of their own, whatever the values are.
+        No matching: some equations have no unknowns of their own at any values.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
@@ -270,7 +271,7 @@ def blocks(eq: Equations, pattern: Pattern) -> list[RawBlock]:
 
 
 def _ordered(count: int, user: np.ndarray, used: np.ndarray) -> Sequence[int]:
-    """Components, each after those it uses."""
+    """Components in topological order, each after those it uses."""
     pairs = np.unique(np.stack([user, used])[:, user != used], axis=1)
     waiting = np.bincount(pairs[0], minlength=count)
     by_used = pairs[0][np.argsort(pairs[1], kind="stable")]

@@ -1,7 +1,7 @@
 """The certificate of an operating point with controlled elements, from currents, drops and node voltages.
 
-A controlled element is replaced by the source that its law demands, and Kirchhoff's laws are checked as usual. Its law
-is checked relative to the largest of its terms: it is exact for a circuit whose gains differ by the tolerance.
+A controlled element is replaced by the source that its equation prescribes, and Kirchhoff's laws are checked as usual.
+Its equation is checked relative to the largest of its terms: it is exact for gains that differ by the tolerance.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def certify_controlled(
     controlled_kernel("laws_held", kind.size)(laws, read_only(arrays.value), voltages, low, currents, drops, worst)
     at = laws.element
     kind[at] = np.where(laws.current, CURRENT, VOLTAGE)
-    # A nullor holds whatever voltage it has; what it demands is that its control vanishes.
+    # A nullor has any voltage; its equation is that its control vanishes.
     value[at] = np.where(laws.current, currents[at], drops[at])
     whole = CircuitArrays(kind, arrays.first, arrays.second, value, arrays.n_nodes)
     found = certify(whole, value, voltages, currents, drops, tolerance, low, lambda: (at[laws.owners()], laws.control))

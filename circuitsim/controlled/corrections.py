@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 SPLIT = 134217729.0
-"""2²⁷ + 1 cuts a double into two halves whose products are exact (Dekker 1971)."""
+"""2²⁷ + 1 splits a double into two halves whose products are exact (Dekker 1971)."""
 
 BEYOND = 1e300
-"""Terms from here on may leave the range of doubles: there is no residual."""
+"""Terms above this bound may overflow: there is no residual."""
 
 
 def corrected(value, column, ends, right, change, high, low, residual):
@@ -20,17 +20,17 @@ def corrected(value, column, ends, right, change, high, low, residual):
         Terms of the matrix, sorted by row.
     column : (nnz,) int array
     ends : (size + 1,) int array
-        Where each row begins, and the last one ends.
+        Start of each row, and end of the last one.
     right, change : (size,) float arrays
     high, low : (size,) float arrays
-        Changed.
+        Updated.
     residual : (size,) float array
-        Filled; not a number where a term is beyond the range of doubles.
+        Overwritten; nan where a term may overflow.
 
     Returns
     -------
     share, largest, most : float
-        The largest |change| as a fraction of the unknown before, in itself, and the largest |unknown| before.
+        The largest |change| relative to the unknown before, in absolute value, and the largest |unknown| before.
     """
     share = largest = most = 0.0
     for k in range(high.size):

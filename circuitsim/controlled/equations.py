@@ -1,11 +1,11 @@
-"""Modified nodal equations of a circuit with controlled elements: one sparse pattern for all states of its diodes.
+"""Modified nodal analysis of a circuit with controlled elements: one sparse pattern for all states of its diodes.
 
-Unknowns are the potentials of all nodes but ground, then the currents of voltage sources, shorts, controlled elements,
-diodes and of resistors far smaller than their neighbours. The row of a diode is one of three:
+Unknowns are the potentials of all nodes except ground, then the currents of voltage sources, shorts, controlled
+elements, diodes and of resistors far smaller than their neighbours. The row of a diode is one of three:
 
     conducting    v = 0
     blocking      i = 0
-    loaded        v − ρ i = z      (the port seen through a resistance ρ: `circuitsim.controlled.ports`)
+    loaded        v − ρ i = z      (the port loaded with a resistance ρ: `circuitsim.controlled.ports`)
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SMALL = 1e-6
 """A resistor below this fraction of the largest one at its ends has its current as an unknown of its own."""
 
 OPEN = 1e90
-"""A resistance, Ω, that lets nothing through: tangents of flat segments have more."""
+"""Resistances, Ω, above this are open circuits; tangents of flat segments have more."""
 
 GOLDEN = 0.6180339887498949
 
@@ -57,7 +57,7 @@ class Equations(NamedTuple):
     row, column, value : (nnz,) arrays
         Triplets without those of the diodes' rows.
     share, gain, under : (nnz,) arrays
-        What the values are: a share, times the value of the element ``gain``, over that of ``under`` (−1: none).
+        Structure of the values: a share, times the value of element ``gain``, over that of ``under`` (−1: none).
     own : (m,) int array
         Unknown that is the current of an element, or −1.
     diode : (d,) int array
@@ -86,7 +86,7 @@ class Equations(NamedTuple):
 
 
 class _Triplets:
-    """Collects rows, columns and values; entries of ground's row or column fall away."""
+    """Collector of rows, columns and values; entries in ground's row or column are dropped."""
 
     def __init__(self) -> None:
         self.parts: list[tuple[np.ndarray, ...]] = []
@@ -109,14 +109,14 @@ def term_values(value: np.ndarray, share: np.ndarray, gain: np.ndarray, under: n
 
 
 def references(arrays: CircuitArrays, laws: Mapping[int, Law]) -> np.ndarray:
-    """The lowest node of each part that no element but capacitors and current sources ties to ground."""
+    """The lowest node of each part not connected to ground by elements other than capacitors and current sources."""
     label = parts(arrays)
     lowest = np.unique(label, return_index=True)[1]
     return lowest[label[lowest] != label[GROUND]]
 
 
 def floating_controls(arrays: CircuitArrays, laws: Mapping[int, Law]) -> list[int]:
-    """Elements whose laws depend on the potential of such a part: nothing determines it."""
+    """Elements controlled by the indeterminate potential of such a part."""
     label = parts(arrays)
     if (label == label[GROUND]).all():
         return []
@@ -133,7 +133,7 @@ def floating_controls(arrays: CircuitArrays, laws: Mapping[int, Law]) -> list[in
 
 
 def parts(arrays: CircuitArrays) -> np.ndarray:
-    """The part of each node: what elements but capacitors and current sources tie."""
+    """The part of each node, connected by elements other than capacitors and current sources."""
     from circuitsim.program.components import component_labels
 
     kind, first, second, _, n = arrays
@@ -149,8 +149,8 @@ def equations(
 ) -> Equations:
     """The equations of a circuit without devices and amplifiers; ``pinned`` nodes (`references`) are at 0 V.
 
-    Resistors whose resistances are ``varying`` (k,), and others at their ends, have currents that are unknowns of their
-    own, so that the unknowns are the same for all their values.
+    Resistors whose resistances are ``varying`` (k,), and others at their ends, have their currents as unknowns, so that
+    the unknowns are the same for all values.
     """
     kind, first, second, value, n = arrays
     if kind.size == 0:
@@ -187,8 +187,8 @@ def equations(
 
 
 def of_resistances(eq: Equations, arrays: CircuitArrays, before: np.ndarray) -> Equations | None:
-    """The equations ``eq`` of the values ``before`` with other resistances and gains; None where zeros are elsewhere,
-    or other currents would be unknowns of their own.
+    """The equations ``eq`` for other resistances and gains than the values ``before``; None where zeros are elsewhere
+    or different currents would be unknowns.
     """
     kind, value = arrays.kind, arrays.value
     fixed = ((kind == RESISTOR) | (kind >= FIRST_CONTROLLED)) & ((value == 0.0) | (before == 0.0))
@@ -202,7 +202,7 @@ def of_resistances(eq: Equations, arrays: CircuitArrays, before: np.ndarray) -> 
 
 
 class RightSide:
-    """Currents of sources into nodes, A, and what sources and laws hold, V or A (size,).
+    """Right-hand side: source currents into nodes, A, and constants of sources and controlled elements, V or A (size,).
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class RightSide:
         return right
 
     def exact(self, value: np.ndarray, read: Callable[[float], Fraction]) -> list[Fraction]:
-        """`of` without rounding."""
+        """`of` in rational arithmetic."""
         right, laws = [Fraction(0)] * self._size, self._laws
         for row, sign, source in zip(self._row.tolist(), self._sign.tolist(), self._source.tolist()):
             right[row] += int(sign) * read(value[source])
@@ -301,14 +301,14 @@ def _controlled(arrays: CircuitArrays, own: np.ndarray, laws: Mapping[int, Law])
 
 
 def _loads(arrays: CircuitArrays, count: int) -> np.ndarray:
-    """A typical resistance of the circuit for each diode, all different."""
+    """A typical resistance of the circuit for each diode, all of them different."""
     ohms = arrays.value[(arrays.kind == RESISTOR) & (arrays.value > 0.0)]
     typical = float(np.exp(np.log(ohms).mean())) if ohms.size else 1.0
     return typical * (0.75 + 0.5 * (GOLDEN * np.arange(1, count + 1) % 1.0))
 
 
 def least_conductance(ohms: np.ndarray) -> float:
-    """The least conductance of resistances, Ω, that are not `OPEN`, S; 0 without any."""
+    """The smallest conductance of the resistances, Ω, except `OPEN` ones, S; 0 if there are none."""
     ohms = ohms[(ohms > 0.0) & (ohms < OPEN)]
     return 1.0 / float(ohms.max()) if ohms.size else 0.0
 

@@ -6,19 +6,19 @@ import numpy as np
 
 
 def laws_held(laws, value, voltages, low, currents, drops, worst):
-    """Fill in by how much laws are missed at most, and the largest fraction of the largest of their terms.
+    """Fill in the largest residuals of the equations, and the largest relative to the largest of their terms.
 
     Parameters
     ----------
     laws : LawArrays
     value : (m,) float array
-        Gains, among the values of all elements; not a number: 1.
+        Gains, among the values of all elements; nan: 1.
     voltages, low : (n_nodes,) float arrays
         Potentials, and their low-order parts, V.
     currents, drops : (m,) float arrays
         A, V.
     worst : (2, 2) float array
-        Amounts (V, A) and fractions of laws of voltages and nullors, and of laws of currents; zeros at the start.
+        Absolute (V, A) and relative residuals of voltage laws and nullors, and of current laws; zeros on entry.
     """
     for k in range(laws.element.size):
         at = laws.element[k]

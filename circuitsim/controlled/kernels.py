@@ -1,4 +1,4 @@
-"""The kernels of circuits with controlled sources; which form of them a call gets: `circuitsim.kernel_family`."""
+"""The kernels of circuits with controlled sources, interpreted or compiled (`circuitsim.kernel_family`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from circuitsim.kernels import register_module
 
 _MODULES = (corrections, held_laws)
 KERNELS = ("corrected", "laws_held")
-"""Functions that `controlled_kernel` provides."""
+"""Entry points of `controlled_kernel`."""
 
 
 def _register() -> None:
-    """Let compiled kernels call the functions they are made of."""
+    """Register the functions that compiled kernels call."""
     for module in _MODULES:
         register_module(module)
 
@@ -26,6 +26,6 @@ def _sources() -> Iterator[Path]:
 
 
 controlled_kernel = KernelFamily(KERNELS, _MODULES, _register, _sources)
-"""The kernel of a name (`KERNELS`) for work on so many elements or unknowns in all."""
+"""Returns a kernel by name (`KERNELS`) for a given number of elements or unknowns."""
 
 __all__ = ["KERNELS", "controlled_kernel"]

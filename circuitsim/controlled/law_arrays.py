@@ -1,4 +1,4 @@
-"""The laws of all controlled elements as arrays, for kernels."""
+"""The equations of all controlled elements as arrays, for kernels."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from circuitsim.circuit.laws import Law, Quantity
 
 
 class LawArrays(NamedTuple):
-    """Laws of controlled elements, in the order of a mapping.
+    """Equations of controlled elements, in the order of a mapping.
 
     Attributes
     ----------
     element : (l,) int array
         Positions in the circuit.
     current, nullor : (l,) bool arrays
-        Laws that determine a current; laws of nullors. The others determine a voltage.
+        Equations of currents; equations of nullors. The others determine a voltage.
     constant : (l,) float array
         V or A.
     voltage_ends, current_ends : (l + 1,) int arrays
-        Where the controls of each law begin, and the last ones end.
+        Start of each equation's controls, and end of the last ones.
     voltage_share, current_share : float arrays
         Coefficients of the controls.
     plus, minus : int arrays
         Nodes of controlling voltages.
     control : int array
-        Positions of the elements whose currents control.
+        Positions of the controlling elements.
     """
 
     element: np.ndarray
@@ -44,24 +44,24 @@ class LawArrays(NamedTuple):
     control: np.ndarray
 
     def owners(self) -> np.ndarray:
-        """The law of each controlling current."""
+        """The equation of each controlling current."""
         return np.repeat(np.arange(self.element.size), np.diff(self.current_ends))
 
     def of_currents(self) -> np.ndarray:
-        """Laws (l,) of voltages that currents alone control."""
+        """Which equations (l,) give voltages controlled by currents alone."""
         return ~self.current & ~self.nullor & (np.diff(self.voltage_ends) == 0)
 
 
 def demanded_of_currents(laws: LawArrays, owners: np.ndarray, value: np.ndarray, currents: np.ndarray) -> np.ndarray:
-    """What the currents (m,) demand of each law with its constant, V or A (l,); ``value`` (m,) holds the gains,
-    ``owners`` are those of the laws."""
+    """The voltage, V, or current, A, (l,) that each equation prescribes for the currents (m,), constant included;
+    ``value`` (m,) holds the gains, ``owners`` are those of the equations."""
     of, gain = owners, value[laws.element]
     terms = np.where(np.isnan(gain), 1.0, gain)[of] * laws.current_share * currents[laws.control]
     return np.asarray(laws.constant + np.bincount(of, terms, laws.element.size))
 
 
 def law_arrays(laws: Mapping[int, Law]) -> LawArrays:
-    """The arrays of laws by position."""
+    """The arrays of equations by position."""
     found = list(laws.values())
     by_voltage = [control for law in found for control in law.voltages]
     by_current = [control for law in found for control in law.currents]

@@ -14,7 +14,7 @@ ZERO = 1e-11
 
 
 def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots: int = 0) -> np.ndarray | None:
-    """Which z are basic (d,) at a solution, or None where the path ends in a ray.
+    """Which z are basic (d,) at a solution; None where the path ends in a ray.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots:
     cover : (d,) float array, optional
         Positive; ones if not given.
     pivots : int
-        Most pivots; 50 for each row and 1,000 if not given.
+        Maximum number of pivots; by default 50 per row and 1,000 more.
     """
     d = q.size
     cover = np.ones(d) if cover is None else cover
@@ -49,7 +49,7 @@ def lemke(q: np.ndarray, m: np.ndarray, cover: np.ndarray | None = None, pivots:
         if not up.size:
             return None
         row = _least(table, up, column, d)
-        # Where t may leave as well, it does: the path is at its end.
+        # t leaves whenever it may: the path ends there.
         at = np.flatnonzero(basis == 2 * d)[0]
         if column[at] > ZERO * np.abs(column).max() and _tied(table, at, row, column):
             row = int(at)
@@ -68,7 +68,7 @@ def _basic(basis: np.ndarray, d: int) -> np.ndarray:
 
 
 def _least(table: np.ndarray, rows: np.ndarray, column: np.ndarray, d: int) -> int:
-    """The row with the lexicographically smallest (q, inverse basis) / column; of the first pivot, too."""
+    """The row with the lexicographically smallest (q, inverse basis) / column, for the first pivot too."""
     ratio = table[rows, -1] / column[rows]
     rows = rows[ratio <= ratio.min() + 1e-13 * np.abs(ratio.min())]
     for k in range(d):

@@ -1,7 +1,7 @@
-"""One linear circuit: sparse unsymmetric factors, and refinement to pairs of doubles.
+"""One linear circuit: sparse unsymmetric LU factors, and iterative refinement to pairs of doubles.
 
-Residuals are sums in pairs of doubles (`circuitsim.controlled.corrections`), so that solutions are accurate to about 30
-digits as long as the factors have a few: small currents beside large ones keep their own digits.
+Residuals are accumulated in pairs of doubles (`circuitsim.controlled.corrections`), so that solutions have about 30
+digits if the factors have a few: small currents next to large ones keep their own digits.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import SuperLU
 
 FEW = 4
-"""Maximum number of right-hand sides that a dense factor takes one by one."""
+"""Maximum number of right-hand sides that a dense factor solves one by one."""
 DENSE = 100
-"""Maximum number of unknowns of a matrix that is factored as a dense one."""
+"""Maximum number of unknowns of a matrix that is factored densely."""
 
 CORRECTIONS = 12
 """Maximum number of corrections of one solution."""
@@ -32,7 +32,7 @@ FINE = 2.0**-90
 """A correction below this fraction of every unknown ends the refinement."""
 
 POOR = 1e-3
-"""A first correction above this fraction of the solution: the matrix is singular to working precision."""
+"""Relative size of the first correction above which the matrix is singular to working precision."""
 
 
 class Pattern:
@@ -55,7 +55,7 @@ class Pattern:
         self._ends = np.searchsorted(self._row, np.arange(eq.size + 1))
 
     def of(self, eq: Equations) -> Pattern:
-        """The pattern with other values."""
+        """The same pattern with other values."""
         made = copy(self)
         made.eq = eq
         return made
@@ -75,14 +75,14 @@ class Pattern:
 
 
 class Terms(NamedTuple):
-    """A matrix as the terms of its rows, not summed up: the conductances at a node round where they are.
+    """A matrix as unsummed terms of its rows, because sums of conductances at a node round.
 
     Attributes
     ----------
     value, column, row : (nnz,) arrays
         Sorted by row.
     ends : (size + 1,) int array
-        Where each row begins, and the last one ends.
+        Start of each row, and end of the last one.
     share, gain, under : (nnz,) arrays
         As in `Equations`.
     """
@@ -96,7 +96,7 @@ class Terms(NamedTuple):
     under: np.ndarray
 
     def plus(self, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> Terms:
-        """With more terms (k,)."""
+        """With further terms (k,)."""
         rows = np.concatenate([self.row, row])
         order = np.argsort(rows, kind="stable")
         none, ends = np.full(row.size, -1), np.searchsorted(rows[order], np.arange(self.ends.size))
@@ -133,7 +133,7 @@ class Pair(NamedTuple):
 
 
 def scales(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Powers of two for rows and columns, after which the largest entries are near one."""
+    """Powers of two for rows and columns that scale the largest entries to about one."""
     size = matrix.shape[0]
     rows = np.repeat(np.arange(size), np.diff(matrix.indptr))
     left, right = np.ones(size), np.ones(size)
@@ -151,7 +151,7 @@ def scales(matrix: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Scaled(NamedTuple):
-    """A dense matrix (size, size) whose rows and columns are multiplied by powers of two (size,)."""
+    """A dense matrix (size, size) with rows and columns scaled by powers of two (size,)."""
 
     matrix: np.ndarray
     left: np.ndarray
@@ -159,7 +159,7 @@ class Scaled(NamedTuple):
 
     @classmethod
     def of(cls, matrix: np.ndarray) -> Scaled:
-        """With largest entries near one."""
+        """With largest entries of about one."""
         size, left, right = np.abs(matrix), np.ones(matrix.shape[0]), np.ones(matrix.shape[0])
         for _ in range(3):
             high = size.max(axis=1, initial=0.0)
@@ -173,7 +173,7 @@ class Scaled(NamedTuple):
 
 
 class _DenseLU:
-    """Factors of a dense matrix, with the calls of `scipy.sparse.linalg.SuperLU`."""
+    """LU factors of a dense matrix, with the interface of `scipy.sparse.linalg.SuperLU`."""
 
     def __init__(self, matrix: np.ndarray) -> None:
         from scipy.linalg import lapack
@@ -186,8 +186,8 @@ class _DenseLU:
     def solve(self, right: np.ndarray, trans: str = "N") -> np.ndarray:
         """The solution for right-hand sides (size,) or (size, k); of the transposed system with ``trans="T"``.
 
-        A few columns are solved for one by one: OpenBLAS hands two of ten numbers each to two threads, and waits for
-        both (on a loaded machine a hundred times as long as the work).
+        A few columns are solved one by one: OpenBLAS would use two threads even for two columns of ten numbers (on a
+        loaded machine a hundred times slower).
         """
         if right.ndim == 2 and right.shape[1] <= FEW:
             found = np.empty(right.shape)
@@ -198,14 +198,14 @@ class _DenseLU:
 
 
 class Factor:
-    """Factors of one matrix.
+    """LU factors of one matrix.
 
     Parameters
     ----------
     terms : Terms
     quick : bool
-        Whether a matrix of up to `DENSE` unknowns is factored as a dense one: quicker, but zero pivots are hidden by
-        rounding, so that a solution is no proof that the matrix is regular.
+        Whether to factor a matrix of up to `DENSE` unknowns densely: faster, but rounding hides zero pivots, so that a
+        solution does not prove the matrix regular.
 
     Raises
     ------
@@ -235,7 +235,7 @@ class Factor:
         if not np.isfinite(scaled.data).all():
             raise ArithmeticError("beyond the range of doubles")
         if structural_rank(scaled) < scaled.shape[0]:
-            raise ArithmeticError("singular")  # SuperLU may end the process here
+            raise ArithmeticError("singular")  # SuperLU may abort the process here
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -255,7 +255,7 @@ class Factor:
         return self.left * self.lu.solve(self.right * right, trans="T")
 
     def solve(self, right: np.ndarray, rough: np.ndarray | None = None) -> Pair:
-        """The refined solution; ``rough`` is that in double precision, where it is known.
+        """The refined solution; ``rough`` is that in double precision, if available.
 
         Raises
         ------
@@ -280,9 +280,10 @@ class Factor:
         return Pair(high, low)
 
     def determined(self, x: np.ndarray) -> bool:
-        """Whether the rounding of the matrix's own entries moves a solution ``x`` by less than `POOR` of its largest.
+        """Whether rounding of the matrix's entries changes a solution ``x`` by less than `POOR` of its largest
+        component.
 
-        A matrix that is singular except for rounding has a solution, and one for the exact decimals lies far from it.
+        A matrix that is singular to rounding has a solution, but that of the exact decimals is far from it.
         """
         rounding = np.finfo(float).eps * (abs(self.terms.matrix()) @ np.abs(x))
         signs = np.sign(np.random.default_rng(0).standard_normal((x.size, 3)))

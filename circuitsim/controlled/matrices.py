@@ -1,8 +1,8 @@
-"""Proofs about a matrix of doubles with bounded errors of its entries: regular, or a P-matrix.
+"""Proofs about a matrix of doubles with bounded errors: it is regular, or a P-matrix.
 
-For P-matrices, and only these, a linear complementarity problem has one solution whatever its constant is (Samelson,
-Thrall & Wesler 1958). Bounds include the rounding of the tests themselves (Rump 2010): no margin is left to choose. A
-test that fails proves nothing; small matrices are decided in rational arithmetic then
+A linear complementarity problem has a unique solution for every constant iff its matrix is a P-matrix (Samelson, Thrall
+& Wesler 1958). Bounds include the rounding of the tests themselves (Rump 2010), so there is no margin to choose. A
+failed test proves nothing; small matrices are then decided in rational arithmetic
 (`circuitsim.controlled.rational`).
 """
 
@@ -17,14 +17,14 @@ MINORS = 20
 
 
 def inverse_error(a: np.ndarray, da: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """By what entries of ``inverse`` may differ from those of the inverse of any matrix within ``da`` of ``a``.
+    """Bounds on the differences between ``inverse`` and the inverse of any matrix within ``da`` of ``a``.
 
-    Infinite where it is not proven that all of these are regular.
+    Infinite unless all of these are proven regular.
 
     Parameters
     ----------
     a, da, inverse : (…, n, n) float arrays
-        With largest entries of rows and columns near one, so that norms mean something.
+        With largest entries of rows and columns of about one, so that norms are meaningful.
     """
     n = a.shape[-1]
     size = np.abs(inverse)
@@ -38,7 +38,7 @@ def inverse_error(a: np.ndarray, da: np.ndarray, inverse: np.ndarray) -> np.ndar
 
 
 def equilibrated(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Powers of two for rows (…, n, 1) and columns (…, 1, n) after which largest entries are near one; 1 for zeros."""
+    """Powers of two for rows (…, n, 1) and columns (…, 1, n) that scale largest entries to about one; 1 for zeros."""
     size = np.abs(a)
     left = _power(size.max(axis=-1, keepdims=True, initial=0.0))
     return left, _power((size * left).max(axis=-2, keepdims=True, initial=0.0))
@@ -50,8 +50,8 @@ def _power(largest: np.ndarray) -> np.ndarray:
 
 
 def inverted(a: np.ndarray, da: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inverses of matrices (…, n, n), zero where one is singular, and their errors (`inverse_error`), infinite where
-    one may be."""
+    """Inverses of matrices (…, n, n), zero for singular ones, and error bounds (`inverse_error`), infinite for matrices
+    that may be singular."""
     left, right = equilibrated(a)
     scaled = a * left * right
     good = np.isfinite(scaled).all(axis=(-2, -1)) & (np.linalg.det(scaled) != 0.0)
@@ -86,17 +86,19 @@ def is_p_matrix(m: np.ndarray, dm: np.ndarray) -> bool:
 
 
 def in_watts(m: np.ndarray, load: np.ndarray) -> np.ndarray:
-    """The matrix of ports with voltages and currents times √(1/ρ) and √ρ, ρ = ``load`` (d,) in Ω, in place of 1 and ρ.
+    """The matrix of ports with voltages and currents multiplied by √(1/ρ) and √ρ, ρ = ``load`` (d,) in Ω, not by 1 and
+    ρ.
 
-    Products y z are powers then: the symmetric part of a passive circuit's matrix has no negative eigenvalue. Whether
-    it is a P-matrix is the same question.
+    Products y z are then powers: the symmetric part of a passive circuit's matrix is positive semidefinite. Scaling
+    keeps P-matrices.
     """
     root = np.sqrt(load)
     return np.asarray(m * root / root[:, None])
 
 
 def dominant(m: np.ndarray, dm: np.ndarray) -> bool:
-    """Whether the positive diagonal dominates after a scaling of columns, whatever the errors are: an H-matrix."""
+    """Whether the positive diagonal dominates after a scaling of columns, for all errors within the bounds: an
+    H-matrix."""
     comparison = -(np.abs(m) + dm)
     np.fill_diagonal(comparison, m.diagonal() - dm.diagonal())
     try:

@@ -1,13 +1,13 @@
-"""The circuit seen from its diodes: a mixed linear complementarity problem in hybrid port variables.
+"""Ports of the diodes: a mixed linear complementarity problem in hybrid port variables.
 
 With a resistance ρ in series with each diode's port the circuit is linear, whatever the diodes do: with z = v − ρ i,
 
     v = v₀ + P z,   ρ i = i₀ + Q z,   P − Q = 1.
 
-A diode obeys v ≤ 0 ≤ i, v i = 0. Neither all-open nor all-shorted ports need a solution (an op-amp whose loop one diode
-closes has none with it open), so each port is free to be described by its current or by its voltage: a *base*. A greedy
-elimination always finds one, for the pivots of the two choices differ by one, and one of them is at least ½. In a base
-the problem is y = q + M z, y ≥ 0, z ≥ 0, y z = 0.
+A diode satisfies v ≤ 0 ≤ i, v i = 0. Neither all-open nor all-shorted ports need have a solution (an op-amp whose loop
+one diode closes has none with it open), so each port is described by its current or by its voltage; the choice is a
+*base*. Greedy elimination always finds one, because the pivots of the two choices differ by one, so one of them is at
+least ½. In a base the problem is y = q + M z, y ≥ 0, z ≥ 0, y z = 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from circuitsim.controlled.matrices import EPS, inverted
 
 ROUNDING = 16.0 * np.finfo(float).eps
-"""Fraction of its terms that a quantity may be off by."""
+"""Bound on the relative error of a sum, relative to its terms."""
 
 
 class Ports(NamedTuple):
@@ -31,9 +31,9 @@ class Ports(NamedTuple):
         V.
     p, q : (d, d) float arrays
     dv, di : (d,) float arrays
-        By what v0 and i0 may be off, V.
+        Error bounds of v0 and i0, V.
     dp, dq : (d, d) float arrays
-        By what P and Q may be off.
+        Error bounds of P and Q.
     """
 
     v0: np.ndarray
@@ -54,9 +54,9 @@ class Hybrid(NamedTuple):
     base : (d,) bool array
         Ports described by −v (y is ρ i); the others by ρ i (y is −v).
     constant : (d,) float array
-        V; zero where rounding hides its sign.
+        V; zero where its sign is lost to rounding.
     matrix : (d, d) float array
-        Without a unit.
+        Dimensionless.
     inverse : (d, d) float array
         z of the ports from z of the base.
     """
@@ -76,7 +76,7 @@ class Hybrid(NamedTuple):
 
 
 def base_of(p: np.ndarray) -> np.ndarray:
-    """A base for which the ports have a description: pivots of at least ½ in size."""
+    """A base with pivots of at least ½ in magnitude."""
     work, d = p.copy(), len(p)
     base = np.zeros(d, dtype=bool)
     for k in range(d):
@@ -88,7 +88,7 @@ def base_of(p: np.ndarray) -> np.ndarray:
 
 
 def hybrid(p: np.ndarray, q: np.ndarray) -> Hybrid:
-    """The complementarity problem of ports in a base of its own choice; its constant is zero."""
+    """The complementarity problem of ports in a base chosen here; its constant is zero."""
     base, zero = base_of(p), np.zeros(len(p))
     taken, sign = base[:, None], np.where(base, -1.0, 1.0)
     inverse = np.linalg.inv(np.where(taken, p, q))
@@ -100,7 +100,7 @@ def hybrid(p: np.ndarray, q: np.ndarray) -> Hybrid:
 def matrix_of(
     base: np.ndarray, p: np.ndarray, q: np.ndarray, dp: np.ndarray, dq: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of the problem in a base, and by what it may be off where P and Q may be off by ``dp`` and ``dq``."""
+    """The matrix of the problem in a base, and its error bounds, given those of P and Q, ``dp`` and ``dq``."""
     taken, sign = base[:, None], np.where(base, -1.0, 1.0)
     far, d_far = np.where(taken, q, p), np.where(taken, dq, dp)
     inverse, off = inverted(np.where(taken, p, q), np.where(taken, dp, dq))

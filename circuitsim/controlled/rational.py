@@ -1,8 +1,8 @@
-"""Small blocks in rational arithmetic: doubles are fractions, so there is no rounding.
+"""Small blocks in rational arithmetic: doubles are exact fractions, so there is no rounding.
 
-A loop gain of one, an op-amp whose loop is open, two sources in a loop of conducting diodes: whether a state of the
-diodes has no solution, one, or leaves a voltage or a current open is decided by exact elimination. With z = v − ρ i all
-ports are described by one number, z ≤ 0 in every state (`circuitsim.controlled.ports`).
+A loop gain of one, an op-amp without feedback, two sources in a loop of conducting diodes: exact elimination decides
+whether a state of the diodes has no solution, one, or a continuum. With z = v − ρ i all ports are described by one
+number, z ≤ 0 for a blocking diode (`circuitsim.controlled.ports`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from circuitsim.controlled.equations import RawBlock
 
 LARGEST = 80
-"""Maximum number of unknowns of a block: it is eliminated in a second at most."""
+"""Maximum number of unknowns of a block: elimination takes at most a second."""
 
 PORTS, STRICT = 12, 6
-"""Most ports whose principal minors are found, and of a pair of matrices of devices whose curves rise: 2^12
-determinants by Schur complements and 2^6 one by one take a tenth of a second."""
+"""Maximum number of ports for all principal minors, and for a pair of matrices of devices with strictly increasing
+curves: 2^12 determinants by Schur complements, or 2^6 one by one, take a tenth of a second."""
 
 IDEAL, LEVEL, RISING = 0, 1, 2
-"""Curves: any monotone one; the current is a function of the voltage; it rises everywhere."""
+"""Curves: any monotone one; the current is a function of the voltage; strictly increasing."""
 
 LIMITS = 2000
 """Maximum number of inequalities of an elimination."""
 
 Read = Callable[[float], Fraction]
-"""A value without rounding: the double itself, or its shortest decimal."""
+"""Exact value of a double: itself, or its shortest decimal."""
 
 Vector = list[Fraction]
 Matrix = list[Vector]
@@ -45,12 +45,12 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 
 def decimal(value: float) -> Fraction:
-    """The shortest decimal that rounds to a double: a loop gain of 0.1 · 10 is one."""
+    """The shortest decimal that rounds to a double, so that a loop gain of 0.1 · 10 is one."""
     return Fraction(repr(float(value)))
 
 
 def binary(value: float) -> Fraction:
-    """A double itself."""
+    """The exact value of a double."""
     return Fraction(float(value))
 
 
@@ -64,7 +64,7 @@ class Solutions(NamedTuple):
 
 
 class RationalBlock:
-    """One block, all ports loaded: its factors, and P and Q of its ports.
+    """One block with all ports loaded: its factors, and P and Q of its ports.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class RationalBlock:
         return _solved(self._steps, wanted)
 
     def ports(self, known: Sequence[Fraction] | dict[int, Fraction]) -> tuple[Vector, Vector]:
-        """Voltages of its diodes, and currents times ρ, from unknowns; of other blocks' ones in a mapping: zero."""
+        """Voltages of its diodes, and currents times ρ, from unknowns; unknowns missing in a mapping are zero."""
 
         def at(unknown: int) -> Fraction:
             if unknown < 0 or (isinstance(known, dict) and unknown not in known):
@@ -139,7 +139,7 @@ class RationalBlock:
         if not free:
             z = [rows[pivots.index(k)][size] for k in range(size)]
             return Solutions([z] if all(x <= 0 for x in z) else [], False, True)
-        # z in terms of the free ones; −z is at least zero.
+        # z in terms of the free ones; −z must be at least zero.
         limits = [[Fraction(-(k == f)) for f in free] + [ZERO] for k in range(size)]
         for k, row in zip(pivots, rows):
             limits[k] = [*(row[f] for f in free), -row[size]]
@@ -156,7 +156,7 @@ class RationalBlock:
         return Solutions([[-row[-1] for row in limits]], wide, False)
 
     def p_matrix(self, base: np.ndarray) -> bool:
-        """Whether the complementarity problem in a base has a P-matrix: one solution, whatever the sources are."""
+        """Whether the complementarity problem in a base has a P-matrix, hence one solution for any sources."""
         size = len(self.p)
         if size > PORTS:
             return False
@@ -174,12 +174,12 @@ class RationalBlock:
     def one_of_curves(self, curves: Sequence[int]) -> bool:
         """Whether there is at most one operating point for all devices with such curves (`IDEAL`, `LEVEL`, `RISING`).
 
-        Two operating points differ by v = P z, ρ i = Q z. Where a curve rises strictly v i > 0 or v = i = 0, so that
-        v = D ρ i with a positive D; D may be infinite, too, where it has flat segments, or zero or infinite at an ideal
-        diode. There is no second one if det(P − D Q) vanishes for no such D: its coefficients, one for each choice of
-        rows of P and −Q, have one sign (Sandberg & Willson 1969), and for each choice at the ideal diodes, with rows of
-        −Q at the level curves, some coefficient does not vanish. An op-amp that forces a current through a diode, or a
-        voltage across a table, is of this kind; a P-matrix is not there.
+        Two operating points differ by v = P z, ρ i = Q z. For a strictly increasing curve v i > 0 or v = i = 0, so
+        v = D ρ i with a positive D; D may also be infinite for a curve with flat segments, and zero or infinite for an
+        ideal diode. There is no second operating point if det(P − D Q) vanishes for no such D. That holds if its
+        coefficients, one for each choice of rows of P and −Q, have one sign (Sandberg & Willson 1969) and, for each
+        choice at the ideal diodes with rows of −Q at the `LEVEL` curves, some coefficient is nonzero. An op-amp that
+        forces a current through a diode, or a voltage across a table, is of this kind, although it has no P-matrix.
         """
         if len(self.p) > STRICT:
             return False
@@ -198,7 +198,7 @@ class RationalBlock:
 
 
 def _entry(terms: Terms, at: int, value: np.ndarray, read: Read) -> Fraction:
-    """A term of the matrix without rounding: a share, times a gain, over a resistance."""
+    """A term of the matrix as a fraction: a share, times a gain, over a resistance."""
     found = read(terms.share[at])
     gain, under = int(terms.gain[at]), int(terms.under[at])
     if gain >= 0 and value[gain] == value[gain]:
@@ -207,7 +207,7 @@ def _entry(terms: Terms, at: int, value: np.ndarray, read: Read) -> Fraction:
 
 
 class _Step(NamedTuple):
-    """A pivot's row number, column and row, and the multiples of it that other rows lose."""
+    """A pivot's row number, column and row, and the multiples of it subtracted from other rows."""
 
     at: int
     pivot: int
@@ -216,7 +216,7 @@ class _Step(NamedTuple):
 
 
 def _eliminated(rows: list[Row]) -> list[_Step]:
-    """Gauss' elimination, shortest rows first."""
+    """Gaussian elimination, shortest rows first."""
     left, steps = set(range(len(rows))), list[_Step]()
     while left:
         at = min(left, key=lambda k: len(rows[k]))
@@ -239,7 +239,7 @@ def _eliminated(rows: list[Row]) -> list[_Step]:
 
 
 def _solved(steps: list[_Step], wanted: Vector) -> dict[int, Fraction]:
-    """The unknowns for a right-hand side, which is changed."""
+    """The unknowns for a right-hand side, which is overwritten."""
     for at, _, _, less in steps:
         if wanted[at]:
             for k, factor in less:
@@ -255,8 +255,8 @@ def _solved(steps: list[_Step], wanted: Vector) -> dict[int, Fraction]:
 
 
 def _reduced(rows: Matrix, columns: int) -> list[int]:
-    """Gauss–Jordan elimination in place, in integers without a common divisor; the pivots' columns, whose rows come
-    first."""
+    """Gauss–Jordan elimination in place, in integers without a common divisor; returns the pivot columns, whose rows
+    come first."""
     whole = list[list[int]]()
     for row in rows:
         scale = lcm(*(x.denominator for x in row))
@@ -316,8 +316,8 @@ def _positive_minors(m: Matrix) -> bool:
 
 
 def _ends(rows: Matrix, kept: int) -> tuple[Fraction | None, Fraction | None] | None:
-    """The least and the largest value (None: no limit) of one unknown for which all rows can be at least zero, by
-    elimination of the others (Fourier & Motzkin); None where there is none.
+    """The smallest and largest value (None: unbounded) of one unknown for which all rows can be at least zero, by
+    Fourier–Motzkin elimination of the others; None if infeasible.
 
     Raises
     ------
@@ -340,7 +340,7 @@ def _ends(rows: Matrix, kept: int) -> tuple[Fraction | None, Fraction | None] | 
 
 
 def _nearest(low: Fraction | None, high: Fraction | None) -> Fraction:
-    """The value between two limits that is nearest to zero."""
+    """The value in an interval that is closest to zero."""
     if low is not None and low > 0:
         return low
     return high if high is not None and high < 0 else ZERO

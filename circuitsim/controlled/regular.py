@@ -1,4 +1,4 @@
-"""Whether every block has a P-matrix: then there is one operating point, whatever the sources are."""
+"""Whether every block has a P-matrix, hence one operating point for any sources."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from circuitsim.controlled.rational import LARGEST as BLOCK
 from circuitsim.controlled.rational import RationalBlock, Read, binary, decimal
 
 PASSIVE = 1e-10
-"""Power, of what loads of ρ get from all ports, that rounding can make."""
+"""Power from all ports, relative to that of the loads ρ, that may be rounding."""
 
 DECIDED = 50
-"""Maximum number of blocks that are decided in rational arithmetic."""
+"""Maximum number of blocks decided in rational arithmetic."""
 
 POOR = 1e-3
-"""Condition, times rounding, above which a large block without diodes is taken for singular."""
+"""Condition number times unit roundoff above which a large block without diodes counts as singular."""
 
 
 def all_regular(
@@ -33,7 +33,7 @@ def all_regular(
     inverse: Mapping[int, Inverse],
     curves: np.ndarray | None = None,
 ) -> bool:
-    """Whether every block is proven to be regular, and its ports to have a P-matrix, or to be a pair of matrices as in
+    """Whether every block is proven regular, and its ports to have a P-matrix or to satisfy
     `RationalBlock.one_of_curves`.
 
     Parameters
@@ -45,7 +45,7 @@ def all_regular(
     inverse : mapping
         Of blocks, by their numbers.
     curves : (d,) int array, optional
-        Kinds of the diodes (`circuitsim.controlled.rational.IDEAL` …); by default ideal.
+        Curves of the diodes (`circuitsim.controlled.rational.IDEAL` …); by default ideal.
     """
     large = [b for b in range(len(blocks)) if b not in inverse]
     if any(blocks[b].diodes.size for b in large):
@@ -73,8 +73,7 @@ def _decided(exact: Callable[[Read], RationalBlock], base: np.ndarray, curves: l
 
 
 def _well_conditioned(terms: Terms, block: RawBlock) -> bool:
-    """Whether an estimate (Higham & Tisseur 2000) of the condition of a large block is far from that of a singular
-    one."""
+    """Whether the estimated condition number (Higham & Tisseur 2000) of a large block is far from singular."""
     from scipy.sparse import csc_matrix, diags
     from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
@@ -93,8 +92,8 @@ def _well_conditioned(terms: Terms, block: RawBlock) -> bool:
 
 
 def all_monotone(eq: Equations, blocks: Sequence[RawBlock], inverse: Mapping[int, Inverse]) -> bool:
-    """Whether the rest of every block takes no power from its diodes, but for rounding: two operating points differ in
-    nothing that dissipates, and all between them are operating points too."""
+    """Whether the rest of every block draws no power from its diodes, except for rounding: two operating points then
+    differ in nothing that dissipates, and all between them are operating points too."""
     own = [b for b, block in enumerate(blocks) if block.diodes.size]
     return all(b in inverse and _passive(inverse[b], eq.load[blocks[b].diodes]) for b in own)
 

@@ -1,11 +1,11 @@
-"""Operating points of all blocks, one after the other: states of all diodes, and what is proven about others.
+"""Operating points of all blocks in turn: states of all diodes, and proofs about others.
 
-In rational arithmetic (`circuitsim.controlled.rational`) each answer is proven; in double precision, of circuits too
-large for that, where bounds of all errors leave no state open.
+In rational arithmetic (`circuitsim.controlled.rational`) each answer is proven; in double precision, for larger
+circuits, only where error bounds decide all states.
 
-As sources move from one operating point to new values, q(t) = q_before + t (q_now − q_before), the basic variables of
-given states are affine in t. Where the first one changes sign its diode changes state, and the path continues unless it
-turns back there: the branch has ended, and what comes next is a jump.
+As sources move from one operating point to new values, q(t) = q_before + t (q_now − q_before), the basic variables for
+given states are affine in t. Where the first one changes sign its diode changes state, and the path continues unless t
+turns back there (a fold): the branch has ended, and the circuit jumps.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from circuitsim.controlled.states import ALL, CLEAR, Found, enumerated, holds, s
 
 
 def followed(problem: Hybrid, ports: Ports, volts: np.ndarray, amperes: np.ndarray) -> tuple[np.ndarray | None, bool]:
-    """Basic variables on the branch of an operating point, and whether that branch ended on the way.
+    """Basic variables on the branch of an operating point, and whether the branch ended before the new sources.
 
     Parameters
     ----------
     problem, ports
-        At the new sources.
+        For the new sources.
     volts, amperes : (d,) float arrays
-        Voltages of the diodes, and their currents times ρ, at the operating point to continue, V.
+        Voltages of the diodes, and their currents times ρ, V, at the operating point to continue.
     """
     now, m, d = problem.constant, problem.matrix, volts.size
     before = _constant_at(problem, volts, amperes)
@@ -57,13 +57,13 @@ def followed(problem: Hybrid, ports: Ports, volts: np.ndarray, amperes: np.ndarr
         turned[k] = not turned[k]
         rate = _rate(m, turned, now - before, k)
         if rate is None or rate <= 0.0:
-            return None, True  # after the corner the path runs backwards
+            return None, True  # beyond the fold the path runs backwards
         basic = turned
     return None, True
 
 
 def _rate(m: np.ndarray, basic: np.ndarray, change: np.ndarray, k: int) -> float | None:
-    """How fast basic variable ``k`` grows with t."""
+    """Derivative of basic variable ``k`` by t."""
     try:
         return float(np.linalg.solve(np.where(basic, -m, np.eye(basic.size)), change)[k])
     except np.linalg.LinAlgError:
@@ -78,10 +78,10 @@ def _constant_at(problem: Hybrid, volts: np.ndarray, amperes: np.ndarray) -> np.
 
 
 TRIED = 200
-"""Maximum number of choices of solutions of blocks that are followed up."""
+"""Maximum number of combinations of block solutions that are followed."""
 
 STATES = 1024
-"""Most states of a block that are decided in rational arithmetic, where rounding leaves them open: some seconds."""
+"""Maximum number of states of a block decided in rational arithmetic where rounding leaves them open (some seconds)."""
 
 
 class Choice(NamedTuple):
@@ -93,11 +93,11 @@ class Choice(NamedTuple):
     x : (size,) float array
         Unknowns in double precision.
     jumped : tuple of Block
-        Blocks whose branch ended between the start and here.
+        Blocks whose branch ended between the start and this point.
     exact : list of Fraction or None
         Unknowns (size,) without rounding.
     determined : bool
-        Whether the states of the diodes alone determine them; without, their signs do.
+        Whether the states of the diodes determine the unknowns; otherwise only with their signs.
     """
 
     conducting: np.ndarray
@@ -108,7 +108,7 @@ class Choice(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Unknowns of the blocks so far with their possible rounding (size,), conducting diodes, blocks that jumped; see
+    """Unknowns of the blocks so far with bounds on their rounding (size,), conducting diodes, blocks that jumped; see
     `Choice`."""
 
     x: np.ndarray
@@ -134,7 +134,7 @@ class _Solution(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the search found.
+    """Result of the search.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Outcome(NamedTuple):
 
 
 class Search:
-    """Walks through the blocks.
+    """Depth-first search over the blocks.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Search:
     start : (size,) float array, optional
         Unknowns of an operating point to continue.
     proven : bool
-        Whether the equations are all that there is to say.
+        Whether the equations are complete, so that a finished search is a proof.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Search:
         exact = [Fraction(0)] * len(self.exact)
         for choice in self._from(0, _State(np.zeros(size), np.zeros(size), blocking, (), exact, True)):
             if any(self._one_potential(choice, other) for other in choices):
-                self.proven = False  # loops share a current in any proportion
+                self.proven = False  # loops may share a current in any proportion
                 continue
             choices.append(choice)
             if len(choices) == wanted:
@@ -197,14 +197,14 @@ class Search:
         return Outcome(choices, self.proven, failed)
 
     def _one_potential(self, one: Choice, other: Choice) -> bool:
-        """Whether two operating points have the same potentials: so have all between them."""
+        """Whether two operating points, hence all between them, have the same potentials."""
         if one.exact is None or other.exact is None:
             return False
         currents = set(self.eq.own.tolist())
         return all(k in currents or a == b for k, (a, b) in enumerate(zip(one.exact, other.exact)))
 
     def _from(self, k: int, before: _State) -> Iterator[Choice]:
-        """Operating points with the unknowns of the blocks before ``k``."""
+        """Operating points that extend the unknowns of the blocks before ``k``."""
         state = before.copy()
         while k < len(self.order):
             block = self.order[k]
@@ -239,7 +239,7 @@ class Search:
             state.exact[column], state.x[column] = value, float(value)
 
     def _taken(self, before: _State, block: Block, solution: _Solution, jump: bool) -> _State:
-        """With these states of a block's diodes."""
+        """The state extended by these states of a block's diodes."""
         state = before.copy()
         if solution.exact is not None:
             self._put(state, block, solution.exact)
@@ -296,7 +296,7 @@ class Search:
         return Ports(v0, i0, p, q, EPS * np.abs(v0), EPS * np.abs(i0), dp, dq)
 
     def _in_state(self, block: Block, state: _State, conducting: np.ndarray) -> tuple[list[_Solution], bool]:
-        """The solutions in one state of a block's diodes, and whether these are all."""
+        """The solutions in one state of a block's diodes, and whether they are all."""
         assert block.exact is not None
         try:
             found = block.exact.in_state(*block.exact.ports(state.exact), conducting.tolist())
@@ -306,7 +306,7 @@ class Search:
         return made, not found.open
 
     def _decided(self, block: Block, state: _State, ports: Ports) -> list[_Solution]:
-        """All solutions of a block; whether these are all is noted."""
+        """All solutions of a block; records whether they are complete."""
         states = tried(ports)
         found: list[_Solution] = []
         candidates = np.flatnonzero(states.possible)
@@ -320,7 +320,7 @@ class Search:
 
 
 def _one(q: np.ndarray, m: np.ndarray) -> np.ndarray | None:
-    """The solution for a P-matrix: all in the wrong state change at once, else Lemke's path."""
+    """The solution for a P-matrix: change all wrong states at once, or else follow Lemke's path."""
     basic = q < 0.0
     for _ in range(20):
         found = values(q, m, basic)
@@ -335,7 +335,7 @@ def _one(q: np.ndarray, m: np.ndarray) -> np.ndarray | None:
 
 
 def _preferred(found: Found, first: np.ndarray | None, q: np.ndarray, m: np.ndarray) -> list[np.ndarray]:
-    """The solutions with ``first`` (or, without one, that of Lemke's path) in front."""
+    """The solutions with ``first`` (by default that of Lemke's path) in front."""
     front = first if first is not None else lemke(q, m)
     solutions = list(found.basic)
     if front is None or not holds(q, m, front):

@@ -1,8 +1,8 @@
-"""Passive sections of a circuit whose control graph has no loop: each a convex circuit, given those before it.
+"""Passive sections of a circuit whose control graph is acyclic: each is a convex circuit, given those before it.
 
-Voltage sources, shorts and controlled voltages that hang together with ground hold their nodes; what is left falls into
-components. A component depends on the controls of its own controlled sources, and on those that set the held nodes it
-touches. Without a loop of dependences every component is a circuit of independent sources.
+Voltage sources, shorts and controlled voltages connected to ground hold their nodes; the rest falls into components. A
+component depends on the controls of its own controlled sources, and on those of the held nodes it touches. If these
+dependences are acyclic, every component is a circuit of independent sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Section(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """A held node: the element that holds it, the node on the element's other side, +1 if it is the first terminal."""
+    """A held node: the element that holds it, that element's other node, +1 if the held node is the first terminal."""
 
     node: int
     element: int
@@ -35,15 +35,14 @@ class Hold(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """Sections and held nodes in an order in which each is known from those before it; the references of parts that
-    nothing ties to ground."""
+    """Sections and held nodes in topological order; the references of parts not connected to ground."""
 
     steps: tuple[Section | Hold, ...]
     references: tuple[int, ...]
 
 
 def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
-    """The sections, or None where controls form a loop (or a held source's current is a control)."""
+    """The sections; None where controls form a loop (or the current of a holding source is a control)."""
     from circuitsim.program.components import component_labels
 
     kind, first, second, _, n = arrays
@@ -98,7 +97,7 @@ def sections(arrays: CircuitArrays, laws: Mapping[int, Law]) -> Sections | None:
 
 
 def sensors(laws: Mapping[int, Law]) -> list[int]:
-    """Elements whose currents are controls, in order."""
+    """Elements with controlling currents, in order."""
     return sorted({control.element for law in laws.values() for control in law.currents})
 
 
@@ -109,16 +108,16 @@ def _users(
     second: np.ndarray,
     of_node: Callable[[int], list[tuple[str, int]]],
 ) -> list[tuple[str, int]]:
-    """What controlled element ``k`` acts on."""
+    """Targets of controlled element ``k``."""
     if k in holder:
         return [("held", holder[k])]
     return [what for node in (int(first[k]), int(second[k])) for what in of_node(node) if what[0] == "part"]
 
 
 def _holds(arrays: CircuitArrays, laws: Mapping[int, Law]) -> dict[int, Hold] | None:
-    """Nodes held from ground by voltages; None where these close a loop, or there is a nullor.
+    """Nodes held relative to ground by voltages; None where these close a loop, or there is a nullor.
 
-    A voltage source whose current is a control belongs to the section that it is in, where its current follows.
+    A voltage source with a controlling current belongs to its section, where the current is computed.
     """
     kind, first, second, value, _ = arrays
     fixes = (kind == VOLTAGE) | (kind == INDUCTOR) | ((kind == RESISTOR) & (value == 0.0))
@@ -150,7 +149,7 @@ def _holds(arrays: CircuitArrays, laws: Mapping[int, Law]) -> dict[int, Hold] | 
 
 
 def _ordered(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
-    """All keys, each after what it needs; None where there is a loop."""
+    """All keys in topological order; None where there is a loop."""
     waiting = {key: len(used) for key, used in needs.items()}
     users: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for key, used in needs.items():

@@ -10,7 +10,7 @@ from circuitsim.circuit.laws import Quantity
 def stand_in(circuit: Circuit) -> Circuit:
     """The circuit with an independent source for each controlled one (1 V, 1 A); itself where there is none.
 
-    For questions of topology (components, loops of sources, lonely nodes), not of values.
+    For questions of topology (components, loops of sources, isolated nodes), not of values.
     """
     if not circuit.laws:
         return circuit

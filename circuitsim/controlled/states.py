@@ -1,4 +1,4 @@
-"""Solutions of a complementarity problem: of a small one all, by trying all states of its diodes; of a large one
+"""Solutions of a complementarity problem: for a small one all, by enumeration of the diode states; for a large one
 several."""
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from circuitsim.controlled.matrices import EPS, inverted
 from circuitsim.controlled.ports import Ports
 
 ALL = 12
-"""Maximum number of diodes whose states are tried one by one."""
+"""Maximum number of diodes whose states are enumerated."""
 
 CLEAR = 1e-9
-"""A variable above this fraction of its terms has a sign that rounding does not change."""
+"""A variable above this fraction of its terms has a definite sign."""
 
 STARTS = 12
-"""Covering vectors, and sets of states, with which a large problem is searched."""
+"""Numbers of covering vectors, and of sets of states, in the search of a large problem."""
 
 
 class Found(NamedTuple):
@@ -43,9 +43,9 @@ class Tried(NamedTuple):
     ----------
     conducting : (2^d, d) bool array
     z : (2^d, d) float array
-        v − ρ i of the ports, V: a state is a solution if none is positive.
+        v − ρ i of the ports, V; a state is a solution if none is positive.
     possible, clear : (2^d,) bool arrays
-        Which states may be solutions, and of which it is proven whether they are, and that they determine z.
+        Which states may be solutions; for which it is proven whether they are, and that they determine z.
     """
 
     conducting: np.ndarray
@@ -55,7 +55,7 @@ class Tried(NamedTuple):
 
 
 def tried(ports: Ports) -> Tried:
-    """States that are decided by bounds of all errors.
+    """Enumerate all states, with error bounds.
 
     In a state v = 0 or i = 0 at each diode, P z = −v₀ or Q z = −i₀ there.
     """
@@ -87,14 +87,14 @@ def values(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> tuple[np.ndarray,
 
 
 def sizes(q: np.ndarray, m: np.ndarray, basic: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """What the values are small or large against: the terms of their rows."""
+    """Scales of the values: the terms of their rows."""
     z = np.where(basic, np.abs(found), 0.0)
     terms = np.abs(q) + np.abs(m) @ z
     return np.where(basic, np.maximum(np.abs(found), terms / np.maximum(np.abs(m.diagonal()), 1e-300)), terms)
 
 
 def holds(q: np.ndarray, m: np.ndarray, basic: np.ndarray) -> bool:
-    """Whether these states are a solution, to rounding."""
+    """Whether these states are a solution to rounding."""
     found = values(q, m, basic)
     return found is not None and bool((found[0] >= -CLEAR * found[1]).all())
 
@@ -115,12 +115,12 @@ def enumerated(ports: Ports, base: np.ndarray) -> Found:
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two vectors are one except for rounding."""
+    """Whether two vectors are equal up to rounding."""
     return bool((np.abs(a - b) <= 1e-7 * max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))).all())
 
 
 def searched(q: np.ndarray, m: np.ndarray) -> Found:
-    """Solutions of a problem of any size that paths from several covering vectors reach; never complete."""
+    """Solutions found by Lemke's paths from several covering vectors, for any size; never complete."""
     random = np.random.default_rng(0)
     found: list[np.ndarray] = []
     points: list[np.ndarray] = []

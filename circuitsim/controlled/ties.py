@@ -1,10 +1,10 @@
-"""What a set of conducting diodes leaves open: potentials of parts that blocking diodes alone join to ground, currents
-around loops of conducting ones.
+"""Unknowns that a set of conducting diodes leaves indeterminate: potentials of parts tied to ground only by blocking
+diodes, and currents around loops of conducting ones.
 
-Equal infinitesimal conductances of the blocking diodes choose these potentials, equal infinitesimal resistances of the
-conducting ones these currents. One of Kirchhoff's equations of such a part says nothing that the others do not say: it
-gets the sum of the voltages of the diodes at its ends, which the others make zero. The equation of one diode of such a
-loop gets the sum of the currents of its diodes.
+Equal infinitesimal conductances of the blocking diodes select these potentials, equal infinitesimal resistances of the
+conducting ones these currents. One of Kirchhoff's equations of such a part is redundant: it receives the sum of the
+voltages of the diodes at its boundary, which then vanishes. The equation of one diode of such a loop receives the sum
+of the currents of its diodes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from circuitsim.controlled.equations import Equations
 from circuitsim.controlled.law_arrays import LawArrays
 
 KEPT = 64
-"""Sets of conducting diodes whose terms are kept."""
+"""Maximum number of sets of conducting diodes whose terms are kept."""
 
 
 class MoreTerms(NamedTuple):
-    """Terms that a matrix gets.
+    """Additional terms of a matrix.
 
     Attributes
     ----------
     row, column : (k,) int arrays
     sign : (k,) float array
-        Where ``current``, of a resistance; else of a conductance.
+        For ``current`` of a resistance, otherwise of a conductance.
     current : (k,) bool array
     """
 
@@ -63,7 +63,7 @@ class Ties:
         held = short & ~controls
         held[laws.element[~laws.current & ~laws.nullor]] = True
         self._held = np.flatnonzero(held & ~controls)
-        # A current or a control from one part to another tells something about their potentials.
+        # A current or a control between two parts is a condition on their potentials.
         self._between = (
             np.concatenate([self.first[driven], laws.plus]),
             np.concatenate([self.second[driven], laws.minus]),
@@ -72,12 +72,13 @@ class Ties:
 
     @property
     def some(self) -> bool:
-        """Whether some set of conducting diodes leaves something open: none of them a part, all of them a loop."""
+        """Whether some set of conducting diodes leaves an unknown indeterminate: none of them a part, all of them a
+        loop."""
         count = self.eq.diode.size
         return any(self.terms(np.full(count, on)) is not None for on in (False, True))
 
     def terms(self, conducting: np.ndarray) -> MoreTerms | None:
-        """The terms for conducting diodes (d,); None where nothing is left open."""
+        """The terms for conducting diodes (d,); None where nothing is indeterminate."""
         key = conducting.tobytes()
         if key not in self._known:
             if len(self._known) >= KEPT:
@@ -88,8 +89,8 @@ class Ties:
         return self._known[key]
 
     def unique(self, currents: np.ndarray, drops: np.ndarray) -> np.ndarray:
-        """Elements whose currents (m,) no circulation through loops of diodes without a drop, shorts and sources of
-        voltage can change."""
+        """Elements whose currents (m,) no circulation through loops of zero-voltage diodes, shorts and voltage sources
+        can change."""
         from circuitsim.program.components import unchangeable
 
         diode = self.eq.diode[~self._controls & (drops[self.eq.diode] == 0.0)]
@@ -123,7 +124,7 @@ class Ties:
         return found
 
     def _of_loops(self, conducting: np.ndarray) -> list[tuple[int, int, float, bool]]:
-        """The terms of loops of conducting diodes, shorts and sources of voltage."""
+        """The terms of loops of conducting diodes, shorts and voltage sources."""
         eq, leader, forest = self.eq, list(range(self.n)), dict[int, list[tuple[int, int, int]]]()
         found, diodes = list[tuple[int, int, float, bool]](), eq.diode[conducting & ~self._controls].tolist()
         own = set(diodes)
@@ -140,8 +141,8 @@ class Ties:
 
 
 class OnePotential:
-    """Nodes that conducting diodes, shorts and sources of 0 V join: one potential, of which no rounding is left where
-    it is that of ground.
+    """Nodes joined by conducting diodes, shorts and sources of 0 V have exactly equal potentials, without rounding
+    where it is that of ground.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ class OnePotential:
         self._known: dict[bytes, np.ndarray] = {}
 
     def lowest(self, value: np.ndarray, conducting: np.ndarray) -> np.ndarray:
-        """For each node the lowest one (n_nodes,) that it is joined to, for values (m,) and the positions of
+        """For each node the lowest node (n_nodes,) that it is joined to, for values (m,) and the positions of
         conducting diodes."""
         from circuitsim.program.components import component_labels
 
@@ -169,7 +170,7 @@ class OnePotential:
 
 
 def _path(forest: dict[int, list[tuple[int, int, int]]], start: int, end: int) -> list[tuple[int, int]]:
-    """Elements of a forest from one node to another, with 1 where they are passed from their first end."""
+    """Elements on the path between two nodes of a forest, with 1 where it enters at their first end."""
     came: dict[int, tuple[int, int, int]] = {start: (start, -1, 0)}
     waiting = [start]
     while end not in came:

@@ -1,5 +1,5 @@
-"""Connectivity of networks: connected components, blocks (the edges that share a cycle), strongly connected components
-of directed graphs, and which currents nothing can go round and change.
+"""Connectivity of networks: connected components, blocks (biconnected components), strongly connected components of
+directed graphs, and currents that no circulation can change.
 
 Source-free blocks carry no current. Components are labelled by their smallest node; the same labels at every size.
 Lists of the edges at each node come from a counting sort, interpreted for small graphs and compiled for large ones.
@@ -41,7 +41,7 @@ def _join(a, b, parent):
     """Union–find on arrays, to be compiled: the smaller root wins, so in the end every root is its smallest node."""
     for e in range(a.size):
         unite(parent, a[e], b[e])
-    # Parents are smaller than their children: one pass upwards finds all roots.
+    # Parents are smaller than their children: one ascending pass finds all roots.
     for u in range(parent.size):
         parent[u] = parent[parent[u]]
 
@@ -60,7 +60,7 @@ def by_node(n: int, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     -------
     ptr : (n + 1,) int64 array
     position : (m,) int64 array
-        Node k stands at the positions ``position[ptr[k]:ptr[k + 1]]``, ascending.
+        Positions of node k: ``position[ptr[k]:ptr[k + 1]]``, ascending.
     """
     ptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(ends, minlength=n), out=ptr[1:])
@@ -159,7 +159,7 @@ def block_labels(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _hopcroft_tarjan(ptr, edge_at, a, b, label, found, low, entered_by, next_at, stack):
-    """Depth-first search (Hopcroft & Tarjan 1973) without recursion: an edge stack is cut wherever a block ends."""
+    """Depth-first search (Hopcroft & Tarjan 1973) without recursion: the edge stack is cut where a block ends."""
     clock, height, blocks = 0, 0, 0
     for root in range(found.size):
         if found[root] >= 0:
@@ -207,17 +207,17 @@ def _hopcroft_tarjan(ptr, edge_at, a, b, label, found, low, entered_by, next_at,
 def unchangeable(n: int, first: np.ndarray, second: np.ndarray, both_ways: np.ndarray) -> np.ndarray:
     """Edges whose currents no circulation can change.
 
-    Within a strongly connected part of the directions in which currents may change every edge but a bridge lies on a
-    cycle.
+    Within a strongly connected component of the directions in which currents may change, every edge except bridges lies
+    on a cycle.
 
     Parameters
     ----------
     n : int
         Number of nodes.
     first, second : (m,) int arrays
-        Ends of the edges, whose currents may grow from first to second.
+        Ends of the edges, whose currents may increase from first to second.
     both_ways : (m,) bool array
-        The edges whose currents may fall too; a diode's only where it carries some.
+        The edges whose currents may also decrease; a diode's only if it carries a current.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Existence of a steady state: both ways of failing, each with a witness that names elements (docs/theory.md).
+"""Existence of a steady state: both ways to fail, each with a witness that names elements (docs/theory.md).
 
 A steady state exists iff (F) the difference constraints of sources and diodes have no negative cycle, and (B) no
-union of islands (parts joined by resistors and voltage sources) collects a net current that no diode lets out.
+union of islands (parts joined by resistors and voltage sources) has a net current that no diode can carry away.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from circuitsim.program.structure import ROUNDING, QuadraticProgram, Structure, 
 
 
 def feasible_program(structure: Structure, program: QuadraticProgram) -> tuple[QuadraticProgram, np.ndarray]:
-    """The program with a point that satisfies all its constraints; bounds that miss by rounding only are let close.
+    """The program with a point that satisfies all its constraints, bounds being relaxed where they miss by rounding.
 
     Returns
     -------
     program : QuadraticProgram
-        The same, but for bounds raised by at most 1e-12 of the voltages around a loop that closes but for rounding.
+        The same, with bounds raised by at most 1e-12 of the voltages around a loop that closes to rounding.
     x : (n + 1,) float array
         A feasible point, V, with x[n] = 0.
 
     Raises
     ------
     InfeasibleError
-        A cycle of diodes and voltage sources that no potentials satisfy; named.
+        A named cycle of diodes and voltage sources that no potentials satisfy.
     """
     bound = program.bound.copy()
     while True:
@@ -50,14 +50,14 @@ def _bellman_ford(n: int, tail: np.ndarray, head: np.ndarray, bound: np.ndarray)
     last = np.full(n + 1, -1, dtype=np.int64)
     for sweep in range(n + 2):
         reach = x[head] + bound
-        # Less than this is the rounding of a sum of bounds, which could go round a closed cycle for ever.
+        # Smaller decreases are rounding of a sum of bounds, which could cycle forever.
         improves = np.flatnonzero(reach < x[tail] - 1e-15 * (np.abs(reach) + np.abs(bound)))
         if not improves.size:
             return x, None
         np.minimum.at(x, tail[improves], reach[improves])
         won = improves[reach[improves] == x[tail[improves]]]
         last[tail[won]] = won
-        # A cycle of predecessors is a negative cycle; looking for it now and then ends hopeless searches early.
+        # A cycle of predecessors is a negative cycle; checking for it now and then ends infeasible searches early.
         if sweep % 8 == 7 or sweep == n + 1:
             cycle = _predecessor_cycle(last, head)
             if cycle is not None:
@@ -86,7 +86,7 @@ def _predecessor_cycle(last: np.ndarray, head: np.ndarray) -> list[int] | None:
 def _cycle_elements(structure: Structure, program: QuadraticProgram, cycle: list[int]) -> tuple[list[int], list[float]]:
     """The diodes of a cycle and the sources between them, in order, and the voltages of these sources.
 
-    Their sum holds the diodes forward.
+    Their sum is the forward voltage across the diodes.
     """
     _, first, second, value, _ = structure.arrays
     kind, forest = structure.arrays.kind, structure.forest
@@ -96,7 +96,7 @@ def _cycle_elements(structure: Structure, program: QuadraticProgram, cycle: list
     for position, following in zip(cycle, [*cycle[1:], cycle[0]]):
         d, after = int(program.diode[position]), int(program.diode[following])
         leaves, enters = int(second[d]), int(first[after])
-        # Paths between two trees that are both fixed (ground's, a reference's) never arise: parts share no diode.
+        # Paths between two fixed trees (of ground, of references) never occur: parts share no diode.
         elements += [d, *structure.voltage_edges[forest.path(leaves, enters)].tolist()]
         members += forest.members(enters, leaves, voltage)
     return elements, members
@@ -112,7 +112,7 @@ def check_bounded(structure: Structure, program: QuadraticProgram) -> None:
     """
     derived = structure.derived
     if not structure.currents.size or (derived.grounded and not structure.references.size):
-        return  # resistors lead every current to ground
+        return  # resistors connect every node to ground
     n = program.n
     island = derived.islands
     ground = island[n]
@@ -142,7 +142,7 @@ def _floating_parts(structure: Structure) -> np.ndarray:
 
 
 def _check_part_balance(structure: Structure, part: np.ndarray) -> None:
-    """A part without ground must be fed as much current as it is drained: nothing else can carry the rest."""
+    """Require that the source currents into each part without ground balance: nothing else can carry the rest."""
     n_nodes = structure.arrays.n_nodes
     if not structure.references.size:
         return
@@ -154,7 +154,7 @@ def _check_part_balance(structure: Structure, part: np.ndarray) -> None:
 
 
 def _gather(structure: Structure, group: np.ndarray, net: np.ndarray, scale: np.ndarray) -> None:
-    """Add up (in place) the net source current into each group of nodes, and the magnitudes it is a sum of, A."""
+    """Accumulate (in place) the net source current into each group of nodes and the sum of magnitudes, A."""
     _, first, second, value, _ = structure.arrays
     i = structure.currents
     i = i[group[first[i]] != group[second[i]]]
@@ -166,8 +166,8 @@ def _gather(structure: Structure, group: np.ndarray, net: np.ndarray, scale: np.
 def _unroutable(supply: np.ndarray, source: np.ndarray, target: np.ndarray, ground: int, scale: np.ndarray) -> set[int]:
     """Islands from which some of the positive ``supply`` reaches neither ground nor islands of negative supply.
 
-    Arcs source → target carry any amount. Augmenting paths (breadth first) over the islands that cannot reach ground:
-    whatever reaches ground is absorbed there and takes nothing from anybody else.
+    Arcs source → target have unlimited capacity. Augmenting paths (breadth first) over the islands that cannot reach
+    ground; any supply that reaches ground is absorbed there without competing with others.
     """
     out: dict[int, list[int]] = {}
     back: dict[int, list[int]] = {}
@@ -220,7 +220,7 @@ def _search(
 def _push(
     start: int, end: int, via: dict[int, int], flow: dict[tuple[int, int], float], need: dict[int, float], left: float
 ) -> float:
-    """Send what fits along the path start → end; returns the amount."""
+    """Augment the flow along the path start → end; returns the amount."""
     path = [end]
     while path[-1] != start:
         path.append(via[path[-1]])

@@ -1,5 +1,5 @@
-"""On forests: currents by leaf elimination (Kirchhoff's current law), and the largest edge of the path between two
-nodes, for many pairs.
+"""Forests: currents by leaf elimination (Kirchhoff's current law), and the largest edge on the path between two nodes,
+for many pairs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class RootedForest(NamedTuple):
     Attributes
     ----------
     order : (k,) int array
-        The nodes that edges touch, every tree from its root outwards.
+        The nodes with edges, in each tree from the root outwards.
     edge : (k,) int array
         For each of them the edge to its parent; −1 at a root.
     parent : (k,) int array
-        That parent; itself at a root.
+        Its parent; itself at a root.
     """
 
     order: np.ndarray
@@ -31,14 +31,14 @@ class RootedForest(NamedTuple):
 
 
 def spanning_forest(n: int, tail: np.ndarray, head: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Those of ``edges`` that join something new, taken in order; nodes are 0…n."""
+    """Those of ``edges`` that form a spanning forest, taken in order; nodes are 0…n."""
     kept = np.empty(min(n, edges.size), dtype=np.int64)
     count = kernel(choose_forest, max(n, edges.size), bitwise_stable=True)(n + 1, tail, head, edges, kept)
     return kept[:count]
 
 
 def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> RootedForest:
-    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest, the smaller number on a tie.
+    """Root each tree of a forest on the nodes 0…n where ``scale`` (n + 1,) is largest, on a tie at the smaller number.
 
     The tree of the largest ``scale`` of all comes first.
     """
@@ -55,10 +55,11 @@ def rooted(n: int, tail: np.ndarray, head: np.ndarray, scale: np.ndarray) -> Roo
 
 
 def forest_flow(n: int, tail: np.ndarray, head: np.ndarray, need: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Currents tail → head (f,), A, on a forest that carry away ``need`` (n + 1,) from its nodes, by leaf elimination.
+    """Currents tail → head (f,), A, on a forest with net currents ``need`` (n + 1,) out of its nodes, by leaf
+    elimination.
 
-    Each tree is rooted at the node of the largest ``scale`` (n + 1,): the residual from rounding stays there,
-    where it is smallest in proportion.
+    Each tree is rooted at the node of the largest ``scale`` (n + 1,), where the rounding residual is relatively
+    smallest.
     """
     flow = np.zeros(tail.size)
     if tail.size:
@@ -82,8 +83,8 @@ def path_maxima(
 ) -> np.ndarray:
     """Largest ``size`` on the path between two nodes of a forest.
 
-    The edges are joined in ascending order by union–find without path compression; in its tree, of logarithmic depth,
-    the last edge between two nodes is the largest of their path in the forest.
+    The edges are joined in ascending order by union–find without path compression: in its tree, of logarithmic depth,
+    the last edge between two nodes is the largest on their path in the forest.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def _last_edges(tail, head, start, end, parent, joined, count, last):
     for q in range(start.size):
         u, v = start[q], end[q]
         while u != v:
-            # The links towards the root are ever later ones: the earlier of the two comes first.
+            # Links towards the root are later ones: the earlier of the two comes first.
             if joined[u] > joined[v]:
                 u, v = v, u
             last[q] = joined[u]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SPLIT = 134217729.0
-"""2²⁷ + 1 cuts a double into two halves whose products are exact (Dekker 1971)."""
+"""2²⁷ + 1 splits a double into two halves whose products are exact (Dekker 1971)."""
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, high: np.ndarray) -> Pairs:
-        """Doubles as they are."""
+        """Doubles as pairs."""
         return cls(high, np.zeros_like(high))
 
     def plus(self, other: Pairs) -> Pairs:
@@ -68,7 +68,7 @@ class Pairs(NamedTuple):
         return Pairs(*two_sum(high, np.divide(left.high, 2.0 * high, out=np.zeros_like(high), where=high > 0.0)))
 
     def at(self, places: Any) -> Pairs:
-        """Some of them."""
+        """A selection."""
         return Pairs(self.high[places], self.low[places])
 
 

@@ -58,7 +58,7 @@ class VoltageForest(NamedTuple):
     closing: np.ndarray
 
     def offsets(self, voltage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Potential of each node relative to its root, V, from the constraint voltages, and what rounds off."""
+        """Potential of each node relative to its root, V, from the constraint voltages, and its rounding error."""
         offset, low = np.zeros(self.root.size), np.zeros(self.root.size)
         for start, stop in zip(self.level[:-1], self.level[1:]):
             nodes = self.order[start:stop]
@@ -79,7 +79,7 @@ class VoltageForest(NamedTuple):
         return rises + [-float(self.sign[k] * voltage[self.edge[k]]) for k in down]
 
     def _climb(self, u: int, v: int) -> tuple[list[int], list[int]]:
-        """The nodes from ``u`` and from ``v`` up to their lowest common ancestor, which is left out."""
+        """The nodes on the paths from ``u`` and from ``v`` to their lowest common ancestor, which is excluded."""
         up, down = [u], [v]
         while self.edge[up[-1]] >= 0:
             up.append(int(self.parent[up[-1]]))
@@ -92,7 +92,7 @@ class VoltageForest(NamedTuple):
 
 
 def excess_of(members: list[float]) -> float:
-    """The sum of n source values, right to the last digit; 0 where it is below n · 2⁻⁵² of the largest.
+    """The correctly rounded sum of n source values; 0 where it is below n · 2⁻⁵² of the largest.
 
     Then the loop or cut closes.
     """
@@ -147,11 +147,11 @@ def grow_forest(n_nodes: int, first: np.ndarray, second: np.ndarray, preferred_r
 
 
 ROUNDING = 1e-12
-"""A sum of voltages (or currents) below this fraction of the sum of their magnitudes is zero except for rounding."""
+"""A sum of voltages (or currents) below this fraction of the sum of their magnitudes counts as rounding."""
 
 
 class Structure(NamedTuple):
-    """The topology of a circuit as its program sees it; valid for every choice of values that keeps zero ohms zero.
+    """The topology of a circuit for its program; valid for all values with the same zero-ohm resistors.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Structure(NamedTuple):
     references : int array
         For each part of the circuit without ground the node whose potential is taken as zero.
     derived : Derived
-        What follows from the topology, found when first needed and kept for other values.
+        Data derived from the topology, computed on first use and shared by all values.
     """
 
     circuit: Circuit | None
@@ -297,7 +297,7 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
     ends = structure.derived.ends
     g = 1.0 / value[ends.r]
     inside, base = ends.grouped, _base(structure, ends, g)
-    # Next to a node a million volts from the root, microvolts survive the change of base in the low parts.
+    # At a node a million volts from the root, microvolts survive the change of base in the low parts.
     offset[inside] = (offset[inside] - offset[base]) + (low[inside] - low[base])
     e, apart = np.zeros(ends.r.size), ends.apart
     e[apart] = offset[ends.first[apart]] - offset[ends.second[apart]]
@@ -313,12 +313,12 @@ def quadratic_program(structure: Structure) -> QuadraticProgram:
 
 
 class Ends(NamedTuple):
-    """What a program's branches and constraints join; the same for all values.
+    """Ends of a program's branches and constraints; the same for all values.
 
     ``r`` are the resistors between different super-nodes, ``first`` and ``second`` their nodes, ``a`` and ``b`` their
-    super-nodes; ``inner`` are the diodes within one, ``diode``, ``tail`` and ``head`` are the others. Nodes of
-    super-nodes of several are ``grouped``; the resistors at them (positions in ``r``) ``at_first`` and ``at_second``,
-    by either end ``apart``. Nodes that are a super-node alone have no offset, nor have resistors between them.
+    super-nodes; ``inner`` are the diodes within one, ``diode``, ``tail`` and ``head`` are the others. Nodes in
+    super-nodes of several nodes are ``grouped``; the resistors with such an end (positions in ``r``) are ``at_first``
+    and ``at_second``, with either ``apart``. Single nodes have no offset, nor do resistors between them.
     """
 
     r: np.ndarray
@@ -338,7 +338,7 @@ class Ends(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """What follows from a circuit's topology, each found when first needed.
+    """Data derived from a circuit's topology, computed on first use.
 
     Attributes
     ----------
@@ -363,7 +363,7 @@ class Derived:
 
     @cached_property
     def ends(self) -> Ends:
-        """What branches and constraints join."""
+        """Ends of branches and constraints."""
         coordinate, root, first, second = self.coordinate, self.root, self.first, self.second
         r, d = self.resistors, self.diodes
         u, v = first[r], second[r]
@@ -405,14 +405,14 @@ class Derived:
 
     @cached_property
     def grounded(self) -> bool:
-        """Whether resistors and fixed voltages lead from every node to ground or a reference."""
+        """Whether resistors and fixed voltages connect every node to ground or a reference."""
         return bool((self.islands == self.islands[self.n]).all())
 
 
 def _base(structure: Structure, ends: Ends, g: np.ndarray) -> np.ndarray:
-    """For each grouped node the one of its super-node whose potential is the unknown; the root, where it is fixed.
+    """For each grouped node the node of its super-node whose potential is the unknown; where it is fixed, the root.
 
-    The one with most conductance g through the resistors, whose current rounding disturbs most.
+    It is the one with the largest conductance g of resistors, whose currents are the most sensitive to rounding.
     """
     n_nodes, grouped = structure.arrays.n_nodes, ends.grouped
     here, there = ends.at_first, ends.at_second
@@ -425,7 +425,7 @@ def _base(structure: Structure, ends: Ends, g: np.ndarray) -> np.ndarray:
 
 
 def _check_loops(structure: Structure, voltage: np.ndarray) -> None:
-    """Each voltage constraint that closes a loop must agree with the loop's own sources."""
+    """Check that each voltage constraint that closes a loop agrees with the loop's sources."""
     first, second, forest = structure.arrays.first, structure.arrays.second, structure.forest
     for k in forest.closing.tolist():
         element = int(structure.voltage_edges[k])
@@ -437,7 +437,7 @@ def _check_loops(structure: Structure, voltage: np.ndarray) -> None:
 
 
 def _check_inner_diodes(structure: Structure, diodes: np.ndarray, voltage: np.ndarray) -> None:
-    """A diode whose ends are held by one tree of sources must not be held forward."""
+    """Check that no diode between nodes joined by a tree of sources is forward-biased by them."""
     first, second, forest = structure.arrays.first, structure.arrays.second, structure.forest
     for d in diodes.tolist():
         excess = excess_of(forest.members(int(first[d]), int(second[d]), voltage))
@@ -447,7 +447,7 @@ def _check_inner_diodes(structure: Structure, diodes: np.ndarray, voltage: np.nd
 
 
 def contradiction(structure: Structure, elements: list[int], excess: float) -> InfeasibleError:
-    """The error that names a loop of elements whose voltages contradict each other by ``excess`` volts."""
+    """The error for a loop of elements whose voltages contradict each other by ``excess`` volts; names them."""
     first, second = structure.arrays.first, structure.arrays.second
     names = [structure.named.names[k] for k in dict.fromkeys(elements)]
     nodes = dict.fromkeys(structure.named.node_names[int(end[k])] for k in elements for end in (first, second))

@@ -6,7 +6,7 @@ from circuitsim.errors import UsageError
 from circuitsim.solvers.solution import Exact, Solution, Solver
 
 METHODS = ("auto", "active-set", "coordinate-descent", "cvxpy:NAME")
-"""What ``--solver`` takes."""
+"""Values of ``--solver``."""
 
 
 def choose(name: str) -> Solver | Exact:

@@ -1,8 +1,8 @@
-"""Conjugate gradients on the network with its shorted nodes merged: the linear circuits of graphs that fill in.
+"""Conjugate gradients on the network with shorted nodes merged, for graphs whose factors fill in.
 
-Graphs without thin separators (random ones, say) have factors that grow with the cube of their size; for the same
-reason currents spread in them within a few steps, and conjugate gradients (Hestenes & Stiefel 1952), scaled by the
-diagonal, converge in tens of steps whatever the size.
+Factors of graphs without small separators (random ones, say) take time cubic in the size. For the same reason such
+graphs have a small diameter, and diagonally preconditioned conjugate gradients (Hestenes & Stiefel 1952) converge in
+tens of steps whatever the size.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 NAME = "conjugate gradients scaled by the diagonal"
 LEVELS = 40
-"""A breadth-first search reaches all nodes of a graph without thin separators within so many levels."""
+"""Maximum number of levels of a breadth-first search in a graph without small separators."""
 WIDEST = 0.2
-"""Its widest level then holds more than this fraction of the nodes (of a square mesh of 2,000 nodes 3 %)."""
+"""Minimum fraction of the nodes in its widest level (in a square mesh of 2,000 nodes it is 3 %)."""
 STEPS = 2000
-"""Conjugate gradients that need more steps are the wrong method."""
+"""Maximum number of steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class DiagonalSolver:
-    """Conjugate gradients scaled by the diagonal, a `LinearSolver`; attributes as of a `NodalPattern`."""
+    """Conjugate gradients with a diagonal preconditioner, a `LinearSolver`; attributes as in `NodalPattern`."""
 
     n: int
     a: np.ndarray
@@ -42,7 +42,7 @@ class DiagonalSolver:
 
     @property
     def order(self) -> np.ndarray:
-        """The nodes as they are numbered."""
+        """The identity: nodes keep their numbers."""
         return np.arange(self.n + 1)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> Merged:
@@ -66,7 +66,7 @@ class Merged:
     root : (k,) float array
         1 / √diagonal.
     unit : float
-        The conductance, S, that the others were scaled by.
+        Largest conductance, S, by which the others are scaled.
     """
 
     closed: np.ndarray
@@ -111,7 +111,7 @@ def merged(
     closed: np.ndarray,
     unit: float,
 ) -> Merged:
-    """The network of conductances ``g`` between a–b with the ends of ``shorts`` joined; n is ground.
+    """The network of conductances ``g`` between a–b with the ends of ``shorts`` merged; n is ground.
 
     Every node must have a path of conductances to ground.
     """
@@ -135,7 +135,7 @@ def merged(
 
 @jit()
 def small_diameter(ptr, idx, levels, widest):
-    """Whether breadth-first search from node 0 sees over half of the nodes, within ``levels``, one of them wide."""
+    """Whether breadth-first search from node 0 reaches over half of the nodes, within ``levels``, one of them wide."""
     n = ptr.size - 1
     seen = np.zeros(n, np.bool_)
     queue = np.empty(n, np.int64)

@@ -1,10 +1,10 @@
-"""Exact coordinate descent (Scellier 2024, Theorem 2): one super-node at a time moves to its own optimum.
+"""Exact coordinate descent (Scellier 2024, Theorem 2): each update moves one super-node to its own optimum.
 
-Each update puts x_k at p_k = (Σ_j g_kj x_j + currents into k) / Σ_j g_kj, clipped to what the diodes at k allow. The
-energy never rises. The fixed point is the minimum where every diode has one end at a fixed potential (layered
-networks); elsewhere the descent can *freeze*: two free nodes joined by a conducting diode hold each other in place
-while only a joint move would lower the energy. The certificate tells which. `sweep` is the readable twin of the
-compiled `descend`.
+Each update sets x_k to p_k = (Σ_j g_kj x_j + currents into k) / Σ_j g_kj, clipped to the bounds of the diodes at k. The
+energy never increases. The fixed point is the minimum where every diode has one end at a fixed potential (layered
+networks). Elsewhere the descent can get stuck: two free nodes joined by a conducting diode block each other while only
+a joint move would lower the energy. The certificate detects this. `sweep` is the readable counterpart of the compiled
+`descend`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Incidence(NamedTuple):
     ptr, neighbour : int arrays
         Resistor neighbours.
     g, drive : float arrays
-        Conductance to the neighbour (S) and g·(offset of the branch, as seen from k) (A).
+        Conductance to the neighbour (S), and that times the branch's voltage offset, oriented to k (A).
     low_ptr, low, low_bound : int, int, float arrays
         Diodes into k: x_k ≥ x[low] − low_bound.
     high_ptr, high, high_bound : int, int, float arrays
@@ -62,7 +62,7 @@ class CoordinateDescent(NamedTuple):
     moves : float
         Stop when a sweep moves no potential by more than this fraction of the largest one.
     sweeps : int
-        Most sweeps.
+        Maximum number of sweeps.
     """
 
     moves: float = 1e-15
@@ -82,7 +82,7 @@ def incidence(program: QuadraticProgram) -> Incidence:
     n = program.n
     ends, others = np.concatenate([program.a, program.b]), np.concatenate([program.b, program.a])
     g = np.concatenate([program.g, program.g])
-    # Seen from a, the branch pulls towards x_b − e; seen from b, towards x_a + e.
+    # From a, the branch pulls towards x_b − e; from b, towards x_a + e.
     drive = np.concatenate([-program.g * program.e, program.g * program.e])
     ptr, (neighbour, g, drive) = _by_node(n, ends, others, g, drive)
     low_ptr, (low, low_bound) = _by_node(n, program.head, program.tail, program.bound)
@@ -97,7 +97,7 @@ def _by_node(n: int, node: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray
 
 
 def sweep(table: Incidence, x: np.ndarray) -> float:
-    """One sweep over all nodes, in place, in plain numpy: the readable twin of the kernel. Returns the largest move."""
+    """One sweep over all nodes, in place, in plain numpy. Returns the largest move."""
     largest = 0.0
     for k in range(table.current.size):
         at = slice(table.ptr[k], table.ptr[k + 1])
@@ -110,7 +110,7 @@ def sweep(table: Incidence, x: np.ndarray) -> float:
         if total > 0.0:
             target = inflow / total
         else:
-            # Without conductance the energy is linear in x_k: go as far as the diodes allow, or stay.
+            # Without conductance the energy is linear in x_k: move as far as the diodes allow.
             target = {1.0: upper, -1.0: lower}.get(float(np.sign(inflow)), x[k])
         target = min(max(target, lower), upper)
         if np.isfinite(target):

@@ -1,9 +1,9 @@
-"""Grounded Laplacians in dense numpy, by subtraction-free (GTH) elimination. The readable twin of the compiled kernels.
+"""Grounded Laplacians in dense numpy, by subtraction-free (GTH) elimination: the readable form of the compiled kernels.
 
 Eliminating node k of a network of conductances w joins its neighbours i, j by w_ki w_kj / p_k (star–mesh), where the
 pivot p_k is the *sum* of the conductances at k. Nothing is subtracted, so every number of the factor is accurate to a
 few ulps whatever the range of the conductances (Grassmann, Taksar & Heyman 1985; Alfa, Xue & Ye 2002), and an ideal
-short is just a conductance beyond all others.
+short is a conductance larger than all others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def factor(n: int, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> DenseFactor:
         pivot[k] = row.sum()
         if pivot[k] > 0.0:
             share = row / pivot[k]
-            # Only the part above the diagonal is ever read again.
+            # Only the part above the diagonal is read again.
             mesh[k + 1 :, k + 1 :] += np.multiply.outer(row[:-1], share)
             mesh[k, k + 1 :] = share
     return DenseFactor(mesh, pivot)
@@ -52,7 +52,7 @@ def factor(n: int, a: np.ndarray, b: np.ndarray, w: np.ndarray) -> DenseFactor:
 def solve(factored: DenseFactor, current: np.ndarray) -> np.ndarray:
     """Potentials (n + 1,) or (n + 1, k), ground's 0 last, for the injected ``current`` (n,) or (n, k).
 
-    The last node of a part not tied to ground is held at 0 V, and takes whatever net current the part has.
+    The last node of a part not tied to ground is held at 0 V and absorbs the part's net current.
     """
     share, pivot = factored
     n = pivot.size

@@ -1,5 +1,5 @@
-"""Linear circuits of the nodal matrix: analyse → factor → solve (`circuitsim.solvers.protocol`), and the decision among
-methods.
+"""Linear systems of the nodal matrix: analyse → factor → solve (`circuitsim.solvers.protocol`), and the choice of a
+method.
 
 NodalPattern(n, a, b, resistors, …)      topology: orderings, symbolic factorisation, each when first needed
     .solver(g)          → LinearSolver   at given conductances: the decision list is here
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from circuitsim.solvers.laplacian import Factor, Symbolic
 
 DENSE = 120
-"""Up to this many unknowns plain numpy solves in milliseconds, before a compiled kernel has even been loaded."""
+"""Maximum number of unknowns for plain numpy, which takes milliseconds, less than loading a compiled kernel."""
 ITERATIVE = 2000
-"""From this many unknowns conjugate gradients beat the factors of graphs without thin separators."""
+"""Minimum number of unknowns at which conjugate gradients beat factors of graphs without small separators."""
 EVEN = 1e4
-"""They are for networks whose conductances differ by at most this factor."""
+"""Maximum ratio of conductances for conjugate gradients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class NodalPattern:
     resistors : int
         The number r of resistors.
     grounded : bool
-        Whether resistors alone lead from every node to ground.
+        Whether resistors alone connect every node to ground.
     compiled : bool
         Whether the circuit is large enough for compiled kernels at any number of unknowns.
     """
@@ -63,7 +63,7 @@ class NodalPattern:
 
     @cached_property
     def small_diameter(self) -> bool:
-        """Whether few steps lead from a node to all others: no thin separators."""
+        """Whether the graph has a small diameter: no small separators."""
         from circuitsim.solvers import conjugate
         from circuitsim.solvers.laplacian.graph import adjacency
 
@@ -72,7 +72,7 @@ class NodalPattern:
         return bool(conjugate.small_diameter(ptr, idx, conjugate.LEVELS, conjugate.WIDEST))
 
     def solver(self, g: np.ndarray) -> LinearSolver:
-        """The method for conductances ``g`` (r,), S. This and `direct` are the decision list."""
+        """The method for conductances ``g`` (r,), S; this and `direct` make the choice."""
         if self.grounded and self.n >= ITERATIVE:
             from circuitsim.solvers import conjugate
 
@@ -81,7 +81,7 @@ class NodalPattern:
         return self.direct(g)
 
     def direct(self, g: np.ndarray) -> Dense | Supernodal:
-        """The one among the methods that factor."""
+        """The direct method."""
         return Dense(self, g) if self.n <= DENSE and not self.compiled else Supernodal(self, g)
 
 
@@ -96,7 +96,7 @@ class Dense:
 
     @property
     def order(self) -> np.ndarray:
-        """The nodes as they are numbered."""
+        """The identity: nodes keep their numbers."""
         return np.arange(self.pattern.n + 1)
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> DenseFactored:
@@ -138,7 +138,7 @@ class Supernodal:
     method_name = "sparse factors"
     direct = True
     _between: list[SupernodalFactored | None] = field(default_factory=list, init=False)
-    """The factor of `between`, once it was asked for twice."""
+    """The factor of `between`, from its second call on."""
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -147,12 +147,12 @@ class Supernodal:
 
     @cached_property
     def _unit(self) -> float:
-        """The conductance, S, that the others are scaled by."""
+        """The conductance, S, by which the others are scaled."""
         return unit_of(self.g)
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """Weights of all edges of the pattern while no diode conducts."""
+        """Weights of all edges of the pattern while all diodes block."""
         return np.append(self.g / self._unit, np.zeros(self.pattern.a.size - self.g.size))
 
     def factor(self, closed: np.ndarray, previous: Factored | None = None) -> SupernodalFactored:
@@ -170,12 +170,12 @@ class Supernodal:
         return self._factored(closed, self.g, w, previous)
 
     def with_conductances(self, siemens: np.ndarray, previous: Factored | None = None) -> SupernodalFactored:
-        """See `Dense.with_conductances`; ``previous`` is used up."""
+        """See `Dense.with_conductances`; ``previous`` is consumed."""
         w = np.append(self.g, siemens)
         return self._factored(np.arange(0), w, w / self._unit, previous)
 
     def between(self, siemens: np.ndarray) -> SupernodalFactored:
-        """`with_conductances` of the same ``siemens`` in every call."""
+        """`with_conductances`, for the same ``siemens`` in every call."""
         if self._between and self._between[0] is not None:
             return self._between[0]
         found = replace(self.with_conductances(siemens), kept=bool(self._between))
@@ -194,7 +194,7 @@ class Supernodal:
 
 @dataclass(frozen=True, eq=False)
 class SupernodalFactored:
-    """`Factored` of `Supernodal`; the memory of one that is ``kept`` serves no later factor."""
+    """`Factored` of `Supernodal`; the memory of a ``kept`` one is not reused."""
 
     closed: np.ndarray
     g: np.ndarray

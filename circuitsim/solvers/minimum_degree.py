@@ -1,9 +1,9 @@
 """Approximate minimum degree ordering (Amestoy, Davis & Duff 1996) on a quotient graph.
 
-Eliminated nodes live on as *elements* (cliques, stored by their members); uneliminated ones are *variables*, each with
-a list "elements, then variables" it touches. Indistinguishable variables are merged and carry a weight. Everything
-is a plain array, every tie is broken by position in a list, so the order depends on the graph alone. The functions are
-plain ones, interpreted or compiled.
+Eliminated nodes become *elements* (cliques, stored by their members); the others are *variables*, each with a list of
+its elements, then variables. Indistinguishable variables are merged and carry a weight. All data are plain arrays, and
+ties are broken by position in a list, so the order depends on the graph alone. The functions run interpreted or
+compiled.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 DENSE = 10.0
-"""Nodes of more neighbours than so many times √n are put last without being looked at."""
+"""Nodes with more neighbours than this times √n are ordered last without further analysis."""
 
 
 def unlink(i, head, after, before, degree):

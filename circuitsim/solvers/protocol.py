@@ -1,4 +1,4 @@
-"""What every method for the linear circuits of the nodal matrix provides: `circuitsim.solvers.linear` chooses one."""
+"""The interface of methods for the linear systems of the nodal matrix; `circuitsim.solvers.linear` chooses one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 ACCURACY = 1e-9
-"""What one solve by conjugate gradients leaves of the injected currents."""
+"""Relative residual of a solve by conjugate gradients."""
 
 
 class Factored(Protocol):
@@ -18,14 +18,14 @@ class Factored(Protocol):
         """Positions of these diodes in the pattern."""
 
     def solve(self, current: np.ndarray, accuracy: float = ACCURACY) -> np.ndarray:
-        """Potentials, V, of which some digits are right: the refinement supplies the others.
+        """Potentials, V, with some correct digits; refinement supplies the others.
 
         Parameters
         ----------
         current : (n,) or (n, k) float array
             Injected currents, A, one column a case.
         accuracy : float
-            What iterative methods leave of them at most; direct ones leave some 1e-15.
+            Largest relative residual of iterative methods; direct ones reach about 1e-15.
 
         Returns
         -------
@@ -39,11 +39,11 @@ class LinearSolver(Protocol):
 
     @property
     def method_name(self) -> str:
-        """What is shown to users."""
+        """Name shown to users."""
 
     @property
     def direct(self) -> bool:
-        """Whether it factors: such a method always succeeds."""
+        """Whether it is direct, so that it always succeeds."""
 
     @property
     def order(self) -> np.ndarray:
@@ -57,5 +57,5 @@ class LinearSolver(Protocol):
 
 
 def unit_of(g: np.ndarray) -> float:
-    """The conductance, S, that the others are scaled by: the largest."""
+    """The largest conductance, S, by which the others are scaled."""
     return float(g.max(initial=0.0)) or 1.0

@@ -19,21 +19,21 @@ class Reference(NamedTuple):
     backend : str
         A name of ``cvxpy.installed_solvers()`` that takes quadratic programs: ``CLARABEL``, ``OSQP``, ``SCS``, …
     slack : float
-        The ends of a conducting diode may differ by this fraction of their potentials: what such solvers reach.
+        Relative voltage difference allowed at the ends of a conducting diode, which such solvers reach.
     """
 
     backend: str
     slack: float = 1e-6
 
     def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
-        """Minimise with the backend's own default tolerances; the certificate says what they were worth.
+        """Minimise with the backend's default tolerances; the certificate decides about the result.
 
         Raises
         ------
         UsageError
             The backend is not installed.
         ConvergenceError
-            It gave up.
+            The backend failed.
         """
         import cvxpy
 

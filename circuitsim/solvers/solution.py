@@ -1,4 +1,4 @@
-"""What approximate methods share: their protocol, and their result. The engine and the certificate decide."""
+"""The protocol and the result of approximate methods. The engine and the certificate decide about the latter."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Solution(NamedTuple):
     info : dict
         Counts of its work (sweeps, iterations …).
     slack : float
-        The ends of a conducting diode may differ by this fraction of their potentials.
+        Relative voltage difference allowed at the ends of a conducting diode.
     stopped : str
-        How the method ended, for the message of a failed certificate.
+        Termination status of the method, for the message of a failed certificate.
     current : (d,) float array or None
         Currents of the diodes, A: the multipliers of the constraints, from methods that have them.
     """
@@ -45,7 +45,7 @@ class Solution(NamedTuple):
 
 
 class Solver(Protocol):
-    """A method: a frozen value with its tolerances inside."""
+    """A method: an immutable value that includes its tolerances."""
 
     def solve(self, program: QuadraticProgram, start: np.ndarray) -> Solution:
         """Minimise a feasible, bounded program from the feasible potentials ``start`` (n + 1,), V."""

@@ -23,7 +23,7 @@ TOGETHER = 64
 
 @jit(fastmath={"contract", "reassoc"})
 def total(values, begin, end):
-    """Sum of non-negative numbers; the order is the compiler's (vector lanes), which costs no accuracy."""
+    """Sum of non-negative numbers in the compiler's order (vector lanes), which costs no accuracy."""
     s = 0.0
     for i in range(begin, end):
         s += values[i]
@@ -32,7 +32,7 @@ def total(values, begin, end):
 
 @jit()
 def pack_weights(values, offset, height, depth, row, across, pivots, first, packed):
-    """The right operand of an update, as `product` wants it: weights l_jk p_k for rows j of ``row:row + across``."""
+    """The right operand of an update, packed for `product`: weights l_jk p_k for rows j of ``row:row + across``."""
     put = 0
     for j in range(0, across, ACROSS):
         base = offset + row + j
@@ -64,7 +64,7 @@ def _eliminate_block(values, offset, height, begin, end, pivots, first, packed, 
                 values[column + i] += work[i]
         p = total(values, column + k + 1, column + height)
         pivots[first + k] = p
-        if p == 0.0:  # not tied to anything left: all shares are zero already
+        if p == 0.0:  # not connected to later nodes or ground: all shares are zero already
             continue
         for i in range(column + k + 1, column + height):
             values[i] /= p
@@ -129,10 +129,10 @@ def _scratch(first, row_ptr, update_ptr, lo):
 
 @jit()
 def factor_active(active, arrays, weight, values, pivots):
-    """Factor the active panels, in order; the others are taken as they are.
+    """Factor the active panels in order and reuse the others.
 
-    A panel that is factored, or taken, updates at once what is active among the panels above it: while its numbers are
-    in the cache, with one product for several of them. An active panel's ancestors are active.
+    Each panel immediately updates its active ancestors, while its numbers are in the cache, with one product for
+    several of them. Ancestors of an active panel are active.
     """
     first, row_ptr, offset, update_ptr, target, lo, held_ptr, held, edge_ptr, edges, place = arrays
     panels = first.size - 1

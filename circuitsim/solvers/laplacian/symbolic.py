@@ -19,8 +19,8 @@ from circuitsim.solvers.laplacian import graph
 from circuitsim.solvers.laplacian.graph import breadth_first, mean_reach, relabel
 
 FAR = 0.2
-"""Where neighbours' numbers differ by more than this fraction of all, nodes are renumbered first: numbers that mean
-nothing cost cache misses (a factor of four at half a million nodes) and some fill."""
+"""Mean distance of neighbours' numbers, relative to the number of nodes, above which nodes are renumbered first: poor
+numberings cost cache misses (a factor of four at half a million nodes) and some fill."""
 
 
 def fill_reducing(ptr: np.ndarray, idx: np.ndarray) -> np.ndarray:
@@ -54,7 +54,7 @@ def _compiled() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
 
 @jit()
 def _sort_lists(n, ptr, values):
-    """Sort each list of numbers below n, all together: hand them out again in ascending order of the number."""
+    """Sort the lists of numbers below n all at once, by redistributing them in ascending order of the number."""
     place = np.zeros(n + 1, np.int64)
     for v in values:
         place[v + 1] += 1
@@ -508,7 +508,7 @@ class Symbolic:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What `panel.factor_active` takes."""
+        """The arguments of `panel.factor_active`."""
         return (
             self.first,
             self.row_ptr,
