@@ -137,6 +137,7 @@ class CircuitBlock:
         self._output_gain = np.array([self._gain_of(p, q) for p, q in roles.outputs])
         kind, self._first, self._second, value, self.n_nodes = self.circuit.arrays()
         self._kind, self._value = kind, value
+        self._scale = np.where((kind == VOLTAGE) | (kind == CURRENT), self._gain, 1.0)
         self._inputs = np.array([circuit.element_index(name) for name in roles.inputs], dtype=np.int64)
         self._laws = LawParameters.of(circuit, roles.trainable)
         self._own = [a for a in roles.trainable if circuit.device_parameter(a.name) is None]
@@ -147,8 +148,8 @@ class CircuitBlock:
             raise UsageError(
                 f"{', '.join(still)}: no effect on operating points; train on waveforms (data with a column time)"
             )
-        low, high = (np.array([a[side] for a in self._own], dtype=np.float64) for side in (1, 2))
-        ohmic = kind[adjustable] == RESISTOR
+        low, high = np.array([a[1:3] for a in self._own]).reshape(-1, 2).T / self._scale[adjustable]
+        ohmic, self._adjustable = kind[adjustable] == RESISTOR, adjustable
         self._resistors, self._sources = adjustable[ohmic], adjustable[~ohmic]
         self.parameters: Arrays = {}
         self.bounds: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -156,11 +157,11 @@ class CircuitBlock:
             self.parameters["conductance"] = 1.0 / value[self._resistors]
             self.bounds["conductance"] = 1.0 / high[ohmic], 1.0 / low[ohmic]
         if self._sources.size:
-            gain = self._gain[self._sources]
-            self.parameters["current"] = value[self._sources].copy()
-            self.bounds["current"] = low[~ohmic] / gain, high[~ohmic] / gain
+            self.parameters["current"] = value[self._sources]
+            self.bounds["current"] = low[~ohmic], high[~ohmic]
         if self._laws.rows:
-            self.parameters["law"], self.bounds["law"] = self._laws.start(), self._laws.bounds()
+            self.parameters["law"] = self._laws.start()
+            self.bounds["law"] = self._laws.coordinates(self._laws.low), self._laws.coordinates(self._laws.high)
         self._known: _Present | None = None
         self._analysed = batched(self.circuit, list(roles.inputs), list(roles.outputs), tolerance)
         smooth = self._present.smooth
@@ -204,12 +205,11 @@ class CircuitBlock:
                 value[self._resistors] = 1.0 / self.parameters["conductance"]
             if self._sources.size:
                 value[self._sources] = self.parameters["current"]
-            for row in self._laws.rows:
-                device = circuit.devices[row.device]
+            for place, _ in self._laws.rows:
+                device = circuit.devices[place]
                 if not isinstance(device, SmoothDevice):
-                    for e, part in zip(self._expansion.parts[row.device], device.expand()):
-                        scale = self._gain[e] if self._kind[e] in (VOLTAGE, CURRENT) else 1.0
-                        value[e] = np.nan if part.value is None else part.value / scale
+                    for e, part in zip(self._expansion.parts[place], device.expand()):
+                        value[e] = np.nan if part.value is None else part.value / self._scale[e]
             smooth = smooth_devices(circuit, self._expansion) if circuit.devices else None
             slopes = self._laws.derivatives(circuit.devices, theta)
             self._known = _Present(key, circuit, value, smooth, slopes, {})
@@ -217,12 +217,10 @@ class CircuitBlock:
 
     def trained(self) -> Circuit:
         """The circuit as it was given at the present parameters, within the bounds of the roles to the last bit."""
-        value, found = self._present.value, {}
-        for a in self._own:
-            k = self.circuit.element_index(a.name)
-            scale = float(self._gain[k]) if self._kind[k] == CURRENT else 1.0
-            found[a.name] = min(max(float(value[k]) * scale, a.minimum), a.maximum)
-        return self.whole.with_values({**found, **self._laws.values(self.parameters.get("law", np.zeros(0)))})
+        present = self._present
+        values = (present.value * self._scale)[self._adjustable].tolist()
+        found = {a.name: min(max(value, a.minimum), a.maximum) for a, value in zip(self._own, values)}
+        return present.circuit.with_values(found)
 
     def at(self, parameters: Mapping[str, np.ndarray]) -> CircuitBlock:
         """The same circuit with parameters of its own; what was analysed is shared."""
@@ -285,7 +283,7 @@ class CircuitBlock:
         A sample without a steady state, or without a certified one, comes back with ``certified`` false.
         """
         before = None if start is None or self.whole.laws else start.solution  # type: ignore[attr-defined]
-        values, gain = x / self._gain[self._inputs], self._output_gain
+        values, gain = x / self._scale[self._inputs], self._output_gain
         if nudge is None:
             return self._state(self._solver().solve(values, start=before))
         if nudge.follow is not None:
@@ -321,7 +319,7 @@ class CircuitBlock:
             A circuit with controlled sources: clamped outputs are half of a rule that rests on energies.
         """
         self._require_energy()
-        held = np.concatenate([x / self._gain[self._inputs], output / self._output_gain], axis=1)
+        held = np.concatenate([x / self._scale[self._inputs], output / self._output_gain], axis=1)
         before = None if start is None else start.solution  # type: ignore[attr-defined]
         return self._state(self._solver(clamped=True).solve(held, start=before))
 
@@ -367,7 +365,7 @@ class CircuitBlock:
         _, circuit, value, smooth, *_ = self._present
         drop, ohmic = self._drops(self._inside(state)[0]), (self._kind == RESISTOR) & (value != 0.0)
         amperes = np.where(self._kind == CURRENT, value, np.zeros((len(drop), 1)))
-        amperes[:, self._inputs] = np.where(self._kind[self._inputs] == CURRENT, x / self._gain[self._inputs], 0.0)
+        amperes[:, self._inputs] = np.where(self._kind[self._inputs] == CURRENT, x / self._scale[self._inputs], 0.0)
         by_laws: Any = 0.0
         if smooth is not None:
             ohmic[smooth.slope], amperes[:, smooth.rest] = False, 0.0
@@ -424,11 +422,11 @@ class CircuitBlock:
         """Derivatives by the parameters of laws from those by the numbers that laws are made of."""
         smooth, found = self._present.smooth, np.zeros(len(self._laws.rows))
         place = {} if smooth is None else {int(k): d for d, k in enumerate(smooth.elements)}
-        for q, (row, slopes) in enumerate(zip(self._laws.rows, self._present.slopes)):
-            if row.device in place:
-                found[q] = slopes @ by_row[place[row.device], : slopes.size]
+        for q, ((device, _), slopes) in enumerate(zip(self._laws.rows, self._present.slopes)):
+            if device in place:
+                found[q] = slopes @ by_row[place[device], : slopes.size]
             else:
-                parts = np.array(self._expansion.parts[row.device])
+                parts = np.array(self._expansion.parts[device])
                 found[q] = slopes @ (weight @ self._by_values(parts, change, level))
         return found
 

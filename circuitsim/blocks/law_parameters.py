@@ -6,7 +6,6 @@ span decades), of any other the parameter itself, in its unit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,79 +18,60 @@ from circuitsim.models.smooth import SmoothDevice
 from circuitsim.netlist.roles import Adjustable
 
 
-class LawParameter(NamedTuple):
-    """One parameter of a device.
+class LawParameters(NamedTuple):
+    """The adjustable parameters of a circuit's devices; `of` makes them.
 
     Attributes
     ----------
-    device : int
-        Place in the circuit.
-    name : str
-        As its model spells it.
-    logarithmic : bool
-        Whether its coordinate is its logarithm.
-    minimum, maximum : float
-        Bounds, in its unit.
+    circuit : Circuit
+    rows : tuple of (int, str)
+        The place of the device in the circuit, and the parameter as its model spells it.
+    logarithmic : (p,) bool array
+        Whether a coordinate is a logarithm.
+    low, high : (p,) float arrays
+        Bounds, in the parameters' units.
     """
 
-    device: int
-    name: str
-    logarithmic: bool
-    minimum: float
-    maximum: float
-
-    def coordinate(self, value: float) -> float:
-        """Of a value in its unit."""
-        return math.log(value) if self.logarithmic else value
-
-    def value(self, coordinate: float) -> float:
-        """In its unit, within its bounds to the last bit."""
-        value = math.exp(coordinate) if self.logarithmic else coordinate
-        return min(max(value, self.minimum), self.maximum)
-
-
-class LawParameters(NamedTuple):
-    """The adjustable parameters of a circuit's devices; `of` makes them."""
-
     circuit: Circuit
-    rows: tuple[LawParameter, ...]
+    rows: tuple[tuple[int, str], ...]
+    logarithmic: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
     @classmethod
     def of(cls, circuit: Circuit, adjustable: Sequence[Adjustable]) -> LawParameters:
         """Those among what is adjustable."""
-        found = []
-        for item in adjustable:
-            place = circuit.device_parameter(item.name)
-            if place is not None:
-                found.append(LawParameter(*place, item.minimum > 0.0, item.minimum, item.maximum))
-        return cls(circuit, tuple(found))
+        places = [circuit.device_parameter(item.name) for item in adjustable]
+        bounds = [item[1:3] for item, place in zip(adjustable, places) if place is not None]
+        low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
+        return cls(circuit, tuple(place for place in places if place is not None), low > 0.0, low, high)
+
+    def coordinates(self, values: np.ndarray) -> np.ndarray:
+        """Of values in their units."""
+        return np.where(self.logarithmic, np.log(np.where(self.logarithmic, values, 1.0)), values)
 
     def start(self) -> np.ndarray:
         """Coordinates of the circuit's own values."""
-        return self._coordinates([getattr(self.circuit.devices[row.device], row.name) for row in self.rows])
+        return self.coordinates(np.array([getattr(self.circuit.devices[device], name) for device, name in self.rows]))
 
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest coordinates."""
-        low = self._coordinates([row.minimum for row in self.rows])
-        return low, self._coordinates([row.maximum for row in self.rows])
-
-    def _coordinates(self, values: Sequence[float]) -> np.ndarray:
-        return np.array([row.coordinate(value) for row, value in zip(self.rows, values)])
+    def numbers(self, coordinates: np.ndarray) -> list[float]:
+        """Values in their units, within their bounds to the last bit."""
+        values = np.where(self.logarithmic, np.exp(np.where(self.logarithmic, coordinates, 0.0)), coordinates)
+        found: list[float] = np.clip(values, self.low, self.high).tolist()
+        return found
 
     def values(self, coordinates: np.ndarray) -> dict[str, float]:
         """Values by name (``D1.vfwd``), in their units."""
-        names = self.circuit.names
-        pairs = zip(self.rows, coordinates.tolist())
-        return {f"{names[row.device]}.{row.name}": row.value(coordinate) for row, coordinate in pairs}
+        names, values = self.circuit.names, self.numbers(coordinates)
+        return {f"{names[device]}.{name}": value for (device, name), value in zip(self.rows, values)}
 
     def derivatives(self, devices: Mapping[int, Device], coordinates: np.ndarray) -> list[np.ndarray]:
         """For each parameter the derivatives by its coordinate: of a smooth device's row, else of its parts' values."""
         found = []
-        for row, coordinate in zip(self.rows, coordinates.tolist()):
-            value = row.value(coordinate)
-            slopes = quotient(devices[row.device], row.name, value, _numbers, 1.0)
+        for (device, name), value, logarithmic in zip(self.rows, self.numbers(coordinates), self.logarithmic):
+            slopes = quotient(devices[device], name, value, _numbers, 1.0)
             assert slopes is not None  # bounds leave a device of the same parts
-            slope = np.array(slopes) * (value if row.logarithmic else 1.0)
+            slope = np.array(slopes) * (value if logarithmic else 1.0)
             found.append(np.where(np.isfinite(slope), slope, 0.0))  # knees at infinity stay there
         return found
 
@@ -101,6 +81,3 @@ def _numbers(device: Device) -> tuple[float, ...]:
     if isinstance(device, SmoothDevice):
         return device.row()
     return tuple(part.value or 0.0 for part in device.expand())
-
-
-__all__ = ["LawParameter", "LawParameters"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from circuitsim.training.presets import published
 
@@ -22,38 +22,33 @@ class HopfieldPreset(NamedTuple):
     Attributes
     ----------
     name, title : str
-    hidden : tuple of int
+    hidden : list of int
         Units of the hidden layers.
     sweeps, nudged_sweeps : int
         T and K.
     beta : float
         Strength of the nudge.
-    rates : tuple of float
+    rates : list of float
         Learning rate of each layer's weights and biases, first to last.
     epochs : int
-    error, spread : float
-        Published test error, %, mean and deviation over runs.
+    published : mapping
+        ``ep``: test ``error``, %, and its ``spread`` over runs.
     """
 
     name: str
     title: str
-    hidden: tuple[int, ...]
+    hidden: Sequence[int]
     sweeps: int
     nudged_sweeps: int
     beta: float
-    rates: tuple[float, ...]
+    rates: Sequence[float]
     epochs: int
-    error: float
-    spread: float
+    published: Mapping[str, Mapping[str, float]]
 
 
 def published_models() -> dict[str, HopfieldPreset]:
     """The published models by name."""
-    return {name: _preset(name, **row) for name, row in published("dhn").items()}
-
-
-def _preset(name: str, hidden: list[int], rates: list[float], published: Any, **more: Any) -> HopfieldPreset:
-    return HopfieldPreset(name, hidden=tuple(hidden), rates=tuple(rates), **more, **published["ep"])
+    return {name: HopfieldPreset(name, **row) for name, row in published("dhn").items()}
 
 
 def rates_by_name(rates: Sequence[float]) -> dict[str, float]:
