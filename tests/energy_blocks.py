@@ -138,11 +138,12 @@ R4 k 0 1k
 .model low D(Ron=10 Roff=1meg Vfwd=0.4)
 .model high D(Ron=20 Roff=1meg Vfwd=0.7)
 """
-BUFFERED = """an op-amp buffer, a Shockley diode, an ideal diode and a switch
+BUFFERED = """an op-amp buffer, a Shockley, an ideal and a piecewise-linear diode, and a switch
 *! input V1
 *! output v(out)
 *! trainable R* min=10 max=1e6
 *! trainable D1.is min=1e-12 max=1e-6
+*! trainable D3.ron D3.vfwd min=0.01 max=1k
 V1 in 0 0
 R1 in a 1k
 D1 a 0 shockley
@@ -154,6 +155,8 @@ VON on 0 1
 R4 out 0 3k
 D2 out k
 R5 k 0 1k
+D3 c 0 knee
+.model knee D(Ron=100 Roff=1meg Vfwd=0.1)
 .model shockley D(IS=1n N=1.5)
 .model closed SW(RON=10 ROFF=1G VT=0.5)
 """

@@ -395,16 +395,22 @@ class CircuitBlock:
         self, change: Sequence[np.ndarray], level: Sequence[np.ndarray], weight: np.ndarray, by_row: np.ndarray
     ) -> Arrays:
         """By the parameters, from changes and levels of voltages and currents, and by the rows of smooth devices."""
-        found: Arrays = {}
-        counted = weight != 0.0
-        weight, change, level = weight[counted], [c[counted] for c in change], [c[counted] for c in level]
+        counted, present, found = weight != 0.0, self._present, dict[str, np.ndarray]()
+        change, level = ([part[counted] for part in of] for of in (change, level))
+        by_value = weight[counted] @ self._by_values(slice(None), change, level)
         if self._resistors.size:
-            moved, held = (self._drops(of[0], self._resistors) for of in (change, level))
-            found["conductance"] = (weight[:, None] * (moved * held)).sum(axis=0)
+            found["conductance"] = -by_value[self._resistors] * present.value[self._resistors] ** 2
         if self._sources.size:
-            found["current"] = weight @ self._drops(change[0], self._sources)
+            found["current"] = by_value[self._sources] * self._gain[self._sources]
         if self._laws.rows:
-            found["law"] = self._by_law(by_row, change, level, weight)
+            rows = {} if present.smooth is None else dict(zip(present.smooth.elements.tolist(), by_row))
+            found["law"] = np.array(
+                [
+                    slopes
+                    @ (rows[device][: slopes.size] if device in rows else by_value[list(self._expansion.parts[device])])
+                    for (device, _), slopes in zip(self._laws.rows, present.slopes)
+                ]
+            )
         return found
 
     def _drops(self, voltages: np.ndarray, elements: Any = slice(None)) -> np.ndarray:
@@ -416,26 +422,16 @@ class CircuitBlock:
         i = current[:, smooth.slope] + current[:, smooth.rest]
         return self._drops(v, smooth.rest) - smooth.rows[:, 0] * i, i
 
-    def _by_law(
-        self, by_row: np.ndarray, change: Sequence[np.ndarray], level: Sequence[np.ndarray], weight: np.ndarray
-    ) -> np.ndarray:
-        """Derivatives by the parameters of laws from those by the numbers that laws are made of."""
-        smooth, found = self._present.smooth, np.zeros(len(self._laws.rows))
-        place = {} if smooth is None else {int(k): d for d, k in enumerate(smooth.elements)}
-        for q, ((device, _), slopes) in enumerate(zip(self._laws.rows, self._present.slopes)):
-            if device in place:
-                found[q] = slopes @ by_row[place[device], : slopes.size]
-            else:
-                parts = np.array(self._expansion.parts[device])
-                found[q] = slopes @ (weight @ self._by_values(parts, change, level))
-        return found
-
-    def _by_values(self, of: np.ndarray, change: Sequence[np.ndarray], level: Sequence[np.ndarray]) -> np.ndarray:
+    def _by_values(self, of: Any, change: Sequence[np.ndarray], level: Sequence[np.ndarray]) -> np.ndarray:
         """(batch, elements) −i i' by a resistance, −i by the voltage of a source and v by its current, with the
-        changes v, i and the level i'."""
-        kind, moved = self._kind[of], change[1][:, of]
+        changes v, i and the level i'; i of a resistor is that by Ohm's law (adjoint responses may have no other)."""
+        kind, value = self._kind[of], self._present.value[of]
+        ohmic = (kind == RESISTOR) & (value != 0.0)
+        moved, held = (
+            np.where(ohmic, self._drops(v, of) / np.where(ohmic, value, 1.0), i[:, of]) for v, i in (change, level)
+        )
         by_source = np.where(kind == VOLTAGE, -moved, self._drops(change[0], of)) / self._gain[of]
-        return np.where(kind == RESISTOR, -moved * level[1][:, of], by_source)
+        return np.where(kind == RESISTOR, -moved * held, by_source)
 
     def input_difference(self, plus: State, minus: State, x: np.ndarray) -> np.ndarray:
         """(batch, inputs) ∂E/∂x at plus − ∂E/∂x at minus.
